@@ -39,15 +39,15 @@ from fabric_rl import (
     train_off_policy,
 )
 from fabric_rl.base.argv import DEFAULT_CONFIG
+from fabric_rl.base.errors import fail
 from fabric_rl.callbacks import Evaluation, Profiler
 from fabric_rl.callbacks.games import RecordGames, ShowGames
 from fabric_rl.callbacks.video import RunVideos
 from fabric_rl.cli.command_line import read_settings, settings_of_call
 from fabric_rl.cli.connect import connect, share_cores
-from fabric_rl.cli.errors import fail
 from fabric_rl.cli.report import errors_end_in_one_line, next_steps, report, unsaved
-from fabric_rl.commands.demonstrations import trajectories_of
-from fabric_rl.commands.guests import guests_of
+from fabric_rl.evaluation.demonstrations import trajectories_of
+from fabric_rl.evaluation.players import guests_of
 from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.metrics.log import program, say, warnings_are_events
 from fabric_rl.ranks import launch

@@ -37,7 +37,7 @@ from scipy import stats
 from signals import band
 
 from agents import PPOLightningAgent
-from fabric_rl.commands.trainings import done
+from fabric_rl.sweeps.trainings import done
 
 ROOT = Path(__file__).parent.parent
 PRESET, PHASE = "configs/bot_school.yaml", "BronzeSkills1"

@@ -28,7 +28,7 @@ from typing import Any
 from children import FABRIC_RL
 from signals import band
 
-from fabric_rl.runs.curves import read_metrics
+from fabric_rl.analysis.curves import read_metrics
 
 PARTS = ("cartpole", "chaser", "further", "human")
 ROOT = Path(__file__).parent.parent
@@ -118,7 +118,7 @@ def steps_to(goal: float, folder: Path, name: str, seed: int, words: Sequence[ob
 def human(folder: Path, replays: Path) -> dict[str, Any]:
     """Log-likelihood of a game's actions by an agent that was shown the other games, and by chance."""
     from envs import RocketSimPool
-    from fabric_rl.commands.demonstrations import trajectories_of
+    from fabric_rl.evaluation.demonstrations import trajectories_of
     from fabric_rl.imitation.batches import shown
     from fabric_rl.imitation.pretrain import loss_on
     from fabric_rl.runs.trained import load_trained

@@ -34,8 +34,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from training_run import Setting, Work, train
 
 from envs import RocketSimPool
-from fabric_rl.commands.tune import BFLOAT16_GAINS
 from fabric_rl.ranks.devices import gain_of_bfloat16
+from fabric_rl.sweeps.tune import BFLOAT16_GAINS
 
 
 def has_fast_bf16() -> bool:

@@ -20,8 +20,8 @@ import yaml
 from children import FABRIC_RL
 from machine import describe_machine
 
-from fabric_rl.commands.trainings import settings_of
-from fabric_rl.commands.tune import Bench, Candidate, layouts, one_thread_anyway, switches, turns
+from fabric_rl.sweeps.trainings import settings_of
+from fabric_rl.sweeps.tune import Bench, Candidate, layouts, one_thread_anyway, switches, turns
 
 ROOT = Path(__file__).parent.parent
 

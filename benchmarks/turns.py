@@ -16,7 +16,7 @@ from pathlib import Path
 
 from machine import describe_machine
 
-from fabric_rl.commands.tune import Bench, Candidate, turns
+from fabric_rl.sweeps.tune import Bench, Candidate, turns
 
 
 def main() -> None:

@@ -1,5 +1,9 @@
 """What `fabric_rl` exports."""
 
+from .analysis.comparison import Comparison as Comparison
+from .analysis.comparison import compare as compare
+from .analysis.plots import comparison_figure as comparison_figure
+from .analysis.plots import learning_curves as learning_curves
 from .args import Hardware as Hardware
 from .args import SACArgs as SACArgs
 from .args import Saving as Saving
@@ -9,13 +13,12 @@ from .callback import Callback as Callback
 from .callback import TrainState as TrainState
 from .callbacks.evaluation import Evaluation as Evaluation
 from .callbacks.history import History as History
-from .commands.compare import comparison_figure as comparison_figure
-from .commands.show import show as show
 from .curricula.lessons import Curriculum as Curriculum
 from .curricula.lessons import Lessons as Lessons
 from .curricula.phases import Phase as Phase
 from .curricula.phases import Phases as Phases
 from .curricula.phases import Promotion as Promotion
+from .evaluation.show import show as show
 from .learning.estimator import GAE as GAE
 from .learning.estimator import Estimator as Estimator
 from .learning.gae import gae as gae
@@ -25,10 +28,7 @@ from .loop import train as train
 from .rollouts.collect import collect as collect
 from .rollouts.episodes import EpisodeStats as EpisodeStats
 from .rollouts.rollout import Rollout as Rollout
-from .runs.comparison import Comparison as Comparison
-from .runs.comparison import compare as compare
 from .runs.folder import Run as Run
-from .runs.plots import learning_curves as learning_curves
 from .runs.resume import load_checkpoint as load_checkpoint
 from .runs.trained import Trained as Trained
 from .runs.trained import load_trained as load_trained

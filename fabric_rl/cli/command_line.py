@@ -17,9 +17,9 @@ from lightning import LightningModule
 from fabric_rl.args import ONLY_PPO
 from fabric_rl.base.argv import names_of, normalise, preset_names, switches, value_of, with_classes_of_help
 from fabric_rl.base.config_files import configurations, naming_the_file, read_yaml
+from fabric_rl.base.errors import NAMES_A_FLAG, user_code
 from fabric_rl.base.messages import MISTAKES, one_line
 from fabric_rl.base.parser import FlagParser
-from fabric_rl.cli.errors import NAMES_A_FLAG, user_code
 from fabric_rl.dry_run import check_agent
 from fabric_rl.import_names import spelt_here
 from fabric_rl.metrics.log import program, say

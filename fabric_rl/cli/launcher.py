@@ -12,7 +12,7 @@ import sys
 from importlib import metadata
 from typing import TYPE_CHECKING, NoReturn
 
-from fabric_rl.cli.errors import fail
+from fabric_rl.base.errors import fail
 
 if TYPE_CHECKING:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError

@@ -14,8 +14,15 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from fabric_rl.args import TrainArgs
 from fabric_rl.base.argv import without
+from fabric_rl.base.errors import (
+    NAMES_A_FLAG,
+    describe_failure,
+    fail,
+    print_short_traceback,
+    user_code,
+    wants_traceback,
+)
 from fabric_rl.base.messages import MISTAKES
-from fabric_rl.cli.errors import NAMES_A_FLAG, describe_failure, fail, print_short_traceback, user_code, wants_traceback
 from fabric_rl.learning.update import TooLittleMemoryError
 from fabric_rl.metrics.log import program
 from fabric_rl.ranks import launch

@@ -1,35 +1,37 @@
 """`fabric-rl audit-rewards`: what every part of a reward pays for, as tables, JSON and a picture."""
 
-import json
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
+from functools import partial
+from typing import Any
 
 import numpy as np
-from rich import box
-from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from envs import RocketSimPool
 from envs.audit.audit import SKIP_TOLERANCE, TOLERANCE, audit_rewards
-from envs.audit.result import FARMING, PLAYING, Audit, PartReport
+from envs.audit.result import FARMING, PLAYING, Audit
 from envs.matches.matches import PoolRecipe
 from envs.rewards.parts import INVARIANT_UNITS, short_name
-from fabric_rl.commands.output import check_out, console, new_figure, write_out, write_png
+from fabric_rl.analysis.curves import new_figure
+from fabric_rl.base.settings import CountOrZero
+from fabric_rl.base.tables import figure_text, table
+from fabric_rl.commands.output import Out, Report, writes
 from fabric_rl.types import EnvFactory
 
+_FILES = "Output files (.json, .png). If several phases are audited, their names include the phase."
 
+
+@writes(Out("out", [".json", ".png"], _FILES, several=True))
 def audit(
     env: EnvFactory = RocketSimPool,
     seconds: float = 30.0,
     num_arenas: int = 8,
     strict: bool = False,
-    seed: int = 0,
+    seed: CountOrZero = 0,
     phase: str | None = None,
-    out: Sequence[Path] = (),
-) -> int:
+) -> Iterator[Report]:
     """Play random and scripted situations, and report what each part of a reward pays for.
 
     The exit status is 1 if a part, or the whole reward, pays for an own goal, or pays more for farming than for
@@ -42,92 +44,68 @@ def audit(
         strict: Also exit with status 1 if there are warnings.
         seed: Seed; the same seed gives the same results.
         phase: Phase of the training, if the environment has phases. Default: audit each phase.
-        out: Output files (.json, .png). If several phases are audited, their names include the phase.
     """
-    writers = {".json": write_json, ".png": draw_audit}
-    check_out(out, writers)
     phases: list[str | None] = [*PoolRecipe(env, "audit-rewards").phases] if phase is None else [phase]
-    failed = False
     for each in phases or [None]:
         result = audit_rewards(env, seconds=seconds, seed=seed, num_arenas=num_arenas, phase=each)
-        console().print(report(result))
-        named = [path.with_stem(f"{path.stem}_{each}") for path in out] if len(phases) > 1 else out
-        write_out(named, result, writers)
-        failed |= not result.passed or (strict and bool(result.findings))
-    return int(failed)
+        findings = [asdict(finding) | {"fatal": finding.fatal} for finding in result.findings]
+        yield Report(
+            shown(result),
+            asdict(result) | {"findings": findings, "passed": result.passed},
+            draw=partial(draw_audit, result),
+            status=int(not result.passed or (strict and bool(findings))),
+            name=f"{each}" if len(phases) > 1 else "",
+        )
 
 
-def report(result: Audit) -> Group:
-    """Both tables, and a line for each finding and note."""
+def shown(result: Audit) -> list[Table | Text]:
+    """Return both tables, and a line for each finding and note."""
     lines = [
         Text(f"{'FAIL' if f.fatal else 'warning'}: {f.text}", "red" if f.fatal else "yellow") for f in result.findings
     ]
     lines += [Text(f"note: {note}", "dim") for note in result.notes]
     fatal = sum(finding.fatal for finding in result.findings)
     verdict = f"{fatal} failed" if fatal else "passed: no own goal is paid, and no farming better than scoring"
-    return Group(pay_table(result), check_table(result), *lines, Text(verdict, "red" if fatal else "green"))
+    return [pay_table(result), check_table(result), *lines, Text(verdict, "red" if fatal else "green")]
 
 
 def pay_table(result: Audit) -> Table:
-    """What each part pays a minute."""
+    """Return what each part pays a minute."""
     title = f"Phase {result.phase}. " if result.phase else ""
     title += f"Pay of one car a minute (seed {result.seed}, {result.seconds:g} s each)\n"
-    table = Table(box=box.SIMPLE_HEAD, title=title + f"`score` scored {result.goals_per_minute:.3g} goals a minute")
-    table.add_column("part", overflow="fold")
-    for name in ("weight", "share", "sign", "random", *FARMING, *PLAYING):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in _rows(result):
-        pay = [_number(row.per_minute[name]) for name in ("random", *FARMING, *PLAYING)]
-        weight = "" if row is result.total else f"{row.weight:g}"
-        cells = [short_name(row.name), weight, f"{row.share:.1%}", row.sign, *pay]
-        table.add_row(*cells, end_section=row is result.parts[-1])
-    return table
+    rows: list[list[str] | None] = []
+    for part in (*result.parts, result.total):
+        pay = [figure_text(part.per_minute[name], 3) for name in ("random", *FARMING, *PLAYING)]
+        weight = f"{part.weight:g}"
+        if part is result.total:
+            rows, weight = [*rows, None], ""
+        rows.append([short_name(part.name), weight, f"{part.share:.1%}", part.sign, *pay])
+    columns = ["part", ">weight", ">share", ">sign", ">random", *(f">{name}" for name in (*FARMING, *PLAYING))]
+    return table(f"{title}`score` scored {result.goals_per_minute:.3g} goals a minute", columns, rows, framed=False)
 
 
 def check_table(result: Audit) -> Table:
-    """What each part promises and whether it holds."""
-    table = Table(box=box.SIMPLE_HEAD, title="Checks (pay a minute)")
-    table.add_column("part", overflow="fold")
-    table.add_column("unit")
-    for name in ("own goal", "best farming", "mirrored", "car order"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("pay at tick skip " + " / ".join(map(str, result.total.tick_skip)), justify="right")
-    table.add_column("promised", justify="right")
-    for row in _rows(result):
-        what, earned = row.farmed
-        farming = f"{what} {_number(earned)}" if earned > 0 else "-"
-        same = [_verdict(value, TOLERANCE) for value in (row.mirror, row.order)]
-        skips = " / ".join(map(_number, row.tick_skip.values()))
-        promised = row.unit in INVARIANT_UNITS
-        kept = ("broken" if row.skip_change > SKIP_TOLERANCE else "kept") if promised else "-"
-        cells = [row.unit or "-", _number(row.own_goal), farming, *same, skips, kept]
-        table.add_row(short_name(row.name), *cells, end_section=row is result.parts[-1])
-    return table
-
-
-def _rows(result: Audit) -> list[PartReport]:
-    return [*result.parts, result.total]
-
-
-def _number(value: float) -> str:
-    if not value:
-        return "0"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}" if math.isfinite(value) else str(value)
+    """Return what each part promises and whether it holds."""
+    rows: list[list[str] | None] = []
+    for part in (*result.parts, result.total):
+        what, earned = part.farmed
+        farming = f"{what} {figure_text(earned, 3)}" if earned > 0 else "-"
+        same = [_verdict(value, TOLERANCE) for value in (part.mirror, part.order)]
+        skips = " / ".join(figure_text(pay, 3) for pay in part.tick_skip.values())
+        kept = "-" if part.unit not in INVARIANT_UNITS else "broken" if part.skip_change > SKIP_TOLERANCE else "kept"
+        cells = [short_name(part.name), part.unit or "-", figure_text(part.own_goal, 3), farming, *same, skips, kept]
+        rows += [None, cells] if part is result.total else [cells]
+    skips = " / ".join(map(str, result.total.tick_skip))
+    columns = ["part", "unit", ">own goal", ">best farming", ">mirrored", ">car order", f">pay at tick skip {skips}"]
+    return table("Checks (pay a minute)", [*columns, ">promised"], rows, framed=False)
 
 
 def _verdict(value: float, tolerance: float) -> str:
     return "same" if value <= tolerance else f"differs {value:.1%}"
 
 
-def write_json(result: Audit, path: Path) -> None:
-    """Writes everything as JSON."""
-    found = [asdict(finding) | {"fatal": finding.fatal} for finding in result.findings]
-    numbers = asdict(result) | {"findings": found, "passed": result.passed}
-    path.write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
-
-
-def draw_audit(result: Audit, path: Path) -> None:
-    """Shares, and what each situation pays a minute by part; an ImportError without matplotlib."""
+def draw_audit(result: Audit) -> Any:  # noqa: ANN401 - see new_figure
+    """Draw the shares, and what each situation pays a minute by part."""
     figure = new_figure(13, max(4.0, 2.0 + 0.3 * len(result.parts)))
     left, right = figure.subplots(1, 2, width_ratios=[2, 3])
     names = [short_name(part.name) for part in result.parts]
@@ -147,4 +125,4 @@ def draw_audit(result: Audit, path: Path) -> None:
     right.set_ylabel("pay of one car a minute")
     right.legend(fontsize="small")
     right.set_title("; ".join(f.text for f in result.findings if f.fatal)[:100] or "passed")
-    write_png(figure, path)
+    return figure

@@ -14,9 +14,11 @@ from envs import GymnasiumEnvs, RocketSimPool
 from envs.demonstrations.file import SUFFIX, Demonstration
 from envs.partials import as_settings
 from fabric_rl.base.argv import DEFAULT_CONFIG
-from fabric_rl.commands.demonstrations import trajectories_of
-from fabric_rl.commands.output import write_csv
+from fabric_rl.base.files import write_text
+from fabric_rl.base.settings import CountOrZero
+from fabric_rl.evaluation.demonstrations import trajectories_of
 from fabric_rl.imitation.pretrain import CloneArgs, pretrain
+from fabric_rl.metrics.csv_tables import csv_text
 from fabric_rl.ranks.devices import one_thread
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.folder import Run
@@ -27,7 +29,7 @@ _DEFAULTS = CloneArgs()
 
 
 def preset(words: Sequence[str]) -> str | None:
-    """The preset of a training, whose agent the clone is to be, for words that name a demonstration of states."""
+    """Return the preset of a training, for words that name a demonstration of states: the clone gets its agent."""
     files = [Path(word) for word in words if word.endswith(SUFFIX) and Path(word).is_file()]
     return str(DEFAULT_CONFIG) if files and Demonstration(files[0]).of_states else None
 
@@ -41,7 +43,7 @@ def clone(
     learning_rate: float = _DEFAULTS.learning_rate,
     validation: float = _DEFAULTS.validation,
     patience: int = _DEFAULTS.patience,
-    seed: int = _DEFAULTS.seed,
+    seed: CountOrZero = _DEFAULTS.seed,
     soft_labels: bool = False,
     run_id: str | None = None,
     runs_dir: str = "runs",
@@ -86,7 +88,7 @@ def clone(
         run = Run.create(runs_dir, run_id, config=yaml.safe_dump(settings, sort_keys=False))
         try:
             rows = pretrain(module, found, args, _tell)
-            write_csv(rows, run.dir / "clone.csv")
+            write_text(run.dir / "clone.csv", csv_text(list(rows[0]), rows))
             checkpoint.write(run.dir / EXPORTED, {"agent": module.state_dict()})
         except BaseException:
             run.discard_if_empty()

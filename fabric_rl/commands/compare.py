@@ -1,19 +1,20 @@
 """`fabric-rl compare`: groups of runs side by side, with what their seeds can tell."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from fabric_rl.analysis import comparison
+from fabric_rl.analysis.comparison import ALL, Comparison, Estimate, Improvement, Scores
+from fabric_rl.analysis.curves import new_figure
+from fabric_rl.analysis.plots import comparison_figure
 from fabric_rl.base.files import write_json
-from fabric_rl.commands.output import new_figure, write_png
-from fabric_rl.commands.sections import Section, show, write_page
-from fabric_rl.runs import comparison
-from fabric_rl.runs.comparison import ALL, Comparison, Estimate, Scores
-from fabric_rl.runs.tables import figure_text
+from fabric_rl.base.tables import figure_text
+from fabric_rl.commands.html_tables import Section, shown, write_page
+from fabric_rl.commands.output import Report, write_png
 
 
 def compare(
@@ -24,7 +25,7 @@ def compare(
     out: Path | None = None,
     confidence: float = 0.95,
     runs_dir: Path = Path("runs"),
-) -> int:
+) -> Iterator[Report]:
     """Compare groups of runs over their seeds: final scores, time to a threshold, and differing settings.
 
     The results are interquartile means with intervals from the stratified bootstrap (Agarwal et al. 2021).
@@ -45,7 +46,7 @@ def compare(
             raise ValueError(f"--out {out}: this is no folder")
     found = comparison.compare(groups, metric, runs_dir, threshold, minimize, confidence=confidence)
     sections = sections_of(found)
-    show(sections)
+    yield Report(shown(sections))
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         figure = comparison_figure(found)
@@ -53,101 +54,58 @@ def compare(
         write_png(figure, out / "compare.png")
         write_page(out / "compare.html", " against ".join(groups), sections, figure)
         print(f"written: {out / 'compare.html'}, and compare.json and compare.png beside it")
-    return 0
 
 
 def sections_of(found: Comparison) -> list[Section]:
-    """The tables, the differences between the groups' settings first."""
+    """Return the tables, the differences between the groups' settings first."""
     labels = list(dict.fromkeys(row.group for row in found.scores))
     settings = [[name, *(each[label] for label in labels)] for name, each in found.differences.items()]
     none = [] if settings or len(labels) == 1 else ["the groups have the same settings"]
-    sections = [Section("Settings that differ", ["setting", *labels], settings, none)]
     percent = f"{100 * found.confidence:g} % interval"
-    columns = ["task", "group", "runs", "interquartile mean", percent, "mean", "median"]
-    rows = [
-        [row.task, row.group, str(len(row.scores)), figure_text(row.iqm.value), _span(row.iqm, figure_text)]
-        for row in found.scores
+    sections = [
+        Section("Settings that differ", ["setting", *labels], settings, none),
+        Section(
+            f"Final {found.metric}",
+            ["task", "group", "runs", "interquartile mean", percent, "mean", "median"],
+            [_final_score(row) for row in found.scores],
+        ),
+        Section(
+            "Probability that a run is better",
+            ["", "probability", percent, "p", "distinguishable"],
+            [_better(pair) for pair in found.improvements],
+        ),
+        Section(
+            "Steps and time until the threshold",
+            ["task", "group", "threshold", "reached by", "steps, median", "first to last", "minutes, median"],
+            [_reached(row, found.thresholds[row.task]) for row in found.scores if row.task != ALL],
+        ),
+        Section("Notes", lines=found.notes),
     ]
-    for cells, row in zip(rows, found.scores, strict=True):
-        cells += [figure_text(row.mean), figure_text(row.median)]
-    sections.append(Section(f"Final {found.metric}", columns, rows))
-    if found.improvements:
-        share = "{:.0%}".format
-        rows = [[f"{pair.group} better than {pair.than}", share(pair.probability.value)] for pair in found.improvements]
-        for cells, pair in zip(rows, found.improvements, strict=True):
-            cells += [_span(pair.probability, share), figure_text(pair.p), "yes" if pair.tells else "no"]
-        columns = ["", "probability", percent, "p", "distinguishable"]
-        sections.append(Section("Probability that a run is better", columns, rows))
-    rows = [[row.task, row.group, *_reached(row, found)] for row in found.scores if row.task != ALL]
-    columns = ["task", "group", "threshold", "reached by", "steps, median", "first to last", "minutes, median"]
-    sections.append(Section("Steps and time until the threshold", columns, rows))
-    return [*sections, Section("Notes", lines=found.notes)] if found.notes else sections
+    return [sections[0], *(section for section in sections[1:] if section.rows or section.lines)]
+
+
+def _final_score(row: Scores) -> list[str]:
+    figures = [figure_text(row.iqm.value), _span(row.iqm, figure_text), figure_text(row.mean), figure_text(row.median)]
+    return [row.task, row.group, str(len(row.scores)), *figures]
+
+
+def _better(pair: Improvement) -> list[str]:
+    share, distinguishable = "{:.0%}".format, "yes" if pair.tells else "no"
+    chance = [share(pair.probability.value), _span(pair.probability, share)]
+    return [f"{pair.group} better than {pair.than}", *chance, figure_text(pair.p), distinguishable]
 
 
 def _span(estimate: Estimate, text: Callable[[float], str]) -> str:
     return f"{text(estimate.low)} to {text(estimate.high)}"
 
 
-def _reached(row: Scores, found: Comparison) -> list[str]:
+def _reached(row: Scores, threshold: float) -> list[str]:
     steps, minutes = np.array([each or (math.inf, math.inf) for each in row.reached.values()], float).T
-    there = np.isfinite(steps)
-    cells = [figure_text(found.thresholds[row.task]), f"{there.sum()} of {len(steps)}", _or_never(np.median(steps))]
-    return [*cells, f"{_or_never(steps.min())} to {_or_never(steps.max())}", _or_never(np.median(minutes))]
+    by = f"{np.isfinite(steps).sum()} of {len(steps)}"
+    span = f"{_or_never(steps.min())} to {_or_never(steps.max())}"
+    medians = [_or_never(np.median(each)) for each in (steps, minutes)]
+    return [row.task, row.group, figure_text(threshold), by, medians[0], span, medians[1]]
 
 
 def _or_never(number: float) -> str:
     return "never" if math.isinf(number) else figure_text(float(number))
-
-
-def comparison_figure(found: Comparison) -> Any:  # noqa: ANN401 - matplotlib is optional, see new_figure
-    """Plot a comparison: learning curves of every task, final scores, probabilities of improvement, and profiles.
-
-    Performance profiles are drawn only for several tasks.
-
-    Args:
-        found: The result of `fabric_rl.compare`.
-
-    Returns:
-        A `matplotlib.figure.Figure`.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-    """
-    several = len(found.curves) > 1
-    panels = len(found.curves) + 1 + bool(found.improvements) + several
-    figure = new_figure(12, 3.6 * math.ceil(panels / 2))
-    axes = iter(figure.subplots(math.ceil(panels / 2), 2).flat)
-    for task, curves in found.curves.items():
-        _bands(panel := next(axes), curves)
-        panel.set(title=task, xlabel="agent-steps", ylabel=found.metric)
-    if several:
-        _bands(panel := next(axes), found.profiles)
-        panel.set(title="performance profiles", xlabel="scaled score", ylabel="share of runs above it")
-    last = [row for row in found.scores if row.task == (ALL if several else next(iter(found.curves)))]
-    _intervals(panel := next(axes), [row.group for row in last], [row.iqm for row in last])
-    panel.set(title=f"final score, {ALL if several else found.metric}", xlabel="interquartile mean")
-    if found.improvements:
-        names = [f"{pair.group} > {pair.than}" for pair in found.improvements]
-        _intervals(panel := next(axes), names, [pair.probability for pair in found.improvements])
-        panel.axvline(0.5, color="grey", linestyle="--", linewidth=1)
-        panel.set(title="probability that a run is better", xlim=(-0.02, 1.02))
-    for panel in axes:
-        panel.set_axis_off()
-    return figure
-
-
-def _bands(axes: Any, curves: dict[str, Estimate]) -> None:  # noqa: ANN401
-    for number, (label, curve) in enumerate(curves.items()):
-        axes.plot(curve.x, curve.value, color=f"C{number % 10}", label=label.replace("$", r"\$"))
-        axes.fill_between(curve.x, curve.low, curve.high, color=f"C{number % 10}", alpha=0.2, linewidth=0)
-    axes.grid(alpha=0.3)
-    axes.legend(*axes.get_legend_handles_labels(), fontsize="small")
-
-
-def _intervals(axes: Any, names: Sequence[str], estimates: Sequence[Estimate]) -> None:  # noqa: ANN401
-    for number, estimate in enumerate(estimates):
-        axes.plot([estimate.low, estimate.high], [number] * 2, color=f"C{number % 10}", linewidth=6, alpha=0.4)
-        axes.plot(estimate.value, number, "o", color=f"C{number % 10}")
-    axes.set_yticks(range(len(names)), [name.replace("$", r"\$") for name in names])
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.grid(alpha=0.3, axis="x")

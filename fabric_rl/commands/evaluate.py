@@ -1,6 +1,6 @@
-"""`fabric-rl evaluate`: matches between trained agents and bots."""
+"""`fabric-rl evaluate`: matches between trained agents and bots, or episodes of an agent that plays alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -8,38 +8,45 @@ from typing import Any
 from rich.table import Table
 
 from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches
+from envs.matches.statistics import STATISTICS
 from envs.replays.replay import SUFFIX
-from fabric_rl.commands.demonstrations import trained_elsewhere
-from fabric_rl.commands.entrants import Rules, check_confidence, check_positive, entrant, short_name
-from fabric_rl.commands.evaluate_episodes import evaluate_episodes
-from fabric_rl.commands.games import Block, play_blocks
-from fabric_rl.commands.output import check_out, console, for_people, give_json, json_files, progress
-from fabric_rl.commands.record import record_by
-from fabric_rl.commands.statistics import statistics_summary, statistics_table
-from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES, Interval, mean_interval
-from fabric_rl.selfplay.ratings.sequential import difference_sequence, score_sequence
+from fabric_rl.base.settings import Positive
+from fabric_rl.base.tables import progress, table
+from fabric_rl.commands.output import JSON, Out, Report, writes
+from fabric_rl.commands.record import record_game
+from fabric_rl.evaluation.demonstrations import trained_elsewhere
+from fabric_rl.evaluation.play import Block, play_blocks
+from fabric_rl.evaluation.players import Rules, entrant, short_name
+from fabric_rl.evaluation.results import (
+    Samples,
+    difference_interval,
+    episodes_summary,
+    look,
+    statistics_summary,
+    summary,
+)
+from fabric_rl.evaluation.settings import DEFAULT_PLAY, Confidence, Minutes, PlaySettings, UpTo
+from fabric_rl.runs.trained import Trained
+from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES
+
+_MATCHES, _MOST_MATCHES, _EPISODES = 200, 2000, 100
 
 
+@writes(Out("out", [".json"], ".json file for the results."), JSON, Out("record", [SUFFIX]))
 def evaluate(
     player: str,
     opponent: str | None = None,
     /,
-    matches: int | None = None,
-    minutes: float | None = None,
-    team_size: int | None = None,
-    seed: int = 0,
-    sample: bool = False,
-    tick_skip: int | None = None,
-    runs_dir: str = "runs",
-    out: Path | None = None,
-    json: Path | None = None,
-    episodes: int | None = None,
-    until_width: float | None = None,
+    matches: UpTo | None = None,
+    minutes: Minutes | None = None,
+    play: PlaySettings = DEFAULT_PLAY,
+    episodes: UpTo | None = None,
+    until_width: Positive | None = None,
     sequential: bool = False,
-    confidence: float = 0.95,
-    workers: int = 1,
+    confidence: Confidence = 0.95,
+    workers: UpTo = 1,
     record: Path | None = None,
-) -> int:
+) -> Iterator[Report]:
     """Play pairs of matches on real physics, and report the goal difference with its interval.
 
     The two matches of a pair have the same kickoffs, with the sides swapped. All other kickoffs differ: cars are
@@ -60,14 +67,7 @@ def evaluate(
         matches: Number of matches; an odd number is rounded up to full pairs. Default: 200. With --sequential or
             --until_width: the maximum, by default 2000.
         minutes: Game time of each match in minutes. Default: 5.
-        team_size: Cars per team. Default: as in the training of the first agent; 1 for bots.
-        seed: Seed of the kickoffs and of sampled actions; the same seed gives the same results.
-        sample: Sample the actions of agents from their policies. Default: take the most probable action.
-        tick_skip: Physics ticks (1/120 s) per decision. Default: as in the training of the first agent; 8 for bots.
-        runs_dir: Folder that contains all runs.
-        out: .json file for the results.
-        json: .json file for the results. Without a file name, they go to standard output, and the tables to standard
-            error.
+        play: How they play.
         episodes: Number of episodes for an agent of another environment, the same number in every sub-environment.
             Default: 100.
         until_width: Play until the interval of the goal difference is at most this wide, in goals per match.
@@ -76,32 +76,57 @@ def evaluate(
         record: .frl file for an additional match between the two, to watch (docs/watching.md).
         workers: Processes that play matches in parallel; one per CPU core is best. The results do not depend on it.
     """
-    files = json_files(out=out, json=json)
-    if record is not None:
-        check_out([record], [SUFFIX], "--record")
-    given = {"matches": matches, "minutes": minutes, "team_size": team_size, "tick_skip": tick_skip}
-    check_positive(**given, until_width=until_width, workers=workers)
-    check_confidence(confidence)
     if sequential and until_width is not None:
         raise ValueError("--sequential and --until_width: choose one of them")
-    alone = trained_elsewhere(player, runs_dir)
-    if alone is not None:
-        given |= {"until_width": until_width, "sequential": sequential or None, "record": 1 if record else None}
-        unfit = ["an opponent"] if opponent is not None else [f"--{flag}" for flag in given if given[flag] is not None]
-        if unfit:
-            raise ValueError(f"{player} plays alone, so {unfit[0]} makes no sense; --episodes says how much it plays")
-        with for_people(files):
-            results = evaluate_episodes(alone, 100 if episodes is None else episodes, seed, sample)
-        give_json(results, files)
-        return 0
-    if episodes is not None:
-        entrant(player, sample, runs_dir)  # says so where there is no such agent
-        raise ValueError(f"--episodes is for agents that play alone; {player} plays --matches")
-    opponent, looks = opponent or "chaser", sequential or until_width is not None
-    entrants = [entrant(name, sample, runs_dir) for name in (player, opponent)]
-    rules = Rules.of(entrants, minutes, team_size, tick_skip, sample, runs_dir)
-    limit = -(-(matches or (2000 if looks else 200)) // SIDES)
-    blocks = [Block(player, opponent, seed, number) for number in range(-(-limit // PAIRS_AT_ONCE))]
+    alone = trained_elsewhere(player, play.runs_dir)
+    if alone is None:
+        if episodes is not None:
+            entrant(player, play.sample, play.runs_dir)  # an error if there is no such player
+            raise ValueError(f"--episodes is for agents that play alone; {player} plays --matches")
+        return _evaluate_pair(
+            player, opponent or "chaser", play, matches, minutes, until_width, sequential, confidence, workers, record
+        )
+    of_matches: dict[str, object] = {
+        "matches": matches,
+        "minutes": minutes,
+        "team_size": play.team_size,
+        "tick_skip": play.tick_skip,
+    }
+    of_matches |= {"until_width": until_width, "sequential": sequential or None, "record": record}
+    unfit = ["an opponent"] if opponent is not None else []
+    unfit += [f"--{flag}" for flag, value in of_matches.items() if value is not None]
+    if unfit:
+        raise ValueError(f"{player} plays alone, so {unfit[0]} makes no sense; --episodes says how much it plays")
+    return iter([_evaluate_alone(alone, episodes or _EPISODES, play)])
+
+
+def _evaluate_alone(alone: Trained, episodes: int, play: PlaySettings) -> Report:
+    found = episodes_summary(alone, episodes, play)
+    how = "samples its actions" if play.sample else "takes its most probable actions"
+    lines = [f"{found['episodes']} episodes of {alone.name}, which {how}"]
+    for name in ("return", "length"):
+        ends = found[f"{name}_interval_95"]
+        known = "95 % {:,.5g} to {:,.5g}".format(*ends) if ends else "no interval: too few, or all alike"
+        lines.append(f"  mean {name} {found[f'mean_{name}']:,.5g} ({known})")
+    return Report(lines, found)
+
+
+def _evaluate_pair(
+    player: str,
+    opponent: str,
+    play: PlaySettings,
+    matches: int | None,
+    minutes: float | None,
+    until_width: float | None,
+    sequential: bool,
+    confidence: float,
+    workers: int,
+    record: Path | None,
+) -> Iterator[Report]:
+    looks = sequential or until_width is not None
+    rules = Rules.of([entrant(name, play.sample, play.runs_dir) for name in (player, opponent)], play, minutes)
+    limit = -(-(matches or (_MOST_MATCHES if looks else _MATCHES)) // SIDES)
+    blocks = [Block(player, opponent, play.seed, number) for number in range(-(-limit // PAIRS_AT_ONCE))]
     parts: list[Matches] = []
     known: dict[str, Any] = {}
     what = f"{'up to ' if looks else ''}{SIDES * limit} matches"
@@ -112,35 +137,54 @@ def evaluate(
                 break
     played = Matches.of(parts, limit)
     names = short_name(player), short_name(opponent)
-    with for_people(files):
-        console().print(table(names, played, *rules.remarks))
-        console().print(statistics_table(names, played.statistics, confidence, looks))
-        print("\n".join(look_lines(played, known, names)) if looks else difference_line(played, confidence))
-    settings = {"player": player, "opponent": opponent, "seed": seed, "sample": sample, "tick_skip": rules.tick_skip}
-    give_json(settings | summary(played, confidence, looks) | known, files)
+    tables = [
+        results_table(names, played, *rules.remarks),
+        statistics_table(names, played.statistics, confidence, looks),
+    ]
+    lines = look_lines(played, known, names) if looks else [difference_line(played, confidence)]
+    found = {"player": player, "opponent": opponent, "seed": play.seed, "sample": play.sample}
+    found |= {"tick_skip": rules.tick_skip} | summary(played, confidence, looks) | known
+    yield Report([*tables, *lines], found)
     if record is not None:
-        with for_people(files):
-            record_by(rules, player, opponent, record, seed)
-    return 0
+        record_game(player, opponent, rules.play, rules.minutes, record)
 
 
-def table(names: Sequence[str], matches: Matches, *remarks: str) -> Table:
-    """One row per player."""
+def results_table(names: Sequence[str], matches: Matches, *remarks: str) -> Table:
+    """Return one row per player."""
     figures = summary(matches)
     size = f"{matches.cars}v{matches.cars}"
     title = [f"{figures['matches']} matches of {figures['minutes']:g} minutes, {size}", *remarks]
-    made = Table(title="; ".join(title))
-    for header in ("player", "wins", "draws", "goals per match", "touches per car and minute"):
-        made.add_column(header, justify="left" if header == "player" else "right")
     draws = _with_share(matches.draws, figures["matches"])
+    rows = []
     for index, (name, wins) in enumerate(zip(names, (matches.wins, matches.losses), strict=True)):
         goals, touches = figures["goals"][index], figures["touches_per_minute"][index]
-        made.add_row(name, _with_share(wins, figures["matches"]), draws, f"{goals:.2f}", f"{touches:.2f}")
-    return made
+        rows.append([name, _with_share(wins, figures["matches"]), draws, f"{goals:.2f}", f"{touches:.2f}"])
+    columns = ["player", ">wins", ">draws", ">goals per match", ">touches per car and minute"]
+    return table("; ".join(title), columns, rows)
+
+
+def statistics_table(names: Sequence[str], samples: Samples, confidence: float = 0.95, looks: bool = False) -> Table:
+    """Return one row per statistic: for each player the mean and half the width of its interval."""
+    pairs = len(next(iter(samples.values()), ()))
+    width = "" if looks or pairs < LEAST_SAMPLES else f", and half its {100 * confidence:g} % interval"
+    rows = []
+    for name, figures in statistics_summary(samples, confidence, looks).items():
+        intervals = figures[f"intervals_{100 * confidence:g}"]
+        cells = map(_cell, figures["means"], intervals, [STATISTICS[name].is_share] * len(intervals))
+        rows.append([STATISTICS[name].label, *cells])
+    title = f"mean of {pairs} {'pair' if pairs == 1 else 'pairs'} of matches{width}"
+    return table(title, ["", *(f">{name}" for name in names)], rows)
+
+
+def _cell(mean: float | None, ends: list[float] | None, is_share: bool) -> str:
+    if mean is None:
+        return "-"
+    form = "{:.1%}" if is_share else "{:,.2f}" if abs(mean) < 10 else "{:,.0f}"
+    return form.format(mean) + ("" if ends is None else f" ± {form.format((ends[1] - ends[0]) / 2)}")
 
 
 def difference_line(matches: Matches, confidence: float = 0.95) -> str:
-    """The goal difference per match, and its interval or why there is none."""
+    """Return the goal difference per match, and its interval or why there is none."""
     mean, pairs = matches.differences.mean(), len(matches.differences)
     interval = difference_interval(matches, confidence)
     if interval is None:
@@ -150,59 +194,8 @@ def difference_line(matches: Matches, confidence: float = 0.95) -> str:
     return f"goal difference per match: {mean:+.2f} ({ends}, from {pairs} independent pairs of matches)"
 
 
-def summary(matches: Matches, confidence: float = 0.95, looks: bool = False) -> dict[str, Any]:
-    """The results as numbers, for tables and files; goals are per match, touches per car and minute.
-
-    `results` has two letters for each pair: won, drawn or lost, first as blue, then as orange.
-    `difference_interval_95` (or whatever the confidence is) is None where there are too few pairs for one.
-    """
-    count = SIDES * len(matches.goals)
-    interval = difference_interval(matches, confidence)
-    return {
-        "matches": count,
-        "pairs": len(matches.goals),
-        "minutes": matches.minutes,
-        "cars": matches.cars,
-        "wins": matches.wins,
-        "draws": matches.draws,
-        "losses": matches.losses,
-        "results": "".join("ldw"[int(2 * score)] for score in matches.match_scores.reshape(-1).tolist()),
-        "goals": matches.goals.mean(axis=(0, 1)).tolist(),
-        "touches_per_minute": (matches.touches.sum(axis=(0, 1)) / (count * matches.minutes * matches.cars)).tolist(),
-        "differences": matches.differences.tolist(),
-        "difference": float(matches.differences.mean()),
-        "score": float(matches.scores.mean()),
-        f"difference_interval_{100 * confidence:g}": None if interval is None else list(interval),
-        "statistics": statistics_summary(matches.statistics, confidence, looks),
-    }
-
-
-def difference_interval(matches: Matches, confidence: float = 0.95) -> Interval | None:
-    """Where the player's goals minus its opponent's per match lie on average, for so many matches; see `evaluate`."""
-    return mean_interval(matches.differences, 1 / SIDES, confidence)
-
-
-def look(matches: Matches, until_width: float | None, confidence: float) -> dict[str, Any]:
-    """What is known after so many matches, however often one has looked; `reached` says whether that is enough.
-
-    The interval for a fixed number of matches would be wrong, and is None.
-    """
-    score = score_sequence(matches.scores, confidence)
-    difference = difference_sequence(matches.differences, 1 / SIDES, confidence)
-    better = "player" if score.low > 0.5 else "opponent" if score.high < 0.5 else None
-    narrow = difference is not None and until_width is not None and difference.high - difference.low <= until_width
-    return {
-        f"difference_interval_{100 * confidence:g}": None,
-        "confidence": confidence,
-        "score_sequence": list(score),
-        "difference_sequence": difference and list(difference),
-        "better": better,
-        "reached": narrow if until_width is not None else better is not None,
-    }
-
-
 def look_lines(matches: Matches, known: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """The same for people."""
+    """Return what `look` knows, for people."""
     better = dict(zip(("player", "opponent"), names, strict=True)).get(known["better"])
     verdict = "not decided who is better" if better is None else f"{better} is better"
     sure = f"({100 * known['confidence']:g} %, however often one looks:"

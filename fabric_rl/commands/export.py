@@ -14,11 +14,11 @@ from envs.matches.matches import PoolRecipe
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_in_numbers
 from fabric_rl.base.files import write_text
-from fabric_rl.commands.entrants import name_and_role
-from fabric_rl.commands.other_teams import export_for_teams
-from fabric_rl.commands.rlbot_folder import BOT_FILES, check_rlbot, write_bot
+from fabric_rl.commands.adapt_team_size import export_for_teams
+from fabric_rl.evaluation.players import name_and_role
 from fabric_rl.export.write import check_packages, write_policy
 from fabric_rl.ranks.devices import one_thread
+from fabric_rl.rlbot.folder import BOT_FILES, check_rlbot, write_bot
 from fabric_rl.runs import trained
 from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA
 from fabric_rl.runs.trained import CHECK, MODELS, ExportedAgent
@@ -97,7 +97,7 @@ def export(
 
 
 def _exported(folder: Path) -> list[str]:
-    """What the export in a folder consists of; empty without one."""
+    """Return the names of all files of the export in a folder."""
     if not (folder / CONFIG).is_file() or not any((folder / mark).is_file() for mark in (EXPORTED, METADATA)):
         return []
     files = {file for mark, files in _FILES.items() if (folder / mark).is_file() for file in files}
@@ -132,7 +132,6 @@ def _replace(new: Path, folder: Path, old: list[str]) -> None:
 
 
 def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None:
-    """Writes all files of an exported policy, and of a bot for the real game its own."""
     path, role = name_and_role(name, runs_dir)
     found = trained.load_trained(path, runs_dir)
     settings = trained.settings_to_play(found.path)
@@ -165,7 +164,7 @@ def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None
 
 
 def _env(found: trained.Trained) -> VectorEnv:
-    """What the agent was trained in, small."""
+    """Return the environment of the agent's training, with few arenas."""
     try:
         recipe = PoolRecipe(found.env)
     except TypeError:

@@ -1,22 +1,16 @@
 """`fabric-rl export-replay`: a replay as one page of HTML that opens with a double click, or as a video."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from shlex import quote
 
-from rlgym.rocket_league.common_values import TICKS_PER_SECOND
-
-from envs.render.videos import FORMATS, Frame, write_video
-from envs.replays.film import film
+from envs.render.videos import FORMATS
 from envs.replays.replay import read_replay
 from fabric_rl.base.files import write_text
-from fabric_rl.commands.output import check_out, progress
+from fabric_rl.commands.output import Out, writes
+from fabric_rl.evaluation.show import check_size, write_film
 from fabric_rl.viewer.page import page_with
 
-_MOST_BYTES = 100_000_000
-_RATES = {".mp4": 30, ".gif": 15}
 
-
+@writes(Out("out", [".html", *FORMATS]))
 def export_replay(file: Path, out: Path, width: int = 640) -> int:
     """Convert a replay to an HTML page with the viewer, or to a video, to share or put on a website.
 
@@ -25,7 +19,6 @@ def export_replay(file: Path, out: Path, width: int = 640) -> int:
         out: Output file: a page (.html) or a video (.mp4 or .gif).
         width: Width of a video in pixels; the height is 9/16 of it.
     """
-    check_out([out], [".html", *FORMATS])
     if not 160 <= width <= 3840 or width % 32:
         raise ValueError(f"--width must be a multiple of 32 between 160 and 3840, got {width}")
     if out.suffix in FORMATS:
@@ -36,28 +29,3 @@ def export_replay(file: Path, out: Path, width: int = 640) -> int:
     write_text(out, page_with(file.read_bytes()))
     print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)")
     return 0
-
-
-def check_size(file: Path) -> None:
-    """Raises ValueError for a replay that is too large for a page."""
-    if (size := file.stat().st_size) > _MOST_BYTES:
-        watch = f"fabric-rl watch {quote(file.as_posix())}"
-        raise ValueError(f"{file}: {size / 1e6:,.0f} MB are too many for a page; watch it: {watch}")
-
-
-def write_film(file: Path, out: Path, width: int = 640) -> None:
-    """Draws all games of a replay as .mp4 or .gif, and says so."""
-    replay, rate = read_replay(file), _RATES[out.suffix]
-    lengths = [float(game.columns["ticks"][-1]) / TICKS_PER_SECOND for game in replay.games if game.num_frames]
-    if not lengths:
-        raise ValueError(f"{file}: there is nothing to draw, it has no frames")
-    seconds = sum(lengths) + len(lengths) / rate
-
-    def frames() -> Iterator[Frame]:
-        for number, frame in enumerate(film(replay, rate, (width, width * 9 // 16))):
-            tell(number / rate / seconds)
-            yield frame
-
-    with progress(f"drawing {out.name}") as tell:
-        write_video(out, frames(), rate)
-    print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)")

@@ -1,55 +1,36 @@
 """`fabric-rl flight`: a bot's folder in matches as RLBot plays them, without the game."""
 
-import copy
-import signal
-from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.actions import ContinuousAction
-from envs.dones import GoalCondition
-from envs.matches.matches import SIDES, Player, PoolRecipe
-from envs.matches.statistics import MatchKickoffs
-from envs.pool.rocket_pool import RocketSimPool
-from envs.state.layout import Float
-from fabric_rl.commands.entrants import check_confidence, check_positive, entrant
-from fabric_rl.commands.output import console, progress
-from fabric_rl.commands.rlbot_folder import check_rlbot
+from envs.matches.matches import SIDES
+from fabric_rl.base.settings import CountOrZero
+from fabric_rl.base.tables import progress, table
+from fabric_rl.commands.output import Report
+from fabric_rl.evaluation.settings import Confidence, Minutes
 from fabric_rl.ranks.devices import one_thread
+from fabric_rl.rlbot.folder import check_rlbot
+from fabric_rl.rlbot.simulation import EQUAL_SHARE, SEEN_SHARE, TOLERANCE, Course, compare, fly
 from fabric_rl.selfplay.ratings.intervals import mean_interval
-
-if TYPE_CHECKING:
-    from envs.adapters.rlbot_game import BotProcess
-
-TOLERANCE = 1e-3
-"""Of observations and controls: RLBot sends angles, which float32 turns into axes that differ in the last digits."""
-EQUAL_SHARE = 0.99
-"""Of decisions: two actions may be equally likely up to such digits."""
-SEEN_SHARE = 0.98
-"""Of observations: a bot can only guess when the wheels of a car that jumps leave the ground."""
 
 
 def flight(
     folder: Path,
     opponent: str = "chaser",
     /,
-    minutes: float = 1.0,
-    matches: int = 0,
+    minutes: Minutes = 1.0,
+    matches: CountOrZero = 0,
     latency: str = "0",
     loss: str = "0",
-    seed: int = 0,
-    confidence: float = 0.95,
+    seed: CountOrZero = 0,
+    confidence: Confidence = 0.95,
     runs_dir: str = "runs",
-) -> int:
+) -> Iterator[Report]:
     """Test an exported RLBot bot without the game: real processes, RLBot's protocol, and RocketSim as the game.
 
     The folder comes from `fabric-rl export --format rlbot`. First, the command plays one match as blue and one as
@@ -70,9 +51,7 @@ def flight(
         runs_dir: Folder that contains all runs.
     """
     check_rlbot("fabric-rl flight")
-    check_positive(minutes=minutes)
-    check_confidence(confidence)
-    if matches < 0 or matches % SIDES:
+    if matches % SIDES:
         raise ValueError(f"--matches must be even, half as blue and half as orange, got {matches}")
     shares = _numbers("--loss", loss, float, "shares of packets", 0.99)
     ticks = [int(each) for each in _numbers("--latency", latency, int, "whole ticks", TICKS_PER_SECOND)]
@@ -80,179 +59,13 @@ def flight(
         raise ValueError(f"{folder}: has no bot.toml; fabric-rl export NAME {folder} --format rlbot writes one")
     course = Course.of(folder, opponent, minutes, runs_dir)
     with one_thread():
-        good = _check(course, seed)
+        yield _check(course, seed)
         if matches:
-            _print_costs(course, matches, [(each, share) for share in shares for each in ticks], seed, confidence)
-    return 0 if good else 1
+            conditions = [(each, share) for share in shares for each in ticks]
+            yield Report([_costs_table(course, matches, conditions, seed, confidence)])
 
 
-class Course(NamedTuple):
-    """What all matches of a flight have in common."""
-
-    folder: Path
-    policy: Player
-    """What the bot is to do, in a pool."""
-    opponent: Player
-    recipe: PoolRecipe
-    team_size: int
-    delay: int
-    """Ticks from what a car sees to the first that runs what it decides: as trained, but the game's own at least."""
-    steps: int
-    """Decisions in a match."""
-
-    @classmethod
-    def of(cls, folder: Path, opponent: str, minutes: float, runs_dir: str) -> "Course":
-        """Looks for the players."""
-        from envs.adapters.rlbot_bot import GAME_DELAY_TICKS
-
-        ours, theirs = entrant(str(folder), False, runs_dir), entrant(opponent, False, runs_dir)
-        assert ours.recipe is not None
-        (blue, orange), skip = ours.recipe.team_sizes[0], ours.recipe.tick_skip
-        if blue != orange:
-            raise ValueError(f"{folder}: was trained for {blue}v{orange}; a flight needs teams of the same size")
-        players = ours.build(blue, skip), theirs.build(blue, skip)
-        steps = max(1, round(minutes * 60 * TICKS_PER_SECOND / skip))
-        delay = max(GAME_DELAY_TICKS, ours.recipe.action_delay_ticks)
-        return cls(folder, *players, ours.recipe, blue, delay, steps)
-
-    def cars(self, side: int) -> list[int]:
-        """The slots that the bot plays, if `side` is its team."""
-        return [side * self.team_size + car for car in range(self.team_size)]
-
-    def pool(self, tick_skip: int, action_delay_ticks: int, seed: int, pair: int, **parts: object) -> RocketSimPool:
-        """One arena in which the matches of a pair have the same kickoffs."""
-        kickoffs = MatchKickoffs([np.random.SeedSequence(seed, spawn_key=(0, pair))], SIDES * self.team_size)
-        return RocketSimPool(
-            num_arenas=1,
-            team_size=self.team_size,
-            action=ContinuousAction(),
-            state_setter=kickoffs,
-            done=GoalCondition(),
-            tick_skip=tick_skip,
-            action_delay_ticks=action_delay_ticks,
-            num_threads=1,
-            seed=seed + pair,
-            **parts,  # type: ignore[arg-type]
-        )
-
-    @contextmanager
-    def processes(self, side: int, log: Path | None = None) -> "Iterator[list[BotProcess]]":
-        """The bot as that team, one process for each car; SIGTERM is as Ctrl+C meanwhile, so that all of them end."""
-        from envs.adapters.rlbot_bot import LOG
-        from envs.adapters.rlbot_game import BotProcess
-
-        teams = [0] * self.team_size + [1] * self.team_size
-        with ExitStack() as ending:
-            ending.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, signal.default_int_handler))
-            found = []
-            for car in self.cars(side):
-                given = {} if log is None else {LOG: str(log / f"{car}.npz")}
-                found.append(ending.enter_context(BotProcess(self.folder, teams, car, given)))
-            yield found
-
-
-def fly(
-    course: Course, bots: "Sequence[BotProcess]", side: int, seed: int, pair: int, latency: int = 0, loss: float = 0.0
-) -> tuple[int, NDArray[np.float32]]:
-    """Plays one match tick by tick; simulated time, so the bot may take its time.
-
-    Args:
-        course: What is played.
-        bots: The processes of the bot's team.
-        side: Its team.
-        seed: Of the flight.
-        pair: Number of the pair of matches.
-        latency: Ticks that answers come later than by the game's own delay.
-        loss: Share of packets that do not arrive.
-
-    Returns:
-        The bot's goals minus its opponent's; `[steps, C, 8]` what the opponent decided at each step for all cars.
-    """
-    from rlbot.flat import MatchPhase
-
-    from envs.adapters.rlbot_bot import GAME_DELAY_TICKS
-    from envs.adapters.rlbot_game import PacketWriter
-
-    skip, cars = course.recipe.tick_skip, course.cars(side)
-    dice = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1, pair, side)))
-    opponent = course.opponent(seed + pair)
-    pool, writer = course.pool(1, 0, seed, pair), PacketWriter()
-    idle = np.zeros((SIDES * course.team_size, 8), np.float32)
-    told: list[Float] = []
-    ahead, begins = 0, True
-    try:
-        pool.reset()
-        state = pool.state
-        for _ in range(course.steps * skip):
-            if begins:
-                opponent.reset(np.ones(1, np.bool_), state)
-                answered, wanted = idle, idle
-                answers = deque([idle] * (GAME_DELAY_TICKS + latency))  # on their way to the game
-                orders = deque([idle] * course.delay)
-                countdown = writer.write(state, MatchPhase.Countdown)
-                for bot in bots:
-                    bot.answer(countdown)
-            packet, answered = writer.write(state, MatchPhase.Kickoff if begins else MatchPhase.Active), answered.copy()
-            for car, bot in zip(cars, bots, strict=True):
-                if dice.random() >= loss:
-                    answered[car] = bot.answer(packet)
-            if int(state.episode_ticks[0]) % skip == 0:
-                wanted = opponent.act(state)[0].astype(np.float32)
-                told.append(wanted)
-            answers.append(answered)
-            orders.append(wanted)
-            rows: NDArray[Any] = orders.popleft().copy()
-            rows[cars] = answers.popleft()[cars]
-            *_, terminated, truncated, infos = pool.step(rows)
-            writer.frame += 1
-            begins = bool((terminated | truncated).any())
-            if terminated.any():
-                ahead += 1 if infos["result"][cars[0]] else -1
-    finally:
-        pool.close()
-    return ahead, np.array(told)
-
-
-def compare(course: Course, side: int, seed: int) -> tuple[int, Float]:
-    """Lets the bot play one match in time and without losses, and then a pool with the settings of its training.
-
-    Physics does the same again, so the pool goes through the very same states, as long as it is told what all did.
-
-    Returns:
-        How many decisions of the bot are as the policy decides in the pool; `[steps, cars]` for each the greatest
-        difference between what the bot saw and what the pool shows.
-    """
-    cars = course.cars(side)
-    with TemporaryDirectory() as folder:
-        with course.processes(side, Path(folder)) as bots:
-            _, told = fly(course, bots, side, seed, 0)
-        try:
-            logs = [dict(np.load(Path(folder, f"{car}.npz"))) for car in cars]
-        except (OSError, BadZipFile) as error:
-            raise OSError(f"{course.folder}: the bot has not written what it decided when it ended") from error
-    seen, done = (np.stack([log[name] for log in logs], axis=1) for name in ("obs", "controls"))
-    recipe, policy = course.recipe, course.policy(seed)
-    pool = course.pool(recipe.tick_skip, course.delay, seed, 0, obs=copy.deepcopy(recipe.arguments.get("obs")))
-    equal, differences, begins = 0, np.zeros(done.shape[:2], np.float32), np.ones(1, np.bool_)
-    try:
-        obs, _ = pool.reset()
-        for step in range(len(done)):
-            if begins.any():
-                policy.reset(begins, pool.state)
-            differences[step] = np.abs(obs[cars] - seen[step]).reshape(len(cars), -1).max(axis=1)
-            wanted = policy.act(pool.state)[0, cars]
-            equal += int((np.abs(wanted - done[step]) <= TOLERANCE).all(axis=-1).sum())
-            rows = told[step].copy()
-            rows[cars] = done[step]
-            obs, _, terminated, truncated, _ = pool.step(rows)
-            begins = (terminated | truncated)[:1]
-    finally:
-        pool.close()
-    return equal, differences
-
-
-def _check(course: Course, seed: int) -> bool:
-    """Says whether the bot sees and decides as in training."""
+def _check(course: Course, seed: int) -> Report:
     equal, found = zip(*(compare(course, side, seed) for side in range(SIDES)), strict=True)
     differences = np.concatenate(found).ravel()
     near, decisions = differences <= TOLERANCE, differences.size
@@ -260,16 +73,17 @@ def _check(course: Course, seed: int) -> bool:
     seen = f"{near.sum()} of {decisions} within {TOLERANCE:g} of the pool's"
     if not near.all():
         seen += f", the others within {differences[~near].max():.1e}"
-    print(f"observations: {seen}: {'good' if sees else 'WRONG'} ({SEEN_SHARE:.0%} are enough)")
     done = f"{sum(equal)} of {decisions} as the policy's in the pool"
-    print(f"actions: {done}: {'good' if acts else 'WRONG'} ({EQUAL_SHARE:.0%} are enough)")
-    return bool(sees and acts)
+    lines = [
+        f"observations: {seen}: {'good' if sees else 'WRONG'} ({SEEN_SHARE:.0%} are enough)",
+        f"actions: {done}: {'good' if acts else 'WRONG'} ({EQUAL_SHARE:.0%} are enough)",
+    ]
+    return Report(lines, status=int(not (sees and acts)))
 
 
-def _print_costs(
+def _costs_table(
     course: Course, matches: int, conditions: Sequence[tuple[int, float]], seed: int, confidence: float
-) -> None:
-    """Plays all matches, and prints what each condition costs."""
+) -> Table:
     pairs = matches // SIDES
     found = np.zeros((len(conditions), pairs, SIDES))
     with progress("flying") as tell:
@@ -280,17 +94,16 @@ def _print_costs(
                         found[row, pair, side], _ = fly(course, bots, side, seed, pair, latency, loss)
                         tell((side + (row + (pair + 1) / pairs) / len(conditions)) / SIDES)
     differences = found.mean(axis=-1)
-    table = Table(title=f"{matches} matches of each row")
-    for heading in ("latency, ticks", "packets lost", "goal difference per match", "cost beside the first row"):
-        table.add_column(heading, justify="right")
+    rows = []
     for row, (latency, loss) in enumerate(conditions):
         cost = _with_interval(differences[0] - differences[row], confidence) if row else ""
-        table.add_row(str(latency), f"{loss:g}", _with_interval(differences[row], confidence), cost)
-    console().print(table)
+        rows.append([str(latency), f"{loss:g}", _with_interval(differences[row], confidence), cost])
+    columns = [">latency, ticks", ">packets lost", ">goal difference per match", ">cost beside the first row"]
+    return table(f"{matches} matches of each row", columns, rows)
 
 
 def _numbers(flag: str, text: str, kind: type[float], what: str, most: float) -> list[float]:
-    """The numbers of a list such as 0,1,2; a ValueError that names the flag unless they are 0 to `most`."""
+    """Return the numbers of a list such as 0,1,2; a ValueError that names the flag unless they are 0 to `most`."""
     try:
         found = [kind(each) for each in text.split(",")]
     except ValueError:

@@ -1,65 +1,42 @@
 """`fabric-rl league`: everybody against everybody, and one ladder for all."""
 
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.table import Table
 
 from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches
 from envs.replays.replay import SUFFIX
-from fabric_rl.commands.entrants import Rules, check_confidence, check_positive, entrant, short_name
-from fabric_rl.commands.games import Block, play_blocks
-from fabric_rl.commands.output import (
-    check_file,
-    check_out,
-    console,
-    for_people,
-    give_json,
-    json_files,
-    new_figure,
-    progress,
-    write_png,
-)
-from fabric_rl.commands.record import record_by
+from fabric_rl.analysis.curves import new_figure
+from fabric_rl.base.tables import progress, table
+from fabric_rl.commands.output import JSON, Out, Report, check_file, writes
+from fabric_rl.commands.record import record_game
+from fabric_rl.evaluation.play import Block, play_blocks
+from fabric_rl.evaluation.players import Rules, entrant, short_name
+from fabric_rl.evaluation.results import Competitor, standings
+from fabric_rl.evaluation.settings import DEFAULT_PLAY, Confidence, Minutes, PlaySettings, UpTo
 from fabric_rl.runs.records import find_run
-from fabric_rl.selfplay.ratings.ladder import rate
 
 _WIDEST = 10
 """Players whose matrix is shown on a terminal."""
 
 
-class Player(NamedTuple):
-    """Who plays in a league."""
-
-    label: str
-    name: str
-    """As for `fabric-rl evaluate`."""
-    steps: int | None = None
-    """Of a milestone."""
-
-
+@writes(JSON, Out("png", [".png"], ".png file for a figure of ratings and scores."))
 def league(
     players: Sequence[str],
-    matches: int = 40,
-    minutes: float | None = None,
-    team_size: int | None = None,
-    seed: int = 0,
-    sample: bool = False,
-    tick_skip: int | None = None,
-    runs_dir: str = "runs",
-    json: Path | None = None,
-    png: Path | None = None,
+    matches: UpTo = 40,
+    minutes: Minutes | None = None,
+    play: PlaySettings = DEFAULT_PLAY,
     record: Path | None = None,
-    confidence: float = 0.95,
-    workers: int = 1,
-) -> int:
+    confidence: Confidence = 0.95,
+    workers: UpTo = 1,
+) -> Iterator[Report]:
     """Play a round robin and rate the players, with intervals.
 
     It prints ratings (Elo scale, fitted with the Bradley-Terry model; 400 points are odds of 10 to 1) and the score of
@@ -71,34 +48,25 @@ def league(
             gets league.json.
         matches: Number of matches between any two players; an odd number is rounded up to full pairs.
         minutes: Game time of each match in minutes. Default: 5.
-        team_size: Cars per team. Default: as in the training of the first agent; 1 for bots.
-        seed: Seed of the kickoffs and of sampled actions; the same seed gives the same results.
-        sample: Sample the actions of agents from their policies. Default: take the most probable action.
-        tick_skip: Physics ticks (1/120 s) per decision. Default: as in the training of the first agent; 8 for bots.
-        runs_dir: Folder that contains all runs.
-        json: .json file for the results; without a file name, they go to standard output.
-        png: .png file for a figure of ratings and scores.
+        play: How they play.
         record: Folder for one .frl replay of each pair of players, to watch (docs/watching.md).
         confidence: Confidence level of the intervals, above 0 and below 1.
         workers: Processes that play matches in parallel; one per CPU core is best. The results do not depend on it.
     """
-    files = json_files(json=json)
-    check_out([png] if png else [], [".png"], "--png")
-    check_positive(matches=matches, workers=workers, minutes=minutes, team_size=team_size, tick_skip=tick_skip)
-    check_confidence(confidence)
     if record is not None and record.exists() and not record.is_dir():
         raise ValueError(f"--record {record}: must be a folder")
-    folder, field = _field(players, runs_dir)
-    if folder is not None:
-        files.append(folder / "league.json")
-        check_file(files[-1], "league:")
-    entrants = [entrant(player.name, sample, runs_dir) for player in field]
-    for one, other in combinations(range(len(field)), 2):
+    folder, field = _field(players, play.runs_dir)
+    files = [] if folder is None else [folder / "league.json"]
+    for file in files:
+        check_file(file, "league:")
+    entrants = [entrant(player.name, play.sample, play.runs_dir) for player in field]
+    pairings = list(combinations(range(len(field)), 2))
+    for one, other in pairings:
         if entrants[one].who == entrants[other].who:
             raise ValueError(f"{field[one].name} and {field[other].name} are the same; a league takes different ones")
-    rules = Rules.of(entrants, minutes, team_size, tick_skip, sample, runs_dir)
-    pairs, pairings = -(-matches // SIDES), list(combinations(range(len(field)), 2))
-    seeds = np.random.SeedSequence(seed).generate_state(len(pairings)).tolist()
+    rules = Rules.of(entrants, play, minutes)
+    pairs = -(-matches // SIDES)
+    seeds = np.random.SeedSequence(play.seed).generate_state(len(pairings)).tolist()
     blocks = [
         Block(field[i].name, field[j].name, own_seed, number)
         for number in range(-(-pairs // PAIRS_AT_ONCE))
@@ -108,37 +76,28 @@ def league(
     with progress(what) as tell, closing(play_blocks(rules, blocks, workers, tell)) as blocks_played:
         parts = list(blocks_played)
     played = {pair: Matches.of(parts[first :: len(pairings)], pairs) for first, pair in enumerate(pairings)}
-    found = standings(field, played, confidence) | {"seed": seed, "sample": sample, "minutes": rules.minutes}
-    found |= {"team_size": rules.team_size, "tick_skip": rules.tick_skip, "confidence": confidence}
+    found = standings(field, played, confidence) | {"seed": play.seed, "sample": play.sample}
+    found |= {"minutes": rules.minutes, "team_size": rules.team_size, "tick_skip": rules.tick_skip}
+    found["confidence"] = confidence
     title = [f"{what} of {rules.minutes:g} minutes, {rules.team_size}v{rules.team_size}", *rules.remarks]
-    with for_people(files):
-        for table in tables(found, "; ".join(title)):
-            console().print(table)
-        print(verdict(found))
-    give_json(found, files)
-    if png is not None:
-        with for_people(files):
-            draw_league(found, png)
-            print(f"written: {png}")
+    shown: list[Table | str] = [*tables(found, "; ".join(title)), verdict(found)]
+    yield Report(shown, found, draw=partial(draw_league, found), files=files)
     if record is not None:
         record.mkdir(parents=True, exist_ok=True)
         for i, j in pairings:
             file = record / f"{_file_name(field[i])}_vs_{_file_name(field[j])}{SUFFIX}"
-            with for_people(files):
-                record_by(rules, field[i].name, field[j].name, file, seed)
-    return 0
+            record_game(field[i].name, field[j].name, rules.play, rules.minutes, file)
 
 
-def _file_name(player: Player) -> str:
+def _file_name(player: Competitor) -> str:
     return re.sub(r"[^\w.,#-]+", "_", player.label)
 
 
-def _field(names: Sequence[str], runs_dir: str) -> tuple[Path | None, list[Player]]:
-    """Who plays, and the folder of the run, if it is one's milestones."""
+def _field(names: Sequence[str], runs_dir: str) -> tuple[Path | None, list[Competitor]]:
     if len(names) > 1:
         short = [short_name(name) for name in names]
         labels = [label if short.count(label) == 1 else name for label, name in zip(short, names, strict=True)]
-        return None, [Player(label, name) for label, name in zip(labels, names, strict=True)]
+        return None, [Competitor(label, name) for label, name in zip(labels, names, strict=True)]
     try:
         run = find_run(runs_dir, names[0])
     except ValueError as error:
@@ -147,57 +106,29 @@ def _field(names: Sequence[str], runs_dir: str) -> tuple[Path | None, list[Playe
     if len(milestones) < 2:
         has = "1 milestone" if milestones else "no milestones"
         raise ValueError(f"{run.name} has {has}, and a league takes two; train with --milestone_interval")
-    return run.folder, [Player(f"{m.phase}/{m.steps:,}", str(m.folder), m.steps) for m in milestones]
-
-
-def standings(
-    field: Sequence[Player], played: Mapping[tuple[int, int], Matches], confidence: float = 0.95
-) -> dict[str, Any]:
-    """What is known of players, who are numbered, by the matches of i against j: the contents of `--json`."""
-    payoff, games = np.full((len(field), len(field)), 0.5), np.zeros((len(field), len(field)), np.int64)
-    for (i, j), matches in played.items():
-        payoff[i, j], games[i, j] = matches.scores.mean(), SIDES * len(matches.scores)
-        payoff[j, i], games[j, i] = 1 - payoff[i, j], games[i, j]
-    ratings, misfit = rate({pair: matches.match_scores for pair, matches in played.items()}, len(field), confidence)
-    return {
-        "names": [player.label for player in field],
-        "payoff": payoff.tolist(),
-        "games": games.tolist(),
-        "ratings": [
-            {"name": player.label, "player": player.name, "steps": player.steps} | rating._asdict()
-            for player, rating in zip(field, ratings, strict=True)
-        ],
-        "misfit": misfit,
-        "intransitive_triples": circles(payoff),
-    }
-
-
-def circles(payoff: NDArray[np.float64]) -> float | None:
-    """Share of all triples of players of whom each wins more against the next, by `payoff [P, P]`; None for two."""
-    wins = (payoff > 0.5).astype(np.int64)
-    triples = math.comb(len(wins), 3)
-    return float((wins @ wins @ wins).trace()) / 3 / triples if triples else None  # each is found from all three
+    return run.folder, [Competitor(f"{m.phase}/{m.steps:,}", str(m.folder), m.steps) for m in milestones]
 
 
 def tables(found: Mapping[str, Any], title: str) -> list[Table]:
-    """The ladder, the best one first, and the score of everybody against everybody, if there are not too many."""
-    ladder = Table(title=title)
-    for header in ("player", "rating", "interval", "score", "OpenSkill"):
-        ladder.add_column(header, justify="left" if header == "player" else "right", overflow="fold")
+    """Return the ladder, the best player first, and for few players the score of each against each."""
+    rows = []
     for row, payoff in sorted(zip(found["ratings"], found["payoff"], strict=True), key=lambda each: -each[0]["rating"]):
         score = (sum(payoff) - 0.5) / (len(payoff) - 1)
         skill = f"{row['openskill_mu']:.1f} ± {row['openskill_sigma']:.1f}"
         interval = f"{row['low']:.0f} to {row['high']:.0f}"
-        ladder.add_row(row["name"], f"{row['rating']:.0f}", interval, f"{score:.1%}", skill)
+        rows.append([row["name"], f"{row['rating']:.0f}", interval, f"{score:.1%}", skill])
+    ladder = table(title, ["player", ">rating", ">interval", ">score", ">OpenSkill"], rows)
     names = found["names"]
-    matrix = Table("score against", *names)
-    for i, name in enumerate(names):
-        matrix.add_row(name, *("-" if i == j else f"{score:.0%}" for j, score in enumerate(found["payoff"][i])))
+    scores = [
+        [name, *("-" if i == j else f"{score:.0%}" for j, score in enumerate(found["payoff"][i]))]
+        for i, name in enumerate(names)
+    ]
+    matrix = table("", ["score against", *names], scores)
     return [ladder, matrix] if len(names) <= _WIDEST else [ladder]
 
 
 def verdict(found: Mapping[str, Any]) -> str:
-    """Whether one ladder is enough."""
+    """Tell whether one ladder explains the results."""
     if found["misfit"] is None:
         return "two players are always on one ladder"
     fits = "does not explain" if found["misfit"] < 0.05 else "explains"
@@ -205,7 +136,7 @@ def verdict(found: Mapping[str, Any]) -> str:
     return f"one ladder {fits} these results (p = {found['misfit']:.2g}); {share}"
 
 
-def draw_league(found: Mapping[str, Any], path: Path) -> None:
+def draw_league(found: Mapping[str, Any]) -> Any:  # noqa: ANN401 - see new_figure
     """Ratings with their intervals, of milestones over their steps, and all scores."""
     left, right = (figure := new_figure(12, 5)).subplots(1, 2)
     names, rows = found["names"], found["ratings"]
@@ -222,4 +153,4 @@ def draw_league(found: Mapping[str, Any], path: Path) -> None:
     right.set_yticks(range(len(names)), names)
     for axes in (right,) if over_steps else (left, right):
         axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
-    write_png(figure, path)
+    return figure

@@ -1,8 +1,9 @@
 """`fabric-rl COMMAND`: each command is a function in a file of its own, and its signature is its command line.
 
-Parameters without a default, and those before a `/`, are words in that order; all others are flags. A sequence takes
-one word or more. A command that has a parameter `env` also takes `--config`; one that has `training` gets there the
-flags that are not its own, for train_fabric.py. The function returns the exit status.
+Parameters without a default, and those before a `/`, are words in that order; all others are flags, and of a parameter
+whose default is a dataclass every field is one. A sequence takes one word or more. A command that has a parameter `env`
+also takes `--config`; one that has `training` gets there the flags that are not its own, for train_fabric.py. The
+function returns a `Report`, several of them, or only the exit status.
 """
 
 import inspect
@@ -10,17 +11,18 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn, get_args, get_origin
 
 import docstring_parser
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentParser, set_parsing_settings
 
 from fabric_rl.base.argv import names_of, normalise, switches, without
 from fabric_rl.base.config_files import naming_the_file, with_sections_of_config
+from fabric_rl.base.errors import mistakes_in_one_line
 from fabric_rl.base.parser import FlagParser
-from fabric_rl.cli.errors import mistakes_in_one_line
 from fabric_rl.metrics.log import warnings_are_events
 from fabric_rl.ranks.processes import end_with_launcher
 
@@ -35,7 +37,7 @@ class Command:
     """A command of `fabric-rl`."""
 
     function: str
-    """Location of the function, `module:name`; imported on demand."""
+    """`module:name` in this package; imported on demand."""
     help: str
     """Description in the list of all commands."""
     commands: Mapping[str, "Command"] = field(default_factory=dict)
@@ -44,70 +46,50 @@ class Command:
     """Function that finds the configuration if the words name neither one nor an environment, `module:name`."""
 
 
+_DEMOS = {
+    "record": Command("demos:record_demos", "record what an agent or a bot plays"),
+    "convert": Command("demos:convert_demos", "convert replays of human games"),
+    "show": Command("demos:show_demos", "show what a demonstration contains"),
+}
+_RUNS = {
+    "show": Command("runs:show_run", "show one run with all its milestones"),
+    "compare": Command("runs:compare_runs", "plot curves of several runs, as a picture and as text"),
+}
 GROUPS = {
     "Train": {
-        "train": Command("train_fabric:cli", "train an agent (same as `python train_fabric.py`)"),
-        "new": Command("fabric_rl.commands.new:new", "create a project with its own reward, agent and tests"),
-        "seeds": Command("fabric_rl.commands.seeds:seeds", "train the same settings with several seeds"),
-        "sweep": Command("fabric_rl.commands.sweep:sweep", "search for good settings with Optuna"),
-        "tune": Command("fabric_rl.commands.tune:tune", "find the fastest settings for this machine"),
-        "clone": Command(
-            "fabric_rl.commands.clone:clone",
-            "train an agent to imitate demonstrations",
-            preset="fabric_rl.commands.clone:preset",
-        ),
-        "demos": Command(
-            "fabric_rl.commands.demos:demos",
-            "record, convert, list or show demonstrations",
-            {
-                "record": Command("fabric_rl.commands.demos:record_demos", "record what an agent or a bot plays"),
-                "convert": Command("fabric_rl.commands.demos:convert_demos", "convert replays of human games"),
-                "show": Command("fabric_rl.commands.demos:show_demos", "show what a demonstration contains"),
-            },
-        ),
+        "train": Command("", "train an agent (same as `python train_fabric.py`)"),
+        "new": Command("new:new", "create a project with its own reward, agent and tests"),
+        "seeds": Command("seeds:seeds", "train the same settings with several seeds"),
+        "sweep": Command("sweep:sweep", "search for good settings with Optuna"),
+        "tune": Command("tune:tune", "find the fastest settings for this machine"),
+        "clone": Command("clone:clone", "train an agent to imitate demonstrations", preset="clone:preset"),
+        "demos": Command("demos:demos", "record, convert, list or show demonstrations", _DEMOS),
     },
     "Watch": {
-        "watch": Command("fabric_rl.commands.watch:watch", "watch a run, a replay or a live match in the browser"),
-        "record": Command("fabric_rl.commands.record:record", "record a match as a replay or a video"),
-        "export-replay": Command(
-            "fabric_rl.commands.export_replay:export_replay", "convert a replay to an HTML page or a video"
-        ),
-        "report": Command("fabric_rl.commands.report:report", "write an HTML report of a run"),
+        "watch": Command("watch:watch", "watch a run, a replay or a live match in the browser"),
+        "record": Command("record:record", "record a match as a replay or a video"),
+        "export-replay": Command("export_replay:export_replay", "convert a replay to an HTML page or a video"),
+        "report": Command("report:report", "write an HTML report of a run"),
     },
     "Measure": {
-        "evaluate": Command(
-            "fabric_rl.commands.evaluate:evaluate", "play matches and report the goal difference with its interval"
-        ),
-        "league": Command("fabric_rl.commands.league:league", "play a round robin and rate the players"),
-        "run_selfplay_eval": Command("fabric_rl.commands.league:league", "another name for `league`"),
-        "exam": Command("fabric_rl.commands.exam:exam", "test a bot on the shots of training packs"),
-        "compare": Command("fabric_rl.commands.compare:compare", "compare groups of runs over their seeds"),
-        "runs": Command(
-            "fabric_rl.commands.runs:runs",
-            "list, show or plot runs",
-            {
-                "show": Command("fabric_rl.commands.runs:show_run", "show one run with all its milestones"),
-                "compare": Command(
-                    "fabric_rl.commands.runs:compare_runs", "plot curves of several runs, as a picture and as text"
-                ),
-            },
-        ),
-        "rerun": Command("fabric_rl.commands.rerun:rerun", "repeat a run and check that the result is identical"),
+        "evaluate": Command("evaluate:evaluate", "play matches and report the goal difference with its interval"),
+        "league": Command("league:league", "play a round robin and rate the players"),
+        "run_selfplay_eval": Command("league:league", "another name for `league`"),
+        "exam": Command("exam:exam", "test a bot on the shots of training packs"),
+        "compare": Command("compare:compare", "compare groups of runs over their seeds"),
+        "runs": Command("runs:runs", "list, show or plot runs", _RUNS),
+        "rerun": Command("rerun:rerun", "repeat a run and check that the result is identical"),
     },
     "Check rewards and initial states": {
         "audit-rewards": Command(
-            "fabric_rl.commands.audit_rewards:audit", "check a reward for farming and own goals (status 1 if it fails)"
+            "audit_rewards:audit", "check a reward for farming and own goals (status 1 if it fails)"
         ),
-        "trace-rewards": Command(
-            "fabric_rl.commands.trace_rewards:trace_rewards", "show one car's rewards step by step"
-        ),
-        "show-resets": Command("fabric_rl.commands.show_resets:show_resets", "show the initial states of episodes"),
+        "trace-rewards": Command("trace_rewards:trace_rewards", "show one car's rewards step by step"),
+        "show-resets": Command("show_resets:show_resets", "show the initial states of episodes"),
     },
     "Deploy": {
-        "export": Command(
-            "fabric_rl.commands.export:export", "export an agent for fabric-rl, other programs or the real game"
-        ),
-        "flight": Command("fabric_rl.commands.flight:flight", "test an exported RLBot bot without the game"),
+        "export": Command("export:export", "export an agent for fabric-rl, other programs or the real game"),
+        "flight": Command("flight:flight", "test an exported RLBot bot without the game"),
     },
 }
 COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
@@ -117,7 +99,7 @@ class _CommandParser(FlagParser):
     """Does not keep from `_quiet_pipe` that nobody reads the help."""
 
     def print_help(self, file: Any = None) -> None:  # noqa: ANN401 - argparse's
-        """Prints it."""
+        """Print the help."""
         print(self.format_help(), end="", file=file)
 
 
@@ -139,7 +121,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         with _quiet_pipe(), warnings_are_events(), mistakes_in_one_line(program):
             if words[0] == "train":  # reads its own words, see fabric_rl.cli.command_line
                 end_with_launcher()  # before what takes seconds to import
-                sys.exit(_load(COMMANDS["train"].function)(words[1:]))
+                sys.exit(import_module("train_fabric").cli(words[1:]))
             if words in (["--help"], ["-h"]):
                 print(overview())
                 sys.exit(0)
@@ -164,11 +146,11 @@ def command_parser(name: str) -> ArgumentParser:
 
 
 def _run(words: list[str]) -> int:
-    """Calls the command that the words name; returns its status."""
     parser = _CommandParser(prog=_PROGRAM, description=_ABOUT, exit_on_error=False)
-    functions = _add_commands(parser, COMMANDS, only=words[0])
-    given = words = normalise(words, switches(*functions.values()))
-    taken = {name for function in functions.values() for name in inspect.signature(function).parameters}
+    known = _add_commands(parser, COMMANDS, only=words[0])
+    functions = [_load(command.function) for command in known.values()]
+    given = words = normalise(words, switches(*functions, *(group for f in functions for group in _groups(f).values())))
+    taken = {name for function in functions for name in inspect.signature(function).parameters}
     training: list[str] = []
     if "training" in taken:
         own = {"--help", *(f"--{name}" for name in taken)}
@@ -180,79 +162,122 @@ def _run(words: list[str]) -> int:
         words = with_sections_of_config(words, sections, _load(preset)(words) if preset else None)
     with naming_the_file(given):
         values: Any = parser.instantiate(parser.parse_args(words))
-    path, settings = "", dict[str, Any]()
+    path, before = "", dict[str, Any]()
     while name := values.get("command"):
-        path, values, before = f"{path} {name}".strip(), values[name], settings
-        parameters = inspect.signature(functions[path]).parameters
-        settings = {key: values[key] for key in parameters}
+        path, values = f"{path} {name}".strip(), values[name]
+        function = _load(known[path].function)
+        parameters, groups = inspect.signature(function).parameters, _groups(function)
+        flags = [each.name for group in groups.values() for each in fields(group)]
+        flags += [name for name in parameters if name not in groups]
+        settings = {key: values[key] for key in (*flags, *(out.flag for out in _outs(function)))}
         for key in before.keys() & parameters.keys():  # `runs --runs_dir X show A`: both commands have the flag
             settings[key] = before[key] if settings[key] == parameters[key].default else settings[key]
+        before = settings
     if "training" in taken:
         settings["training"] = training
-    if (seed := settings.get("seed") or 0) < 0:
-        raise ValueError(f"--seed must be 0 or more, got {seed}")
-    words_of = [settings.pop(key) for key in parameters if parameters[key].kind is inspect.Parameter.POSITIONAL_ONLY]
-    status: int = functions[path](*words_of, **settings)
-    return status
+    return _call(known[path], settings)
+
+
+def _call(command: Command, settings: dict[str, Any]) -> int:
+    """Call the function of a command with the values of all flags, and print and write its reports."""
+    from fabric_rl.base.settings import check_value
+    from fabric_rl.commands.output import check_out, for_people, give
+
+    function = _load(command.function)
+    parameters = inspect.signature(function).parameters
+    reported: list[Path] = []
+    for out in _outs(function):
+        value = settings[out.flag] if out.flag in parameters else settings.pop(out.flag)
+        paths = [] if value is None else [value] if isinstance(value, Path) else list(value)
+        is_word = out.flag in parameters and parameters[out.flag].default is inspect.Parameter.empty
+        check_out(paths, out.suffixes, out.flag.upper() if is_word else f"--{out.flag}")
+        reported += [] if out.flag in parameters else paths
+    for name, group in _groups(function).items():
+        settings[name] = group(**{each.name: settings.pop(each.name) for each in fields(group)})
+    for name, parameter in parameters.items():
+        if isinstance(settings[name], int | float):
+            settings[name] = check_value(f"--{name}", settings[name], parameter.annotation)
+    words = [settings.pop(key) for key, each in parameters.items() if each.kind is each.POSITIONAL_ONLY]
+    stdout = sys.stdout
+    with for_people(reported):
+        return give(function(*words, **settings), reported, stdout)
+
+
+def _outs(function: Callable[..., Any]) -> Sequence[Any]:
+    """Return the files that a command writes, see `fabric_rl.commands.output.writes`."""
+    return getattr(function, "outs", ())
+
+
+def _groups(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the dataclasses among the defaults of a function's parameters: their fields are flags."""
+    defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
+    made = {name: each for name, each in defaults.items() if not inspect.isclass(each)}
+    return {name: type(each) for name, each in made.items() if is_dataclass(each)}
 
 
 def _add_commands(
     parser: ArgumentParser, commands: Mapping[str, Command], only: str | None = None, path: str = ""
-) -> dict[str, Callable[..., int]]:
+) -> dict[str, Command]:
     """Adds commands to a parser, and their flags; those of one only, if it is named.
 
     Returns:
-        The functions of those with flags, by what names them: `runs`, `runs show`.
+        Those with flags, by what names them: `runs`, `runs show`.
     """
-    functions: dict[str, Callable[..., int]] = {}
+    found: dict[str, Command] = {}
     subparsers = parser.add_subcommands(required=not path, dest="command", title="commands", description=_HELP)
     for name, command in commands.items():
         own = subparsers.add_subcommand(name, _CommandParser(), help=command.help)
         own.prog = f"{parser.prog} {name}"
         if only in (None, name):
-            found = f"{path} {name}".strip()
-            functions[found] = _load(command.function)
-            _add_parameters(own, functions[found])
+            words = f"{path} {name}".strip()
+            found[words] = command
+            _add_parameters(own, _load(command.function))
             if command.commands:
-                functions |= _add_commands(own, command.commands, path=found)
-    return functions
+                found |= _add_commands(own, command.commands, path=words)
+    return found
 
 
-def _add_parameters(parser: ArgumentParser, function: Callable[..., int]) -> None:
-    """Adds the parameters of a function, with what its docstring says about them."""
-    parameters = inspect.signature(function).parameters.values()
+def _add_parameters(parser: ArgumentParser, function: Callable[..., Any]) -> None:
+    """Add the parameters of a function, with the text of its docstring, and flags for its reports."""
+    parameters = inspect.signature(function).parameters
     text = docstring_parser.parse(function.__doc__ or "")
-    parser.description = text.description
-    several = {p.name for p in parameters if get_origin(p.annotation) is Sequence}
-    optional = {p.name for p in parameters if p.kind is p.POSITIONAL_ONLY and p.default is not p.empty}
-    bare = {p.name for p in parameters if p.name == "json"}  # without a file: standard output
-    parser.add_function_arguments(function, as_group=False, as_positional=True, skip={*several, *optional, *bare})
-    if any(p.name == "env" for p in parameters):  # in its place, see with_sections_of_config
-        parser.add_argument("--config", help=_CONFIG)
     helps = {param.arg_name: param.description for param in text.params}
-    for p in parameters:
-        if p.name in several:
-            kind, name = get_args(p.annotation)[0], p.name if p.default is p.empty else f"--{p.name}"
-            default = {} if p.default is p.empty else {"default": p.default}
-            default |= {"default": ()} if p.name == "training" else {}
-            parser.add_argument(
-                name, nargs="*" if p.name == "training" else "+", type=kind, help=helps[p.name], **default
-            )
-        elif p.name in bare:
-            parser.add_argument(f"--{p.name}", nargs="?", const="-", type=p.annotation, help=helps[p.name])
-        elif p.name in optional:
-            parser.add_argument(p.name, nargs="?", type=p.annotation, default=p.default, help=helps[p.name])
+    parser.description = text.description
+    groups = _groups(function)
+    several = [p.name for p in parameters.values() if get_origin(p.annotation) is Sequence]
+    optional = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_ONLY and p.default is not p.empty]
+    skip: set[str | int] = {*several, *optional, *groups}
+    parser.add_function_arguments(function, as_group=False, as_positional=True, skip=skip)
+    if "env" in parameters:  # in its place, see with_sections_of_config
+        parser.add_argument("--config", help=_CONFIG)
+    for name in several:
+        p = parameters[name]
+        how: dict[str, Any] = {"nargs": "*" if name == "training" else "+", "type": get_args(p.annotation)[0]}
+        if p.default is not p.empty or name == "training":
+            how["default"] = () if name == "training" else p.default
+        parser.add_argument(name if p.default is p.empty else f"--{name}", help=helps[name], **how)
+    for name in optional:
+        p = parameters[name]
+        parser.add_argument(name, nargs="?", type=p.annotation, default=p.default, help=helps[name])
+    set_parsing_settings(docstring_parse_attribute_docstrings=True)
+    for group in groups.values():
+        parser.add_class_arguments(group, as_group=False)
+    for out in _outs(function):
+        if out.flag not in parameters:
+            how = {"nargs": "+", "default": ()} if out.several else {}
+            how = {"nargs": "?", "const": "-"} if out.flag == "json" else how
+            parser.add_argument(f"--{out.flag}", type=Path, help=out.help, **how)
 
 
 def _load(path: str) -> Callable[..., Any]:
     module, _, name = path.partition(":")
-    function: Callable[..., Any] = getattr(import_module(module), name)
+    function: Callable[..., Any] = getattr(import_module(f"fabric_rl.commands.{module}"), name)
     return function
 
 
 @contextmanager
 def _quiet_pipe() -> Iterator[None]:
-    """Ends with status 1 and without a word where nobody reads the output any more, as in `... | head`."""
+    """End with status 1 and without a word if nobody reads the output any more, as in `... | head`."""
     try:
         try:
             yield

@@ -45,7 +45,6 @@ def new(folder: Path, /) -> int:
 
 
 def _elsewhere(name: str, folder: Path) -> bool:
-    """Whether a module of that name lies anywhere but in the folder."""
     spec = find_spec(name)
     if spec is None or spec.origin is not None:
         return spec is not None

@@ -1,80 +1,138 @@
-"""Where the commands put what they found out: tables on the console, pictures and tables in files."""
+"""The result of a command, and the files that it goes to: checked before the work begins, written after it."""
 
 import os
 import sys
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
-from rich.console import Console
-from rich.progress import Progress
+from rich.console import RenderableType
 
-from envs.render.videos import find_ffmpeg
+from fabric_rl.analysis.curves import new_figure
 from fabric_rl.base.files import json_text, write_bytes, write_json
+from fabric_rl.base.tables import console
 from fabric_rl.metrics.csv_tables import csv_text
 
-Found = TypeVar("Found")
+Command = TypeVar("Command", bound=Callable[..., Any])
 STDOUT = Path("-")
 """In place of a file: standard output, which is what a bare `--json` means."""
-WIDTH = 132
-"""Columns of a table that does not go to a terminal."""
 
 
-def console() -> Console:
-    """Where tables go; wide enough for them if that is no terminal."""
-    made = Console()
-    return made if made.is_terminal else Console(width=WIDTH)
+@dataclass(frozen=True)
+class Out:
+    """A flag for files that a command writes; they are checked before the work begins."""
+
+    flag: str
+    suffixes: Sequence[str]
+    help: str = ""
+    """Empty for a parameter of the command, which writes that file itself; else its `Report` is written."""
+    several: bool = False
 
 
-@contextmanager
-def progress(what: str, line_every_seconds: float = 10.0) -> Iterator[Callable[[float], None]]:
-    """Shows on standard error how far work is: a bar on a terminal, elsewhere a line now and then.
+_JSON_HELP = ".json file for the results; without a file name, they go to standard output, tables to standard error."
+JSON = Out("json", [".json"], _JSON_HELP)
 
-    Yields:
-        A function to be told which share, 0..1, is done.
+
+def writes(*outs: Out) -> Callable[[Command], Command]:
+    """Declare the files that a command writes."""
+
+    def declare(command: Command) -> Command:
+        command.outs = outs  # type: ignore[attr-defined]
+        return command
+
+    return declare
+
+
+@dataclass(frozen=True)
+class Report:
+    """The result of a command."""
+
+    show: Sequence[RenderableType] = ()
+    """Tables and lines for people."""
+    data: Mapping[str, Any] | None = None
+    """Content of a .json file."""
+    rows: Sequence[Mapping[str, object]] = ()
+    """Rows of a .csv file, all with the same keys."""
+    draw: Callable[[], Any] | None = None
+    """Returns the figure of a .png file; called if there is to be one."""
+    status: int = 0
+    """Exit status."""
+    name: str = ""
+    """Part of the names of files if a command gives several reports."""
+    files: Sequence[Path] = ()
+    """More .json files."""
+
+
+def give(reports: "int | Report | Iterable[Report]", files: Sequence[Path], out: TextIO) -> int:
+    """Print and write reports as they come, JSON for standard output to `out`.
+
+    Returns:
+        The greatest exit status.
     """
-    errors = Console(stderr=True)
-    if errors.is_terminal:
-        with Progress(console=errors, transient=True) as bar:
-            task = bar.add_task(what, total=1.0)
-            yield lambda share: bar.update(task, completed=share)
+    if isinstance(reports, int):
+        return reports
+    status = 0
+    for report in [reports] if isinstance(reports, Report) else reports:
+        show(report.show)
+        for path in (*files, *report.files) if report.data is not None or report.rows else ():
+            _write(report, path.with_stem(f"{path.stem}_{report.name}") if report.name else path, out)
+        status = max(status, report.status)
+    return status
+
+
+def show(shown: Iterable[RenderableType]) -> None:
+    """Print tables and lines."""
+    for each in shown:
+        if isinstance(each, str):
+            print(each)
+        else:
+            console().print(each)
+
+
+def _write(report: Report, path: Path, out: TextIO) -> None:
+    if path == STDOUT:
+        print(json_text(dict(report.data or {})), end="", file=out)
         return
-    began = told = time.monotonic()
-
-    def tell(share: float) -> None:
-        nonlocal told
-        now = time.monotonic()
-        if now - told >= line_every_seconds:
-            told = now
-            print(f"{what}: {share:.0%} after {now - began:.0f} s", file=sys.stderr, flush=True)
-
-    yield tell
+    if path.suffix == ".json":
+        write_json(path, dict(report.data or {}))
+    elif path.suffix == ".csv":
+        path.write_text(csv_text(list(report.rows[0]), report.rows), encoding="utf-8", newline="")
+    elif report.draw is not None:
+        write_png(report.draw(), path)
+    print(f"written: {path}")
 
 
-def check_out(paths: Sequence[Path], suffixes: Collection[str], flag: str = "--out") -> None:
-    """Checks the files of `flag` before any work is done for them.
+def for_people(files: Collection[Path]) -> "redirect_stdout[TextIO]":
+    """Return a context that leaves standard output to the JSON, if that goes there."""
+    return redirect_stdout(sys.stderr if STDOUT in files else sys.stdout)
+
+
+def check_out(paths: Iterable[Path], suffixes: Collection[str], flag: str = "--out") -> None:
+    """Check the files of `flag` before any work is done for them.
 
     Raises:
         ValueError: One has another suffix, or is a folder or a device.
-        OSError: Its folder does not exist; or a video, but there is no ffmpeg.
+        OSError: Its folder does not exist or does not let us write; or a video, but there is no ffmpeg.
         ImportError: A picture, but matplotlib is not installed.
     """
     for path in paths:
-        if path.suffix not in suffixes:
+        if path.suffix not in suffixes and path != STDOUT:
             raise ValueError(f"{flag} {path}: must end in {' or '.join(suffixes)}")
         check_file(path, flag)
         if path.suffix == ".png":
             new_figure(1, 1)
         if path.suffix in (".mp4", ".gif"):
-            find_ffmpeg()
+            import_module("envs.render.videos").find_ffmpeg()
 
 
 def check_file(path: Path, flag: str) -> None:
-    """Checks that a file can be written there, before any work is done for it; an OSError or ValueError if not."""
+    """Check that a file can be written; an OSError or ValueError names the flag."""
+    if path == STDOUT:
+        return
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{flag} {path}: there is no folder {path.parent}")
     if path.exists() and not path.is_file():
@@ -83,56 +141,13 @@ def check_file(path: Path, flag: str) -> None:
         raise PermissionError(f"{flag} {path}: cannot be written")
 
 
-def write_out(paths: Sequence[Path], found: Found, writers: Mapping[str, Callable[[Found, Path], None]]) -> None:
-    """Writes what was found into each file, by the writer for its suffix, and says so."""
-    for path in paths:
-        writers[path.suffix](found, path)
-        print(f"written: {path}")
-
-
-def json_files(**flags: Path | None) -> list[Path]:
-    """Where the JSON goes, checked before any work is done for it; a ValueError or OSError names the flag."""
-    for flag, path in flags.items():
-        if path is None or path == STDOUT:
-            continue
-        if path.suffix != ".json" or not path.parent.is_dir():
-            raise ValueError(f"--{flag} {path}: must be a .json file in a folder that exists")
-        check_file(path, f"--{flag}")
-    return [path for path in flags.values() if path is not None]
-
-
-def for_people(files: Collection[Path]) -> AbstractContextManager[object]:
-    """What is printed meanwhile leaves standard output to the JSON, if that goes there."""
-    return redirect_stdout(sys.stderr) if STDOUT in files else nullcontext()
-
-
-def give_json(found: dict[str, Any], files: Sequence[Path]) -> None:
-    """Writes it into files, and says so, or to standard output."""
-    for path in files:
-        if path == STDOUT:
-            print(json_text(found), end="")
-        else:
-            write_json(path, found)
-            with for_people(files):
-                print(f"written: {path}")
-
-
-def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib is optional and may not be there
-    """An empty matplotlib figure of that many inches, which needs no display; an ImportError without matplotlib."""
-    try:
-        figures = import_module("matplotlib.figure")
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib; pip install matplotlib") from error
-    return figures.Figure(figsize=(width, height), layout="constrained")
-
-
 def write_png(figure: Any, path: Path) -> None:  # noqa: ANN401 - see new_figure
-    """Writes a figure in one step; an OSError names the file."""
+    """Write a figure in one step; an OSError names the file."""
+    write_bytes(path, png_of(figure))
+
+
+def png_of(figure: Any) -> bytes:  # noqa: ANN401
+    """Return the picture of a figure."""
     picture = BytesIO()
     figure.savefig(picture, format="png", dpi=120)
-    write_bytes(path, picture.getvalue())
-
-
-def write_csv(rows: Sequence[Mapping[str, object]], path: Path) -> None:
-    """Writes rows with the same keys as a CSV file with a header."""
-    path.write_text(csv_text(list(rows[0]) if rows else [], rows), encoding="utf-8", newline="")
+    return picture.getvalue()

@@ -1,39 +1,27 @@
 """`fabric-rl record`: a game between two players as a replay, to watch or to look into."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import BinaryIO, NamedTuple
+from typing import Annotated
 
-from rlgym.rocket_league.common_values import TICKS_PER_SECOND
-
-from envs.bots.base import TeamBots
-from envs.matches.matches import Player, PoolRecipe
-from envs.matches.recorded import RecordedMatch
 from envs.render.videos import FORMATS
-from envs.replays.replay import CHUNK_FRAMES, SUFFIX, Sink, read_replay
-from envs.rewards.parts import Part, parts_of
-from fabric_rl.commands.entrants import Rules, check_positive, entrant, short_name
-from fabric_rl.commands.export_replay import write_film
-from fabric_rl.commands.output import check_out
-from fabric_rl.ranks.devices import one_thread
+from envs.replays.replay import SUFFIX
+from fabric_rl.base.settings import Between
+from fabric_rl.commands.output import Out, writes
+from fabric_rl.evaluation.play import Duel, replay_file
+from fabric_rl.evaluation.settings import DEFAULT_PLAY, PlaySettings
+from fabric_rl.evaluation.show import write_film
 
 
+@writes(Out("out", [SUFFIX]), Out("mp4", [*FORMATS]))
 def record(
     player: str,
     opponent: str = "chaser",
     /,
-    minutes: float = 5.0,
+    minutes: Annotated[float, Between(0, 600, above=True)] = 5.0,
     out: Path = Path("game.frl"),
     mp4: Path | None = None,
-    team_size: int | None = None,
-    seed: int = 0,
-    sample: bool = False,
-    tick_skip: int | None = None,
-    runs_dir: str = "runs",
+    play: PlaySettings = DEFAULT_PLAY,
 ) -> int:
     """Record a match on real physics as a replay file, with a kickoff after each goal.
 
@@ -50,124 +38,18 @@ def record(
         minutes: Game time in minutes, above 0 and at most 600.
         out: Replay file, .frl.
         mp4: File for a video of the match, .mp4 or .gif. Default: no video.
-        team_size: Cars per team. Default: as in the training of the first agent; 1 for bots.
-        seed: Seed of the kickoffs.
-        sample: Sample the actions of agents from their policies. Default: take the most probable action.
-        tick_skip: Physics ticks (1/120 s) per decision. Default: as in the training of the first agent; 8 for bots.
-        runs_dir: Folder that contains all runs.
+        play: How they play.
     """
-    check_out([out], [SUFFIX])
-    if mp4 is not None:
-        check_out([mp4], list(FORMATS), "--mp4")
-    if not 0 < minutes <= 600:
-        raise ValueError(f"--minutes must be above 0 and at most 600, got {minutes}")
-    duel = Duel.of(player, opponent, team_size, sample, tick_skip, runs_dir)
-    with replay_file(out) as file:
-        blue, orange = duel.play(file, minutes, seed)
-    print(f"{short_name(player)} {blue} : {orange} {short_name(opponent)}")
-    print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)\nwatch it: fabric-rl watch {quote(out.as_posix())}")
+    record_game(player, opponent, play, minutes, out)
     if mp4 is not None:
         write_film(out, mp4)
     return 0
 
 
-def record_by(rules: Rules, player: str, opponent: str, out: Path, seed: int) -> None:
-    """Records one game more by the rules of other matches, see `record`."""
-    record(
-        player,
-        opponent,
-        minutes=rules.minutes,
-        out=out,
-        team_size=rules.team_size,
-        seed=seed,
-        sample=rules.sample,
-        tick_skip=rules.tick_skip,
-        runs_dir=rules.runs_dir,
-    )
-
-
-@contextmanager
-def replay_file(out: Path) -> Iterator[BinaryIO]:
-    """A file for a replay; of one that the block fails to write, keeps what has been played, if any, and says so."""
-    with out.open("wb") as file:  # before what may remove it: what cannot be written is not ours
-        try:
-            yield file
-            file.flush()
-        except BaseException as error:
-            if isinstance(error, OSError):  # of a full disk names no file
-                error.filename = error.filename or str(out)
-            with suppress(OSError):
-                file.close()
-            seconds = 0.0
-            with suppress(OSError, ValueError):
-                games = read_replay(out).games
-                seconds = sum(game.columns["ticks"].max(initial=0) for game in games) / TICKS_PER_SECOND
-            if seconds:
-                print(f"{out}: holds the {seconds:.0f} s that were played", file=sys.stderr)
-            else:
-                out.unlink(missing_ok=True)
-            raise
-
-
-class Duel(NamedTuple):
-    """Two players and the settings that both can play with."""
-
-    names: tuple[str, str]
-    players: tuple[Player, Player]
-    team_size: int
-    tick_skip: int
-    action_delay_ticks: int
-    trained_in: PoolRecipe | None
-
-    @classmethod
-    def of(
-        cls, player: str, opponent: str, team_size: int | None, sample: bool, tick_skip: int | None, runs_dir: str
-    ) -> "Duel":
-        """Looks for the players; a ValueError names the flag or the player that cannot be."""
-        check_positive(team_size=team_size, tick_skip=tick_skip)
-        both = [entrant(name, sample, runs_dir, explain=True) for name in (player, opponent)]
-        rules = Rules.of(both, None, team_size, tick_skip, sample, runs_dir)
-        first, second = (each.build(rules.team_size, rules.tick_skip) for each in both)
-        trained_in = both[0].recipe or both[1].recipe
-        names = short_name(player), short_name(opponent)
-        return cls(names, (first, second), rules.team_size, rules.tick_skip, rules.action_delay_ticks, trained_in)
-
-    def bots(self, seed: int) -> TeamBots:
-        """Both, new, for another game: blue the player, orange its opponent."""
-        return TeamBots(self.players[0](seed), self.players[1](seed + 1))
-
-    def match(self, sink: Sink, seed: int, chunk_frames: int = CHUNK_FRAMES) -> RecordedMatch:
-        """A match between them, which writes its replay to `sink`."""
-        return RecordedMatch(
-            self.bots(seed),
-            sink,
-            self.names,
-            team_size=self.team_size,
-            seed=seed,
-            tick_skip=self.tick_skip,
-            action_delay_ticks=self.action_delay_ticks,
-            rewards=self._rewards(),
-            chunk_frames=chunk_frames,
-        )
-
-    def play(self, sink: Sink, minutes: float, seed: int) -> list[int]:
-        """Plays a match, which writes its replay to `sink`; returns the goals of both."""
-        match = self.match(sink, seed)
-        try:
-            with one_thread():
-                match.begin()
-                for _ in range(max(1, round(minutes * 60 * TICKS_PER_SECOND / self.tick_skip))):
-                    match.step()
-        finally:
-            score = match.recorder.score
-            match.close()
-        return score
-
-    def _rewards(self) -> list[Part]:
-        """What the first agent was paid for, in the last phase of its training, anew; nothing for two bots."""
-        recipe = self.trained_in
-        if recipe is None:
-            return []
-        if recipe.phases:
-            recipe = PoolRecipe(partial(recipe.pool_class, **recipe.arguments), "record", recipe.phases[-1])
-        return parts_of(recipe.reward())
+def record_game(player: str, opponent: str, play: PlaySettings, minutes: float, out: Path) -> None:
+    """Play one game into a replay file, and print the score."""
+    duel = Duel.of(player, opponent, play)
+    with replay_file(out) as file:
+        blue, orange = duel.play(file, minutes, play.seed)
+    print(f"{duel.names[0]} {blue} : {orange} {duel.names[1]}")
+    print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)\nwatch it: fabric-rl watch {quote(out.as_posix())}")

@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 
 from envs.replays.replay import SUFFIX, excerpt, read_replay
+from fabric_rl.analysis.curves import SPEED, Curve, choose_metrics, mean_of_tenth, minutes_at, read_metrics
 from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.files import read_json, write_text
+from fabric_rl.base.tables import figure_text, number_of, when_text
+from fabric_rl.commands.html_tables import templates
 from fabric_rl.commands.output import check_out
 from fabric_rl.commands.runs import USUAL_METRICS
-from fabric_rl.commands.sections import templates
-from fabric_rl.runs.curves import Curve, choose_metrics, read_metrics
-from fabric_rl.runs.plots import SPEED, minutes_at
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, flat_settings
-from fabric_rl.runs.records import RunRecord, find_run, number_of
-from fabric_rl.runs.tables import figure_text, when_text
+from fabric_rl.runs.records import RunRecord, find_run
 from fabric_rl.viewer.page import page_with
 
 _MOST_POINTS = 400
@@ -56,7 +55,7 @@ def report(id: str, out: Path | None = None, runs_dir: Path = Path("runs")) -> i
 
 
 def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
-    """The page. Whatever is in the files of a run is text in it, never HTML."""
+    """Return the page. Whatever is in the files of a run is text in it, never HTML."""
     settings: dict[str, Any] = {}
     with suppress(OSError, ValueError):  # the page says that they cannot be read
         settings = flat_settings(read_yaml(run.folder / CONFIG) or {})
@@ -78,7 +77,7 @@ def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
         versions=read_json(run.folder / ENVIRONMENT),
         groups=groups,
         parts=parts,
-        ends={name: (_mean(curve, first=True), _mean(curve)) for name, curve in curves.items()},
+        ends={name: (mean_of_tenth(y, first=True), mean_of_tenth(y)) for name, (_, y) in curves.items()},
         stages=stages,
         league=_league(run.folder),
         goals=goals,
@@ -94,7 +93,7 @@ def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
 
 
 def stages_of(curves: Mapping[str, Curve], settings: Mapping[str, Any]) -> list[Stage]:
-    """The phases and the lessons that the metrics tell of, each with its name where the settings have it."""
+    """Return the phases and lessons in the metrics, each with its name if the settings have it."""
     found: list[Stage] = []
     for metric, (steps, numbers) in curves.items():
         kind, _, name = metric.partition("/")
@@ -111,7 +110,7 @@ def stages_of(curves: Mapping[str, Curve], settings: Mapping[str, Any]) -> list[
 
 
 def best_goals(folder: Path) -> tuple[list[Goal], int]:
-    """The fastest goals of the newest recorded games below a folder; and how many of these files cannot be read."""
+    """Return the fastest goals of the newest recorded games below a folder, and the number of unreadable files."""
     found: list[Goal] = []
     unread = 0
     files = filter(Path.is_file, folder.rglob(f"*{SUFFIX}"))
@@ -137,7 +136,7 @@ def best_goals(folder: Path) -> tuple[list[Goal], int]:
 
 
 def _league(folder: Path) -> dict[str, Any] | None:
-    """Of `league.json`: `names [P]`, `payoff [P, P]` (score of the row), `ratings [P, 3]` with their intervals."""
+    """Return `names [P]`, `payoff [P, P]` (score of the row) and `ratings [P, 3]` (with intervals) of league.json."""
     found = read_json(folder / "league.json")
     try:
         names, payoff = list(map(str, found["names"])), np.array(found["payoff"], np.float64)
@@ -151,14 +150,12 @@ def _league(folder: Path) -> dict[str, Any] | None:
 
 
 def _began(folder: Path) -> datetime | None:
-    """When the log begins."""
     with suppress(OSError, ValueError), (folder / "log.txt").open(encoding="utf-8") as file:
         return datetime.fromisoformat(file.readline(19))
     return None
 
 
 def _minutes(run: RunRecord, curves: Mapping[str, Curve]) -> float | None:
-    """Minutes of training, as far as anything tells them."""
     seconds = number_of(run.summary.get("wall_seconds"))
     if run.status != "unfinished" and seconds is not None:
         return seconds / 60
@@ -166,12 +163,6 @@ def _minutes(run: RunRecord, curves: Mapping[str, Curve]) -> float | None:
 
 
 def _thin(numbers: Any) -> list[float]:  # noqa: ANN401 - an array of one axis
-    """Means of at most `_MOST_POINTS` neighbours each, with the digits that a picture needs."""
+    """Return means of at most `_MOST_POINTS` neighbours each, with the digits that a picture needs."""
     pieces = np.array_split(numbers, min(len(numbers), _MOST_POINTS))
     return [float(f"{(piece / len(piece)).sum():.6g}") for piece in pieces]  # the sum of all may be infinite
-
-
-def _mean(curve: Curve, first: bool = False) -> float:
-    """Over the first or the last tenth of the rows."""
-    tenth = max(1, len(curve[1]) // 10)
-    return float(((curve[1][:tenth] if first else curve[1][-tenth:]) / tenth).sum())

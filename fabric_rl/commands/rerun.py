@@ -75,7 +75,7 @@ def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
 
 
 def _differences(folder: Path) -> Iterator[str]:
-    """Where this process is not what the last start of the run was."""
+    """Yield what differs between this process and the last start of the run."""
     then, now = _recorded(folder / ENVIRONMENT), describe_environment()
     earlier = then.get("earlier") or []
     if earlier:
@@ -108,7 +108,7 @@ def _differences(folder: Path) -> Iterator[str]:
 
 
 def _recorded(file: Path) -> dict[str, Any]:
-    """What a run has written about its start; a ValueError if somebody else has."""
+    """Return what a run has written about its start; a ValueError if another program has."""
     found = read_json(file)
     kinds = {"project": dict, "git": dict, "earlier": list}
     wrong = [name for name, kind in kinds.items() if not isinstance(found.get(name) or kind(), kind)]
@@ -122,7 +122,7 @@ def _recorded(file: Path) -> dict[str, Any]:
 
 
 def _code(title: str, commit: str | None, now: dict[str, Any], names: list[str] | None) -> Iterator[str]:
-    """The line about files that are not as then; `names` is None if nobody knows which."""
+    """Yield the line about changed files; `names` is None if they are not known."""
     if names == []:
         return
     commits = " -> ".join(dict.fromkeys(each[:9] if each else "none" for each in (commit, now["commit"])))
@@ -132,7 +132,7 @@ def _code(title: str, commit: str | None, now: dict[str, Any], names: list[str] 
 
 
 def _outcome(old: Path, new: Path) -> tuple[list[str], list[str]]:
-    """What was compared, and what of the new run is not as in the old one."""
+    """Return the names of all comparisons, and the differences that they found."""
     compared, lines = [], []
     for name in ("ranks", "threads", "device"):
         ours, theirs = (read_json(folder / ENVIRONMENT).get(name) for folder in (new, old))

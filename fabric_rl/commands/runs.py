@@ -7,9 +7,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from fabric_rl.runs.curves import choose_metrics, draw_png, draw_text, read_metrics
+from fabric_rl.analysis.curves import choose_metrics, draw_png, draw_text, read_metrics
+from fabric_rl.analysis.tables import comparison_table, milestones_table, run_table, runs_table
 from fabric_rl.runs.records import find_run, list_runs
-from fabric_rl.runs.tables import comparison_table, milestones_table, run_table, runs_table
 
 _RUNS = Path("runs")
 USUAL_METRICS = ("reward/episode_return", "game/touches_per_minute", "game/goals_per_minute", "ppo/entropy")

@@ -6,7 +6,9 @@ from pathlib import Path
 from envs.cores import available_cores
 from fabric_rl.args import check_run_id
 from fabric_rl.base.argv import config_files
-from fabric_rl.commands.trainings import (
+from fabric_rl.base.tables import figure_text
+from fabric_rl.runs.records import RunRecord
+from fabric_rl.sweeps.trainings import (
     BUSY,
     Trainings,
     check_same_settings,
@@ -16,8 +18,6 @@ from fabric_rl.commands.trainings import (
     seeds_of,
     settings_of,
 )
-from fabric_rl.runs.records import RunRecord
-from fabric_rl.runs.tables import figure_text
 
 
 def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None, parallel: int | None = None) -> int:

@@ -1,11 +1,11 @@
 """`fabric-rl show-resets`: where episodes begin, as a picture and a table."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
-from pathlib import Path
+from typing import Any
 
 import numpy as np
-from rich import box
 from rich.table import Table
 from rlgym.rocket_league.common_values import CEILING_Z
 
@@ -13,19 +13,25 @@ from envs import RocketSimPool
 from envs.audit.resets import reset_rows
 from envs.replays.plots import draw_field
 from envs.resets.first_states import ResetRow, ranges_of
-from fabric_rl.commands.output import check_out, console, new_figure, write_csv, write_out, write_png
+from fabric_rl.analysis.curves import new_figure
+from fabric_rl.base.settings import CountOrZero
+from fabric_rl.base.tables import table
+from fabric_rl.commands.output import Out, Report, writes
 from fabric_rl.types import EnvFactory
 
 COLOURS = {"ball": "0.35", "blue": "tab:blue", "orange": "tab:orange"}
 
 
+_FILES = "Output files: .png for the view from above, .csv for all initial states."
+
+
+@writes(Out("out", [".png", ".csv"], _FILES, several=True))
 def show_resets(
     env: EnvFactory = RocketSimPool,
     episodes: int = 100,
-    seed: int = 0,
+    seed: CountOrZero = 0,
     phase: str | None = None,
-    out: Sequence[Path] = (),
-) -> int:
+) -> Report:
     """Show the initial states of episodes: ranges of ball and cars, a view from above, and a table.
 
     Args:
@@ -33,36 +39,25 @@ def show_resets(
         episodes: Number of episodes.
         seed: Seed; the same seed gives the same results.
         phase: Phase of the training, if the environment has phases. Default: the first phase.
-        out: Output files: .png for the view from above, .csv for all initial states.
     """
-    writers = {".png": draw_resets, ".csv": write_csv}
-    check_out(out, writers)
     rows = reset_rows(env, episodes, seed, phase)
-    console().print(ranges_table(rows))
-    write_out(out, rows, writers)
-    return 0
+    return Report([ranges_table(rows)], rows=rows, draw=partial(draw_resets, rows))
 
 
 def ranges_table(rows: Sequence[ResetRow]) -> Table:
-    """The ranges of all numbers."""
+    """Return the ranges of all numbers."""
     episodes = len({row["episode"] for row in rows})
-    table = Table("what", "quantity", box=box.SIMPLE_HEAD, title=f"Initial states of {episodes} episodes")
-    for name in ("least", "mean", "greatest"):
-        table.add_column(name, justify="right")
+    cells: list[list[str] | None] = []
     for what, ranges in groupby(ranges_of(rows), key=lambda found: found.what):
         for number, (_, quantity, *numbers) in enumerate(ranges):
-            table.add_row("" if number else what, quantity, *(f"{value:,.1f}" for value in numbers))
-        table.add_section()
-    return table
+            cells.append(["" if number else what, quantity, *(f"{value:,.1f}" for value in numbers)])
+        cells.append(None)
+    columns = ["what", "quantity", ">least", ">mean", ">greatest"]
+    return table(f"Initial states of {episodes} episodes", columns, cells, framed=False)
 
 
-def draw_resets(rows: Sequence[ResetRow], path: Path) -> None:
-    """Draws the ball and the cars (arrows: where the nose points) from above, and from the side.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-        OSError: The file cannot be written.
-    """
+def draw_resets(rows: Sequence[ResetRow]) -> Any:  # noqa: ANN401 - see new_figure
+    """Draw the ball and the cars (arrows: where the nose points) from above, and from the side."""
     figure = new_figure(12, 9)
     top, side = figure.subplots(1, 2, width_ratios=[3, 2], sharey=True)
     draw_field(top)
@@ -81,4 +76,4 @@ def draw_resets(rows: Sequence[ResetRow], path: Path) -> None:
     top.set_title("from above")
     top.legend()
     side.set(xlabel="z (uu)", xlim=(0, CEILING_Z), title="from the side")
-    write_png(figure, path)
+    return figure

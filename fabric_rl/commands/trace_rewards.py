@@ -1,30 +1,35 @@
 """`fabric-rl trace-rewards`: what one car is paid, step by step, through one episode."""
 
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
+from typing import Any
 
 import numpy as np
-from rich import box
 from rich.table import Table
 
 from envs import RocketSimPool
 from envs.audit.trace import PART, RETURN, TOTAL, TraceRow, reward_trace
 from envs.bots import BOTS, RandomBot
 from envs.rewards.parts import short_name
-from fabric_rl.commands.output import check_out, console, new_figure, write_csv, write_out, write_png
+from fabric_rl.analysis.curves import new_figure
+from fabric_rl.base.settings import CountOrZero
+from fabric_rl.base.tables import table
+from fabric_rl.commands.output import Out, Report, writes
 from fabric_rl.types import EnvFactory
 
+_FILES = "Output files: .png for the plot, .csv for the table of steps."
 
+
+@writes(Out("out", [".png", ".csv"], _FILES, several=True))
 def trace_rewards(
     env: EnvFactory = RocketSimPool,
     bot: str = "shooter",
     opponent: str = "idle",
     car: int = 0,
     seconds: float = 30.0,
-    seed: int = 0,
+    seed: CountOrZero = 0,
     phase: str | None = None,
-    out: Sequence[Path] = (),
-) -> int:
+) -> Report:
     """Show one car's rewards, step by step, in an episode between scripted bots.
 
     Args:
@@ -35,41 +40,30 @@ def trace_rewards(
         seconds: Maximum game time in seconds.
         seed: Seed; the same seed gives the same results.
         phase: Phase of the training, if the environment has phases. Default: the first phase.
-        out: Output files: .png for the plot, .csv for the table of steps.
     """
-    writers = {".png": draw_trace, ".csv": write_csv}
-    check_out(out, writers)
     for flag, name in (("bot", bot), ("opponent", opponent)):
         if name not in BOTS:
             raise ValueError(f"--{flag} {name}: there is no such bot; choose one of {', '.join(BOTS)}")
     ours, theirs = (RandomBot(seed) if BOTS[name] is RandomBot else BOTS[name]() for name in (bot, opponent))
     rows = reward_trace(env, ours, theirs, car=car, seconds=seconds, seed=seed, phase=phase)
-    console().print(sums_table(rows))
-    write_out(out, rows, writers)
-    return 0
+    return Report([sums_table(rows)], rows=rows, draw=partial(draw_trace, rows))
 
 
 def sums_table(rows: Sequence[TraceRow]) -> Table:
-    """What every part came to."""
+    """Return what every part came to."""
     touches, goal = sum(row["touch"] for row in rows), sum(row["goal"] for row in rows)
     title = f"{rows[-1]['seconds']:.1f} s, {len(rows)} steps, {touches:g} with a touch, goal {goal:+g}"
-    table = Table("part", box=box.SIMPLE_HEAD, title=title)
-    for name in ("sum", "least step", "greatest step", "steps paid"):
-        table.add_column(name, justify="right")
+    cells = []
     for name in (name for name in rows[0] if name.startswith(PART) or name == TOTAL):
         values = np.array([row[name] for row in rows])
-        cells = [f"{number:.4g}" for number in (values.sum(), values.min(), values.max())]
-        table.add_row(short_name(name.removeprefix(PART)), *cells, str(np.count_nonzero(values)))
-    return table
+        figures = [f"{number:.4g}" for number in (values.sum(), values.min(), values.max())]
+        cells.append([short_name(name.removeprefix(PART)), *figures, str(np.count_nonzero(values))])
+    columns = ["part", ">sum", ">least step", ">greatest step", ">steps paid"]
+    return table(title, columns, cells, framed=False)
 
 
-def draw_trace(rows: Sequence[TraceRow], path: Path) -> None:
-    """Draws a trace: the parts and their total by time with touches and goals, and the return below.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-        OSError: The file cannot be written.
-    """
+def draw_trace(rows: Sequence[TraceRow]) -> Any:  # noqa: ANN401 - see new_figure
+    """Draw a trace: the parts and their total by time with touches and goals, and the return below."""
     figure = new_figure(12, 8)
     parts, total = figure.subplots(2, 1, sharex=True)
     seconds = [row["seconds"] for row in rows]
@@ -87,4 +81,4 @@ def draw_trace(rows: Sequence[TraceRow], path: Path) -> None:
             for number, at in enumerate(row["seconds"] for row in rows if row[event]):
                 panel.axvline(at, color=colour, linestyle=style, linewidth=1, label=event if not number else None)
     parts.legend(fontsize="small")
-    write_png(figure, path)
+    return figure

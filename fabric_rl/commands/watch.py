@@ -1,11 +1,15 @@
 """`fabric-rl watch`: a replay, the games of a run, or players who play live, in the browser."""
 
 import threading
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import Annotated, NoReturn
 
 from envs.replays.replay import SUFFIX, read_replay
+from fabric_rl.base.settings import Between
+from fabric_rl.evaluation.settings import DEFAULT_PLAY, Minutes, PlaySettings
 from fabric_rl.runs.records import is_worked_on
 from fabric_rl.viewer.feeds import GAMES, Broadcast, Feed, FileFeed, GamesFeed
 from fabric_rl.viewer.server import LOOPBACK, ViewerServer, open_browser
@@ -17,15 +21,11 @@ def watch(
     what: str,
     opponent: str | None = None,
     /,
-    port: int = 8765,
+    port: Annotated[int, Between(0, 65535)] = 8765,
     host: str = LOOPBACK[0],
     no_browser: bool = False,
-    minutes: float = 5.0,
-    team_size: int | None = None,
-    seed: int = 0,
-    sample: bool = False,
-    tick_skip: int | None = None,
-    runs_dir: str = "runs",
+    minutes: Minutes = 5.0,
+    play: PlaySettings = DEFAULT_PLAY,
 ) -> int:
     """Watch a run, a replay or a live match in the browser.
 
@@ -43,30 +43,24 @@ def watch(
             token in the printed address.
         no_browser: Print the address without opening the browser.
         minutes: Game time in minutes after which the match restarts.
-        team_size: Cars per team. Default: as in the training of the first agent; 1 for bots.
-        seed: Seed of the kickoffs.
-        sample: Sample the actions of agents from their policies. Default: take the most probable action.
-        tick_skip: Physics ticks (1/120 s) per decision. Default: as in the training of the first agent; 8 for bots.
-        runs_dir: Folder that contains all runs.
+        play: How they play.
     """
-    if not minutes > 0:
-        raise ValueError(f"--minutes must be positive, got {minutes}")
-    if not 0 <= port <= 65535:
-        raise ValueError(f"--port must be 0 to 65535, got {port}")
-    feed = _feed(what, opponent, runs_dir)
+    feed = _feed(what, opponent, play.runs_dir)
     try:
-        play = None
-        if isinstance(feed, Broadcast):  # a player that cannot play is said before an address is
-            live = import_module("fabric_rl.commands.live")  # torch, which a recorded game does not wait for
-            play = partial(live.player_of(what, opponent or _OPPONENT, team_size, sample, tick_skip, runs_dir), feed)
+        live: Callable[[], NoReturn] | None = None
+        if isinstance(feed, Broadcast):  # a player that cannot play is an error before an address is shown
+            matches = import_module("fabric_rl.evaluation.play")  # torch, which a recorded game does not wait for
+            duel = matches.Duel.of(what, opponent or _OPPONENT, play)
+            again = partial(matches.Duel.of, what, opponent or _OPPONENT, duel.rules.play)
+            live = partial(matches.play_live, feed, duel, again, minutes, play.seed)
         server = ViewerServer(feed, host, port)
         with server.running():
             more = f"\n{feed.says()}" if isinstance(feed, GamesFeed) else ""
             print(f"watch it at {server.url} (Ctrl+C ends it){more}", flush=True)
             if not no_browser:
                 open_browser(server.url)
-            if play is not None:
-                play(minutes, seed)
+            if live is not None:
+                live()
             threading.Event().wait()
     except KeyboardInterrupt:
         print()
@@ -74,7 +68,7 @@ def watch(
 
 
 def _feed(what: str, opponent: str | None, runs_dir: str) -> Feed:
-    """Where what is watched comes from."""
+    """Return the source of the bytes that are watched."""
     if what.endswith(SUFFIX):
         read_replay(what)
         return FileFeed(Path(what))

@@ -63,7 +63,7 @@ class Cloning(Callback):
         self._optimizer: Any = None
 
     def show(self, trajectories: Sequence[Trajectory]) -> "Cloning":
-        """Takes what the demonstrations hold, as `fabric_rl.commands.demonstrations.trajectories_of` reads them."""
+        """Takes what the demonstrations hold, as `fabric_rl.evaluation.demonstrations.trajectories_of` reads them."""
         self._trajectories = trajectories
         return self
 

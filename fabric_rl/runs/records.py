@@ -1,7 +1,6 @@
 """Reading run folders: which runs there are, and what each one has left behind."""
 
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +11,7 @@ import yaml
 from filelock import FileLock, Timeout
 
 from fabric_rl.base.files import read_json
+from fabric_rl.base.tables import number_of
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.metrics.csv_tables import number, read_rows
 
@@ -192,12 +192,6 @@ def _last_step(file: Path) -> float | None:
     except OSError:
         return None
     return number(rows[-1].get("step")) if rows else None
-
-
-def number_of(value: object) -> float | None:
-    """A finite number as it is, None for anything else."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
-    return float(value) if is_number else None  # type: ignore[arg-type]
 
 
 def _time(value: object) -> datetime | None:

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from fabric_rl.base.settings import changed
 from fabric_rl.base.state_schema import check_like
+from fabric_rl.base.tables import figure_text, table, when_text
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.import_names import class_path
 from fabric_rl.metrics.log import EventLog, is_terminal, logger
@@ -420,18 +421,13 @@ def ask_for_milestone(offers: Sequence[Offer], left_out: int) -> Milestone | Non
 
 def _menu(offers: Sequence[Offer]) -> Table:
     rated = any(offer.milestone.rating is not None for offer in offers)
-    table = Table()
-    for name in ("", "run", "phase", "steps", "return", *(["rating"] if rated else []), "date"):
-        table.add_column(
-            name, overflow="fold", justify="right" if name in ("", "steps", "return", "rating") else "left"
-        )
+    rows = []
     for number, offer in enumerate(offers, start=1):
         milestone = offer.milestone
-        figures = [milestone.mean_reward, *([milestone.rating] if rated else [])]
-        cells = [str(number), offer.run, milestone.phase, f"{milestone.steps:,}"]
-        cells += ["-" if figure is None else f"{figure:.4g}" for figure in figures]
-        table.add_row(*map(Text, [*cells, f"{offer.written:%Y-%m-%d %H:%M}"]))  # Text: names may hold markup
-    return table
+        figures = map(figure_text, [milestone.mean_reward, *[milestone.rating] * rated])
+        about = [str(number), offer.run, milestone.phase, f"{milestone.steps:,}"]
+        rows.append([*about, *figures, when_text(offer.written)])
+    return table("", [">", "run", "phase", ">steps", ">return", *[">rating"] * rated, "date"], rows)
 
 
 def _fingerprints(record: RunRecord) -> Iterator[tuple[Milestone, dict[str, str] | None]]:

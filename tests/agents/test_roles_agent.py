@@ -12,7 +12,7 @@ import train_fabric
 from agents import PPOLightningAgent, RecurrentPPOAgent, RolesAgent
 from envs import DefaultObs, RocketSimPool, SlotRoleObs, TeamRoleObs
 from fabric_rl import Minibatch, TrainArgs, load_trained, train
-from fabric_rl.commands.entrants import entrant
+from fabric_rl.evaluation.players import entrant
 
 D = 5
 INNER = gymnasium.spaces.Box(-1, 1, (D,))

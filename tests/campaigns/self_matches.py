@@ -22,7 +22,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from envs.matches.matches import SIDES, play_matches
-from fabric_rl.commands.entrants import entrant
+from fabric_rl.evaluation.players import entrant
 from fabric_rl.ranks.devices import one_thread
 from fabric_rl.selfplay.ratings.intervals import mean_interval
 

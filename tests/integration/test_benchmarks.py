@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import yaml
 
-from fabric_rl.commands.trainings import settings_of
+from fabric_rl.sweeps.trainings import settings_of
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 COMMANDS = sorted(file.name for file in BENCHMARKS.glob("*.py") if "ArgumentParser(" in file.read_text("utf-8"))

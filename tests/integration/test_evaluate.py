@@ -204,12 +204,7 @@ def test_runs_with_names_of_other_things_are_runs(runs, tmp_path, monkeypatch, c
             "agent chasser: no such checkpoint, run or milestone; did you mean chaser? (bots: idle, ",
         ),
         (["idle", "envs.RocketSimPool"], "envs.RocketSimPool: is no envs.bots.Bot"),
-        (["idle", "--matches", "0"], "--matches must be positive, got 0"),
-        (["idle", "--minutes", "-1"], "--minutes must be positive, got -1.0"),
-        (["idle", "--out", "x.csv"], "--out x.csv: must be a .json file"),
-        (["idle", "--out", "nowhere/x.json"], "--out nowhere/x.json: must be a .json file in a folder that exists"),
-        (["idle", "--team_size", "0"], "--team_size must be positive, got 0"),
-        (["idle", "--tick_skip", "0"], "--tick_skip must be positive, got 0"),
+        (["idle", "--out", "x.csv"], "--out x.csv: must end in .json"),
         ([], "the following arguments are required: player"),
     ],
 )
@@ -225,13 +220,9 @@ BOT = "from envs.bots import Bot\nclass Mine(Bot): pass"
 @pytest.mark.parametrize(
     ("code", "status", "message"),
     [
-        ("import no_such_package", 2, "bot_of_mine.Mine needs the package no_such_package, which is not installed"),
+        ("import no_such_package", 2, "bot_of_mine.Mine: there is no module no_such_package; "),
         ("from math import nope", 2, "bot_of_mine.Mine: cannot import name 'nope' from 'math'"),
-        (
-            "import bot_of_mine.deeper",
-            2,
-            "bot_of_mine.Mine: No module named 'bot_of_mine.deeper'; ",
-        ),
+        ("import bot_of_mine.deeper", 2, "bot_of_mine.Mine: No module named 'bot_of_mine.deeper'; "),
         ("raise ImportError", 2, "bot_of_mine.Mine: ImportError\n"),
         ("a = 1\0", 2, "bot_of_mine.Mine: source code string cannot contain null bytes"),
         (BOT.replace("Mine", "Mime"), 2, "bot_of_mine.Mine: no such run, and {file} has no Mine; did you mean Mime?\n"),

@@ -16,8 +16,8 @@ from envs import LookupTable, RocketSimPool
 from envs.matches.matches import PoolRecipe
 from envs.replays.replay import read_replay
 from fabric_rl import load_trained
-from fabric_rl.commands.guests import guests_of
-from fabric_rl.commands.rlbot_folder import BOT_FILES
+from fabric_rl.evaluation.players import guests_of
+from fabric_rl.rlbot.folder import BOT_FILES
 from fabric_rl.runs.trained import policy
 from tests.command import command
 from tests.runs import HIDDEN, POOL

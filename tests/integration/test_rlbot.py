@@ -17,7 +17,7 @@ from rlbot.config import load_player_config
 from envs import DefaultObs, LookupTable, RocketSimPool
 from envs.adapters.rlbot_game import BotProcess, PacketWriter
 from envs.state.game_state import GameState
-from fabric_rl.commands.rlbot_folder import unsent
+from fabric_rl.rlbot.folder import unsent
 from tests.command import command
 from tests.runs import HELD, HIDDEN, MEMORY, POOL, STACKED
 from train_fabric import cli
@@ -179,10 +179,10 @@ def test_mistakes_with_bots_are_one_line(bots, tmp_path, capsys, monkeypatch):
         assert "fabric-rl flight needs rlbot; pip install --pre rlbot" in error("flight", tmp_path)
     with monkeypatch.context() as old:
         version = namedtuple("version", "major minor micro")(3, 10, 9)
-        old.setattr("fabric_rl.commands.rlbot_folder.sys.version_info", version)
+        old.setattr("fabric_rl.rlbot.folder.sys.version_info", version)
         assert "--format rlbot needs Python 3.11 or later, as RLBot does; this is 3." in error(*export)
     with monkeypatch.context() as lacking:
-        lacking.setattr("fabric_rl.commands.rlbot_folder.UNSENT", ("air_time", "handbrake", "is_flipping"))
+        lacking.setattr("fabric_rl.rlbot.folder.UNSENT", ("air_time", "handbrake", "is_flipping"))
         assert "the game does not send what this agent sees or acts by: handbrake, is_flipping" in error(*export)
     assert not (tmp_path / "new").exists()
     assert "has no bot.toml; fabric-rl export NAME" in error("flight", tmp_path)

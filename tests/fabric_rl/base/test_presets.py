@@ -9,7 +9,7 @@ from envs import GymnasiumEnvs
 from fabric_rl.base.argv import DEFAULT_CONFIG, PRESETS, file_of, preset_names
 from fabric_rl.base.config_files import section_of
 from fabric_rl.cli.command_line import read_settings
-from fabric_rl.commands.demonstrations import trajectories_of
+from fabric_rl.evaluation.demonstrations import trajectories_of
 
 
 @pytest.mark.parametrize("name", ["cartpole", "cartpole.yaml", "configs/cartpole.yaml"])

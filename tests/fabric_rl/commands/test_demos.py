@@ -16,7 +16,7 @@ from envs import AdvancedObs, ContinuousAction, GymnasiumEnvs, RocketSimPool
 from envs.demonstrations import Demonstration, DemonstrationWriter
 from envs.replays.format import Column
 from fabric_rl import Saving, StartArgs, TrainArgs
-from fabric_rl.commands.demonstrations import trajectories_of
+from fabric_rl.evaluation.demonstrations import trajectories_of
 from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
@@ -46,7 +46,7 @@ def test_mistakes_of_a_noisy_recording_are_no_part_of_what_is_shown(tmp_path, ca
     assert command("demos", "record", "chaser", file, "--minutes", "0.1", "--noise", "0.5") == 0
     assert Demonstration(file).about["noise"] == 0.5
     assert command("demos", "record", "chaser", file, "--noise", "1") == 2
-    assert "--noise must be 0 or more, and below 1, got 1.0" in capsys.readouterr().err
+    assert "--noise must be a number of at least 0 and below 1, got 1.0" in capsys.readouterr().err
 
 
 def test_agents_with_other_eyes_and_hands_learn_from_it(chased):

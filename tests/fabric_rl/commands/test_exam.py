@@ -2,14 +2,15 @@
 
 import json
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 
 from envs.replays.replay import read_replay
 from envs.resets.training_packs import Pack
-from fabric_rl.commands.exam import Marked, chosen, summary, table
-from fabric_rl.commands.main import main
+from fabric_rl.commands.exam import exam_table
+from fabric_rl.evaluation.exam import Marked, chosen, summary
 
 SHORT = "800B-18F9-C2F1-ACEE"
 """12 shots for goalies."""
@@ -48,19 +49,14 @@ def test_summary_by_hand():
     # Clopper and Pearson's for 2 of 10 (any table): 2.52 % to 55.61 %; all of 2: from 0.025^(1/2).
     assert found["groups"][4]["interval_95"] == pytest.approx([0.02521, 0.55610], abs=1e-5)
     assert found["groups"][0]["interval_95"] == pytest.approx([0.15811, 1.0], abs=1e-5)
-    made = table("two", found)
-    assert list(made.columns[2].cells) == ["1", "1", "1", "1", "2", "A", "B", "C"]
-    assert list(made.columns[6].cells)[4] == "2.5% to 55.6%"
+    made = exam_table("two", found)
+    assert list(map(str, made.columns[2].cells)) == ["1", "1", "1", "1", "2", "A", "B", "C"]
+    assert str(list(made.columns[6].cells)[4]) == "2.5% to 55.6%"
 
 
 @pytest.fixture
-def exam(capsys):
-    def run(*args):
-        with pytest.raises(SystemExit) as ended:
-            main(["exam", *map(str, args)])
-        return ended.value.code, *capsys.readouterr()
-
-    return run
+def exam(call):
+    return partial(call, "exam")
 
 
 def test_a_bot_takes_one_pack_and_the_same_again(exam, tmp_path):

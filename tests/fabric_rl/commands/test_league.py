@@ -4,30 +4,24 @@ import errno
 import json
 import os
 import re
+from functools import partial
 
 import numpy as np
 import pytest
 
 from envs.matches.matches import Matches
 from envs.replays.replay import read_replay
-from fabric_rl.commands.league import Player, circles, standings, tables, verdict
-from fabric_rl.commands.main import main
-from fabric_rl.commands.record import replay_file
+from fabric_rl.commands.league import tables, verdict
+from fabric_rl.evaluation.play import replay_file
+from fabric_rl.evaluation.results import Competitor, circles, standings
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
 from fabric_rl.runs.resume import PRETRAINED
 
 
 @pytest.fixture
-def league(capsys):
-    """Runs `fabric-rl league` in this process: (status, output, errors)."""
-
-    def run(*words, name="league"):
-        with pytest.raises(SystemExit) as ended:
-            main([name, *map(str, words)])
-        return ended.value.code, *capsys.readouterr()
-
-    return run
+def league(call):
+    return partial(call, "league")
 
 
 @pytest.mark.slow
@@ -50,9 +44,9 @@ def test_a_league_of_bots(league, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_alias_json_on_standard_output_and_games_to_watch(league, tmp_path):
+def test_the_alias_json_on_standard_output_and_games_to_watch(league, call, tmp_path):
     words = ["idle", "random", "--matches", 2, "--minutes", 0.01, "--record", tmp_path / "games", "--json"]
-    status, output, _ = league(*words, name="run_selfplay_eval")
+    status, output, _ = call("run_selfplay_eval", *words)
     found = json.loads(output)
     assert status == 0 and found["names"] == ["idle", "random"] and found["misfit"] is None
     assert json.loads(league(*words)[1]) == found
@@ -69,7 +63,7 @@ def test_standings_by_hand():
         return Matches(np.array([goals] * 10), np.zeros((10, 2, 2), int), 1.0, 1, {})
 
     played = {(0, 1): pairs((2, 1), (1, 0)), (0, 2): pairs((0, 0), (1, 1)), (1, 2): pairs((1, 0), (0, 0))}
-    found = standings([Player("a", "a", 5), Player("b", "b", 7), Player("c", "c", 9)], played)
+    found = standings([Competitor("a", "a", 5), Competitor("b", "b", 7), Competitor("c", "c", 9)], played)
     assert found["payoff"] == [[0.5, 1.0, 0.5], [0.0, 0.5, 0.75], [0.5, 0.25, 0.5]]
     ratings = [row["rating"] for row in found["ratings"]]
     assert (
@@ -78,7 +72,7 @@ def test_standings_by_hand():
     assert "does not explain these results (p = " in verdict(found) and verdict(found).endswith(
         "); 0% of all triples of players beat each other in a circle"
     )
-    columns = [list(column.cells) for column in tables(found, "")[0].columns]
+    columns = [list(map(str, column.cells)) for column in tables(found, "")[0].columns]
     assert dict(zip(columns[0], columns[3], strict=True)) == {"a": "75.0%", "b": "37.5%", "c": "37.5%"}
 
 
@@ -121,10 +115,10 @@ def test_a_disk_that_gets_full_keeps_the_results_and_names_the_file(league, tmp_
         (["chaser", "envs.bots.BallChaser"], "chaser and envs.bots.BallChaser are the same; a league takes"),
         (["school_1v1", f"{PRETRAINED}/school_1v1"], f"school_1v1 and {PRETRAINED}/school_1v1 are the same; a league"),
         (["idle", "nobody"], "agent nobody: no such checkpoint, run or milestone (bots: "),
-        (["idle", "chaser", "--matches", 0], "--matches must be positive"),
-        (["idle", "chaser", "--matches", 10**9], "--matches must be at most 100,000, got 1000000000"),
+        (["idle", "chaser", "--matches", 0], "--matches must be a whole number from 1 to 100,000, got 0"),
+        (["idle", "chaser", "--matches", 10**9], "--matches must be a whole number from 1 to 100,000, got 1000000000"),
         (["idle", "chaser", "--png", "a.jpg"], "--png a.jpg: must end in .png"),
-        (["idle", "chaser", "--json", "no/a.json"], "--json no/a.json: must be a .json file in a folder that exists"),
+        (["idle", "chaser", "--json", "no/a.json"], "--json no/a.json: there is no folder no"),
     ],
 )
 def test_mistakes_are_one_line(league, words, said):

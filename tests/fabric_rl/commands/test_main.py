@@ -4,22 +4,14 @@ import inspect
 import re
 import subprocess
 import sys
+from dataclasses import fields
 
 import pytest
 
-from fabric_rl.commands.main import COMMANDS, _load, main
-
-
-@pytest.fixture
-def call(capsys):
-    """Runs `fabric-rl` in this process: (status, output, errors)."""
-
-    def call(*words):
-        with pytest.raises(SystemExit) as ended:
-            main([str(word) for word in words])
-        return ended.value.code, *capsys.readouterr()
-
-    return call
+from fabric_rl import Run
+from fabric_rl.base.tables import progress
+from fabric_rl.cli.report import report
+from fabric_rl.commands.main import COMMANDS, _groups, _load, _outs, main
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
@@ -36,14 +28,18 @@ LEAVES = [(name,) for name, command in COMMANDS.items() if name != "train"] + [(
 @pytest.mark.parametrize("names", LEAVES)
 def test_the_signature_of_a_command_is_its_command_line(call, names):
     command = COMMANDS[names[0]]
-    function = _load((command.commands[names[1]] if names[1:] else command).function)
+    leaf = command.commands[names[1]] if names[1:] else command
+    function = _load(leaf.function)
     status, out, err = call(*names, "--help")
     assert (status, err) == (0, "")
     said = " ".join(out.split())
     sentences = dict(re.findall(r"^ +(\w+): ((?:.|\n {12,})+)", function.__doc__.partition("Args:")[2], re.MULTILINE))
     parameters = inspect.signature(function).parameters
-    assert parameters
+    assert parameters and all(f"  --{flag.flag}" in out for flag in _outs(function) if flag.flag not in parameters)
     for name, parameter in parameters.items():
+        if name in _groups(function):
+            assert all(f"  --{field.name} " in out for field in fields(parameter.default))
+            continue
         is_word = parameter.default is parameter.empty or parameter.kind is parameter.POSITIONAL_ONLY
         assert re.search(rf"^  {'' if is_word else '--'}{name}\b", out, re.MULTILINE), name
         assert " ".join(sentences[name].split()) in said
@@ -85,3 +81,30 @@ finally:
 """
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
     assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_progress_is_told_on_standard_error_only(capsys, monkeypatch):
+    with progress("3 matches", line_every_seconds=0) as tell:
+        tell(0.25)
+        tell(1.0)
+    with progress("no time has passed") as tell:
+        tell(0.5)
+    output, errors = capsys.readouterr()
+    assert output == "" and re.fullmatch(r"3 matches: 25% after \d+ s\n3 matches: 100% after \d+ s\n", errors)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as a terminal
+    with progress("3 matches") as tell:
+        tell(0.25)
+    output, errors = capsys.readouterr()
+    assert output == "" and "3 matches" in errors and "25%" in errors
+
+
+def test_the_report_says_how_it_began_and_how_it_ended(tmp_path):
+    figures = {"total_steps": 60, "wall_seconds": 3.0, "mean_return": 4.5, "touches_per_minute": {"start": 1, "end": 7}}
+    speeds = {"collected_steps_per_second": 100.0, "consumed_steps_per_second": 200.0, "overall_steps_per_second": 20.0}
+    said = report(Run(tmp_path), figures | speeds).splitlines()
+    assert said[1:] == [
+        f"Run {tmp_path.name}: 60 steps in 3 s",
+        "  touches per minute: 1.00 at the start, 7.00 at the end",
+        "  mean return of the last episodes: 4.50",
+        "  steps per second: collected 100, consumed 200, overall 20",
+    ]

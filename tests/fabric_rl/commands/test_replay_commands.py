@@ -128,8 +128,8 @@ def test_no_ffmpeg_is_said_before_any_work(words, tmp_path, monkeypatch, capsys)
         (["record", "chaser", "--out", "game.mp4"], "--out game.mp4: must end in .frl"),
         (["record", "chaser", "--out", "no/where/game.frl"], "there is no folder"),
         (["record", "chaser", "--mp4", "a.avi"], "--mp4 a.avi: must end in .mp4 or .gif"),
-        (["record", "chaser", "--minutes", "0"], "--minutes must be above 0"),
-        (["record", "chaser", "--team_size", "0"], "--team_size must be positive"),
+        (["record", "chaser", "--minutes", "0"], "--minutes must be a number above 0 and at most 600"),
+        (["record", "chaser", "--team_size", "0"], "--team_size must be a whole number"),
         (["record", "nobody"], "nobody"),
         (["watch", "nobody"], "nobody"),
         (["record", "school_1v1", "--team_size", "3"], "school_1v1 was trained for 1v1, not 3v3; choose --team_size 1"),
@@ -142,8 +142,8 @@ def test_no_ffmpeg_is_said_before_any_work(words, tmp_path, monkeypatch, capsys)
         (["export-replay", "damaged.frl", "x.mp4", "--width", "333"], "--width must be a multiple of 32"),
         (["watch", "absent.frl"], "absent.frl: there is no such file"),
         (["watch", "damaged.frl"], "damaged.frl: a damaged replay"),
-        (["watch", "chaser", "--port", "99999"], "--port must be 0 to 65535"),
-        (["watch", "chaser", "--minutes", "-1"], "--minutes must be positive"),
+        (["watch", "chaser", "--port", "99999"], "--port must be a whole number from 0 to 65,535"),
+        (["watch", "chaser", "--minutes", "-1"], "--minutes must be a number above 0"),
     ],
 )
 def test_mistakes_are_one_line(words, message, replay, tmp_path, monkeypatch, capsys):
@@ -247,7 +247,7 @@ def test_ctrl_c_is_no_error(words, replay, tmp_path, monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("fabric_rl.commands.export_replay.film", interrupted)
+    monkeypatch.setattr("fabric_rl.evaluation.show.film", interrupted)
     monkeypatch.setattr("fabric_rl.commands.watch.read_replay", interrupted)
     assert command(*[word.format(replay) for word in words]) == 130
     assert capsys.readouterr() == ("", "") and list(tmp_path.iterdir()) == []

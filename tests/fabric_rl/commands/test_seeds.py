@@ -14,8 +14,8 @@ import pytest
 import yaml
 from filelock import FileLock
 
-from fabric_rl.commands.trainings import Trainings, seeds_of
 from fabric_rl.runs.records import LOCK, is_worked_on, list_runs
+from fabric_rl.sweeps.trainings import Trainings, seeds_of
 from tests.command import command
 from tests.forks import ROOT, SECONDS, environment
 

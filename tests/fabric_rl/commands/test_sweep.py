@@ -11,10 +11,10 @@ import pytest
 import yaml
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
-from fabric_rl.commands.space import Setting, flags_of, read_space
-from fabric_rl.commands.sweep import _Sweep, is_worse
-from fabric_rl.commands.trainings import Trainings
 from fabric_rl.runs.records import list_runs
+from fabric_rl.sweeps.space import Setting, flags_of, read_space
+from fabric_rl.sweeps.sweep import Sweep, is_worse
+from fabric_rl.sweeps.trainings import Trainings
 from tests.command import command
 from tests.forks import ROOT, SECONDS, environment
 
@@ -141,7 +141,7 @@ def test_what_is_logged_late_is_no_early_look(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "metrics.csv").write_text("step,score\n60,1\n80,2\n100,3\n")
-    sweep = _Sweep(None, tmp_path, [], [], 100, Trainings(1, tmp_path), "score")
+    sweep = Sweep(None, tmp_path, [], [], 100, Trainings(1, tmp_path), "score")
     assert sweep._looks("run", 100, done=True) == [None, None, 1, 3]
     (folder / "metrics.csv").write_text("step,score\n60,1\n80,2\n")
     assert sweep._looks("run", 100) == [None, None, 1, None]

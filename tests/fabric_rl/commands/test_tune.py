@@ -14,14 +14,23 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from fabric_rl.commands.trainings import Trainings
-from fabric_rl.commands.tune import TURNS, Candidate, _faster, _fastest, _rate, layouts, switches, turns
 from fabric_rl.ranks.devices import gain_of_bfloat16
+from fabric_rl.sweeps.trainings import Trainings
+from fabric_rl.sweeps.tune import (
+    TURNS,
+    Candidate,
+    clearly_faster,
+    find_fastest,
+    layouts,
+    measured_rate,
+    switches,
+    turns,
+)
 from tests.command import command
 from tests.forks import ROOT, SECONDS, environment
 
 CARTPOLE = ["--config", ROOT / "configs" / "cartpole.yaml"]
-tune = import_module("fabric_rl.commands.tune")
+tune = import_module("fabric_rl.sweeps.tune")
 
 
 class Drawn:
@@ -88,21 +97,21 @@ def test_what_is_on_already_is_not_tried():
 def test_the_first_iterations_do_not_count(tmp_path):
     rows = "step,speed/overall_steps_per_second\n100,1\n200,2\n300,100\n400,50\n"
     (tmp_path / "metrics.csv").write_text(rows)
-    assert _rate(tmp_path / "metrics.csv") == pytest.approx(200 / 3)  # 1 s and 2 s for 100 steps each
+    assert measured_rate(tmp_path / "metrics.csv") == pytest.approx(200 / 3)  # 1 s and 2 s for 100 steps each
     (tmp_path / "metrics.csv").write_text("".join(rows.splitlines(keepends=True)[:2]))
-    assert _rate(tmp_path / "metrics.csv") == pytest.approx(1.0)
+    assert measured_rate(tmp_path / "metrics.csv") == pytest.approx(1.0)
     assert (Candidate({}).rate, str(Candidate({"overlap": True}))) == (0.0, "--overlap true")
 
 
 def test_equally_fast_settings_are_not_called_faster():
-    ratios = [_fastest(Drawn(seed), config(), math.inf)[1] for seed in range(1000)]
+    ratios = [find_fastest(Drawn(seed), config(), math.inf)[1] for seed in range(1000)]
     assert statistics.mean(statistics.median(each) if each else 1 for each in ratios) == pytest.approx(1, abs=0.01)
-    assert sum(map(_faster, ratios)) < 0.08 * len(ratios)
+    assert sum(map(clearly_faster, ratios)) < 0.08 * len(ratios)
 
 
 def test_what_is_much_faster_is_found():
-    tunings = [_fastest(Drawn(seed, gain=1.3), config(), math.inf) for seed in range(100)]
-    assert sum(_faster(ratios) and best.flags["overlap"] for best, ratios in tunings) > 95
+    tunings = [find_fastest(Drawn(seed, gain=1.3), config(), math.inf) for seed in range(100)]
+    assert sum(clearly_faster(ratios) and best.flags["overlap"] for best, ratios in tunings) > 95
 
 
 def test_what_is_faster_only_together_is_found(monkeypatch):
@@ -118,7 +127,7 @@ def test_what_is_faster_only_together_is_found(monkeypatch):
 
     monkeypatch.setattr(bench, "measure", gains)
     monkeypatch.setattr(tune, "gain_of_bfloat16", lambda device: 4.0)
-    best, _ = _fastest(bench, config(devices=2, precision="32-true"), math.inf)
+    best, _ = find_fastest(bench, config(devices=2, precision="32-true"), math.inf)
     assert best.flags["overlap"] and best.flags["devices"] == 1 and best.flags["precision"] == "bf16-mixed"
 
 
@@ -137,7 +146,7 @@ def test_collecting_while_learning_is_tried_with_each_number_of_ranks_and_nothin
         return True
 
     monkeypatch.setattr(bench, "measure", measure)
-    best, _ = _fastest(bench, config(), math.inf)
+    best, _ = find_fastest(bench, config(), math.inf)
     assert best.flags == {"overlap": True}
     asked = asked[: len(asked) - 2]  # without the two that take turns
     assert all(flags not in asked[:place] for place, flags in enumerate(asked))
@@ -164,7 +173,7 @@ def test_another_layout_replaces_all_of_the_one_before(monkeypatch):
     bench = Drawn()
     monkeypatch.setattr(tune, "available_cores", lambda: 2)
     monkeypatch.setattr(bench.draw, "gauss", lambda mean, deviation: mean * 1.2**bench.tried)  # each is the fastest
-    _fastest(bench, config(), math.inf)
+    find_fastest(bench, config(), math.inf)
     layouts_asked = [{name: flags[name] for name in flags.keys() & tune.LAYOUT} for flags in bench.asked]
     assert all(flags in [{}, *layouts(config())] for flags in layouts_asked)
 
@@ -181,7 +190,7 @@ def test_what_this_machine_cannot_gain_from_is_not_tried(monkeypatch):
         monkeypatch.setattr(tune, "gain_of_bfloat16", lambda device, gain=gain: gain)
         assert ({"precision": "bf16-mixed"} in switches(config(precision="32-true"))) == tried
     bench = Drawn()
-    _fastest(bench, config(devices=2), math.inf)  # with one core each threads are one anyway
+    find_fastest(bench, config(devices=2), math.inf)  # with one core each threads are one anyway
     assert all(flags.get("devices", 2) == 1 for flags in bench.asked if "num_threads" in flags)
     monkeypatch.setattr(tune, "available_cores", lambda: 1)
     assert {"num_threads": 1} not in switches(config())
@@ -198,7 +207,7 @@ def test_the_search_leaves_time_for_the_turns(monkeypatch, minutes):
     bench = Drawn(gain=2.0)
     monkeypatch.setattr(tune, "gain_of_bfloat16", lambda device: 1.5)
     monkeypatch.setattr(tune, "time", SimpleNamespace(monotonic=lambda: bench.now))
-    best, ratios = _fastest(bench, config(precision="32-true"), 60 * minutes)
+    best, ratios = find_fastest(bench, config(precision="32-true"), 60 * minutes)
     assert bench.now <= 60 * minutes
     assert len(ratios) == (TURNS if best.flags else 0)
     assert bench.left_out > 0 or minutes > 3
@@ -218,7 +227,7 @@ def test_what_starts_too_slowly_for_its_turns_is_not_taken(monkeypatch, capsys):
         return True
 
     monkeypatch.setattr(bench, "measure", measure)
-    best, _ = _fastest(bench, config(), 600)
+    best, _ = find_fastest(bench, config(), 600)
     assert "overlap" not in best.flags and bench.now <= 600
     assert "--overlap true: no time is left to be sure of it" in capsys.readouterr().out
 

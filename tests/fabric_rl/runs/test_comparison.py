@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import fabric_rl
-from fabric_rl.runs.comparison import (
+from fabric_rl.analysis.comparison import (
     ALL,
     chosen_metric,
     compare,

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import fabric_rl
-from fabric_rl.runs.plots import band_of, learning_curves
+from fabric_rl.analysis.plots import band_of, learning_curves
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
 RETURN, SPEED = "reward/episode_return", "speed/overall_steps_per_second"

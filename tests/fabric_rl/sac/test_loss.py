@@ -5,14 +5,7 @@ import math
 import pytest
 import torch
 
-from fabric_rl.learning.sac import (
-    critic_loss,
-    entropy_of,
-    expected_q,
-    polyak,
-    soft_value,
-    temperature_loss,
-)
+from fabric_rl.learning.sac import critic_loss, entropy_of, expected_q, polyak, soft_value, temperature_loss
 
 HALF = torch.tensor(0.5)
 

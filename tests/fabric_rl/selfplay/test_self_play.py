@@ -11,8 +11,8 @@ from envs import ContinuousAction, GameMetrics, GymnasiumEnvs, LookupTable, NoTo
 from envs.bots import BallChaser, HopBot, PolicyBot
 from fabric_rl import Run, Saving, TrainArgs, load_checkpoint, train
 from fabric_rl.callbacks import Callback
-from fabric_rl.commands.guests import guests_of
 from fabric_rl.curricula.phases import Promotion
+from fabric_rl.evaluation.players import guests_of
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.records import load_run
 from fabric_rl.selfplay import MostSimilar, SelfPlay

@@ -13,8 +13,8 @@ import pytest
 from PIL import Image
 
 from envs.replays.replay import excerpt, read_replay
-from fabric_rl.commands.live import play_live
-from fabric_rl.commands.record import Duel
+from fabric_rl.evaluation.play import Duel, play_live
+from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.viewer.feeds import Broadcast, FileFeed, GamesFeed
 from fabric_rl.viewer.page import page_with
 from fabric_rl.viewer.server import ViewerServer
@@ -349,7 +349,7 @@ class Over(Exception):
 def test_players_who_play_live(opened):
     """The page follows; when one looks back it stays there, until one asks for what is played now."""
     feed, over = Broadcast(), threading.Event()
-    duel = Duel.of("chaser", "shooter", 1, False, None, "runs")
+    duel = Duel.of("chaser", "shooter", PlaySettings(team_size=1))
     server = ViewerServer(feed)
 
     def play():

@@ -1,4 +1,4 @@
-"""What `fabric-rl export --format rlbot` adds to a policy: the folder becomes a bot for RLBot v5."""
+"""The files that make a bot for RLBot v5 of the folder of an exported policy."""
 
 import json
 import os
@@ -11,6 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from envs.obs import ObsBuilder
 from envs.pool.rocket_pool import RocketSimPool
 from envs.state.game_state import GameState
 from fabric_rl.base import settings
-from fabric_rl.base.files import json_text, write_bytes, write_text
+from fabric_rl.base.files import json_text, write_text
 from fabric_rl.import_names import INSTALLED, shipped, spelt_here
 
 BOT_FILES = ("bot.py", "bot.json", "bot.toml", "loadout.toml", "requirements.txt", "README.txt")
@@ -32,65 +33,10 @@ _BASE = ("__init__.py", "settings.py", "state_schema.py")
 _ADAPTERS = ("adapters/__init__.py", "adapters/rlbot_packets.py", "adapters/rlbot_bot.py")
 _LEFT_OUT = ("__main__.py", "fields.py")
 _OURS = re.compile(rb"(?<![\w.])fabric_rl\.(?=envs\b)")
-_BOT = '''"""The bot that RLBot starts; `python bot.py --check` tells whether everything that it needs is here."""
-
-import json
-import sys
-from pathlib import Path
-
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE / "lib"))
-
-try:
-    from envs.adapters.rlbot_bot import run
-    from play import Policy
-except ModuleNotFoundError as missing:
-    sys.exit(f"{missing.name} is missing; first: python -m pip install -r requirements.txt")
-
-if __name__ == "__main__":
-    run(Policy(HERE), json.loads((HERE / "bot.json").read_text(encoding="utf-8")), "--check" in sys.argv)
-'''
-_CONTROLS = '''"""In the game controls are rows of numbers: nobody needs RocketSim's."""
-
-
-def make_controls(row):
-    return row
-'''
-_TOML = """[settings]
-agent_id = {}
-name = {}
-loadout_file = "loadout.toml"
-run_command = "python bot.py"
-run_command_linux = "python3 bot.py"
-
-[details]
-description = {}
-fun_fact = ""
-source_link = ""
-developer = ""
-language = "Python"
-tags = []
-"""
-_LOADOUT = """[blue_loadout]
-car_id = 23  # Octane: the car of the simulation
-
-[orange_loadout]
-car_id = 23
-"""
-_README = """{} is a Rocket League bot for RLBot v5, trained with fabric-rl for {}.
-
-1. Install Python 3.11 or later (python.org; on Windows tick "Add python.exe to PATH") and RLBot v5 (rlbot.org).
-2. In this folder:   python -m pip install -r requirements.txt
-3. Then:             python bot.py --check       which says "ready" when everything is here
-4. In RLBot's launcher: Add, Load file, choose bot.toml, give it an opponent, start the match.
-
-It is called {} in matches; the name is in bot.toml.
-"""
-_REQUIREMENTS = "gymnasium>=1.1\nnumpy>=1.26\nonnxruntime>=1.18\nrlbot>=2.0.0b56,<3\n"
 
 
 def check_rlbot(what: str) -> None:
-    """An ImportError of one line, if RLBot cannot be used here."""
+    """Raise an ImportError of one line if RLBot cannot be used here."""
     if sys.version_info < (3, 11):
         raise ImportError(f"{what} needs Python 3.11 or later, as RLBot does; this is {sys.version.split()[0]}")
     if find_spec("rlbot") is None:
@@ -100,7 +46,7 @@ def check_rlbot(what: str) -> None:
 def write_bot(
     folder: Path, name: str, settings: str, env: RocketSimPool, run: str, team_sizes: Sequence[Sequence[int]]
 ) -> None:
-    """Makes a bot of a folder with an exported policy, and starts it once to see that it can.
+    """Make a bot of a folder with an exported policy, and start it once to see that it can.
 
     Args:
         folder: With all files of the policy.
@@ -119,13 +65,14 @@ def write_bot(
     given = _pool_settings(yaml.safe_load(settings)["env"])
     classes, agent_id = set[str](), f"fabric-rl/{name}"
     parts = (("obs", "envs.DefaultObs.rlgym_guide"), ("action", "envs.LookupTable"))
-    said = {part: _portable(given.get(part) or {"class_path": default}, classes) for part, default in parts}
-    write_text(folder / "bot.json", json_text({"agent_id": agent_id} | said))
-    texts = (json.dumps(text, ensure_ascii=False) for text in (agent_id, name, f"Trained with fabric-rl: {run}"))
-    write_text(folder / "bot.toml", _TOML.format(*texts).replace("\x7f", r"\u007f"))  # which JSON has as it is
-    write_text(folder / "README.txt", _README.format(name, sizes_in_words(team_sizes), name))
-    for file, text in (("bot.py", _BOT), ("loadout.toml", _LOADOUT), ("requirements.txt", _REQUIREMENTS)):
-        write_bytes(folder / file, _alone(text.encode()))
+    parts_said = {part: _portable(given.get(part) or {"class_path": default}, classes) for part, default in parts}
+    write_text(folder / "bot.json", json_text({"agent_id": agent_id} | parts_said))
+    said = {"agent_id": agent_id, "name": name, "description": f"Trained with fabric-rl: {run}"}
+    said = {key: json.dumps(text, ensure_ascii=False).replace("\x7f", r"\u007f") for key, text in said.items()}
+    said |= {"bot": name, "teams": sizes_in_words(team_sizes)}
+    for file in BOT_FILES:
+        if file != "bot.json":
+            write_text(folder / file, Template(_source(file)).substitute(said))
     _write_library(folder / "lib", classes)
     clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     line = [sys.executable, "bot.py", "--check"]
@@ -137,7 +84,7 @@ def write_bot(
 
 
 class _Watched(GameState):
-    """A state that notes which of `UNSENT` it is asked for."""
+    """State that notes which of `UNSENT` are read."""
 
     asked: set[str]
 
@@ -148,7 +95,7 @@ class _Watched(GameState):
 
 
 def unsent(env: RocketSimPool) -> list[str]:
-    """What observations and actions read of a state that RLBot's packets do not tell, in the order of `UNSENT`."""
+    """Return what observations and actions read of a state but RLBot's packets lack, in the order of `UNSENT`."""
     pool = env.state
     state = _Watched(pool.num_arenas, pool.num_blue, pool.num_orange, pool.present)
     state.asked = set()
@@ -164,13 +111,13 @@ def unsent(env: RocketSimPool) -> list[str]:
 
 
 def _pool_settings(section: Any) -> dict[str, Any]:  # noqa: ANN401 - of a configuration
-    """The settings of the pool in an `env` section, which may lie in those of a `ProcessPool`."""
+    """Return the settings of the pool in an `env` section, which may lie in those of a `ProcessPool`."""
     given = (section.get("init_args") or {}) if isinstance(section, dict) else {}
     return _pool_settings(given["factory"]) if "factory" in given else given
 
 
 def _portable(section: Any, classes: set[str]) -> Any:  # noqa: ANN401 - of a configuration
-    """The same with class paths `module:name` of where things are defined; notes the modules in `classes`."""
+    """Return the same with class paths `module:name` of where things are defined; note the modules in `classes`."""
     if isinstance(section, list):
         return [_portable(each, classes) for each in section]
     if not isinstance(section, dict):
@@ -191,19 +138,23 @@ def _portable(section: Any, classes: set[str]) -> Any:  # noqa: ANN401 - of a co
     return said
 
 
+def _source(file: str) -> str:
+    """Return the text of a file of a bot, with `$` before what is filled in."""
+    return Path(__file__).with_name("files").joinpath(f"{file}.in").read_text(encoding="utf-8")
+
+
 def _alone(source: bytes) -> bytes:
-    """Source with imports of `envs`, as the package is called in the folder, wherever fabric-rl had it."""
+    """Return source with imports of `envs`, as the package is called in the folder."""
     return _OURS.sub(b"", source)
 
 
 def _copy(source: str | Path, target: str | Path) -> None:
-    """Copies a file; a module as it runs `_alone`."""
     content = Path(source).read_bytes()
     Path(target).write_bytes(_alone(content) if Path(source).suffix == ".py" else content)
 
 
 def _write_library(lib: Path, classes: set[str]) -> None:
-    """The source that the bot needs: of this project as it is, of RLGym its numbers, of others what has `classes`."""
+    """Write the source that the bot needs: of this project, the numbers of RLGym, and the modules of `classes`."""
     home = shipped("envs")
     copied = {file for pattern in (*_MODULES, *_ADAPTERS) for file in home.glob(pattern) if file.name not in _LEFT_OUT}
     for file in copied:
@@ -215,7 +166,7 @@ def _write_library(lib: Path, classes: set[str]) -> None:
     write_text(base.parent / "__init__.py", "")
     for name in _BASE:
         _copy(Path(settings.__file__).with_name(name), base / name)
-    write_text(lib / "envs" / "sim" / "arena.py", _CONTROLS)
+    write_text(lib / "envs" / "sim" / "arena.py", _source("arena.py"))
     exported = _alone((home / "__init__.py").read_bytes()).decode()
     exports = re.findall(r"^from envs\.(?:actions|obs|state\.\w+) import .*$", exported, re.MULTILINE)
     write_text(lib / "envs" / "__init__.py", "\n".join(exports) + "\n")

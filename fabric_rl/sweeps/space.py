@@ -9,7 +9,7 @@ from typing import Any
 
 from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.messages import MISTAKES, one_line
-from fabric_rl.commands.trainings import settings_of
+from fabric_rl.sweeps.trainings import settings_of
 
 _DECIDED = ("config", "group", "runs_dir")
 """By the sweep, as the names and seeds of its runs are."""
@@ -33,7 +33,7 @@ class Setting:
     """It is only tried where these settings have one of these values."""
 
     def draw(self, trial: Any, chosen: Mapping[str, Choice]) -> dict[str, Choice]:  # noqa: ANN401 - Optuna's
-        """What an Optuna trial tries, by name; nothing where what was `chosen` before does not fit `when`."""
+        """Return what an Optuna trial tries, by name; nothing if `chosen` does not fit `when`."""
         if any(name not in chosen or chosen[name] not in values for name, values in self.when.items()):
             return {}
         if self.choices:
@@ -44,17 +44,17 @@ class Setting:
 
 
 def flags_of(chosen: Mapping[str, Choice]) -> list[str]:
-    """The same as flags."""
+    """Return settings as flags."""
     return [f"--{name}={text_of(value)}" for name, value in chosen.items()]
 
 
 def text_of(value: object) -> str:
-    """A setting's value as a flag has it."""
+    """Return a setting's value as a flag has it."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def read_space(path: Path, training: Sequence[str]) -> list[Setting]:
-    """The settings of a file, each of which `train_fabric.py` takes beside the flags of `training`.
+    """Return the settings of a file, each of which `train_fabric.py` takes beside the flags of `training`.
 
     Raises:
         ValueError: One is unknown, has a wrong value, or is written wrongly; one line that names the file.
@@ -109,7 +109,7 @@ def _number(name: str, end: object) -> float:
 
 
 def _choices(values: object) -> tuple[Choice, ...]:
-    """One or several; what Optuna does not know, such as a list, as the text of its flag."""
+    """Return one or several choices; what Optuna does not know, such as a list, as the text of its flag."""
     several = values if isinstance(values, list) else [values]
     return tuple(
         value if value is None or isinstance(value, str | int | float) else text_of(value) for value in several
@@ -117,7 +117,7 @@ def _choices(values: object) -> tuple[Choice, ...]:
 
 
 def _needed(setting: Setting, before: Mapping[str, Setting]) -> dict[str, Choice]:
-    """An example of what has to be chosen for it to count."""
+    """Return an example of what has to be chosen for a setting to count."""
     needed: dict[str, Choice] = {}
     for name, values in setting.when.items():
         needed |= {**_needed(before[name], before), name: values[0]}

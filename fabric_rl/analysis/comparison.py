@@ -11,7 +11,10 @@ and 94 % with 20 (simulated). P(X > Y) has a permutation test beside its interva
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -20,10 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from fabric_rl.analysis.curves import SPEED, Curve, final_score, minutes_at, read_metrics
+from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.text import did_you_mean
-from fabric_rl.runs.curves import Curve, final_score
-from fabric_rl.runs.groups import Group, Member, differences, find_groups
-from fabric_rl.runs.plots import SPEED, minutes_at
+from fabric_rl.runs.provenance import CONFIG, DEFAULTS, flat_settings
+from fabric_rl.runs.records import RunRecord, find_run, list_runs
 
 Numbers = NDArray[np.float64]
 METRICS = ("eval/return", "reward/episode_return")
@@ -34,6 +38,97 @@ Reached = tuple[float, float | None] | None
 FEW = 10
 """Runs; the bootstrap's intervals of fewer are too narrow."""
 _POINTS, _LONGER = 101, 1.01
+_OWN = {"seed", "num_threads", "group", "run_id", "runs_dir", "resume", "force", "inference"}
+"""Settings in which runs of a group may differ."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A run of a group."""
+
+    record: RunRecord
+
+    @property
+    def name(self) -> str:
+        """The run id."""
+        return self.record.name
+
+    @cached_property
+    def curves(self) -> dict[str, Curve]:
+        """Its metrics, by name."""
+        return read_metrics(self.record.folder / "metrics.csv")
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """By their dotted names; nothing where they cannot be read."""
+        with suppress(OSError, ValueError):
+            return DEFAULTS | flat_settings(read_yaml(self.record.folder / CONFIG) or {})
+        return {}
+
+    @property
+    def task(self) -> str:
+        """Name of the task of its training: a Gymnasium id, or the class of its environment."""
+        names = ("env_id", "env.env_id", "env.class_path", "env")
+        return next((str(self.settings[name]) for name in names if self.settings.get(name)), "unknown")
+
+
+Group = dict[str, list[Member]]
+"""Runs by their task."""
+
+
+def find_groups(
+    wanted: Sequence[str] | Mapping[str, Sequence[str | Path]], runs_dir: str | Path = "runs"
+) -> dict[str, Group]:
+    """Return groups by their labels.
+
+    Args:
+        wanted: Names of groups, or patterns of run ids such as `gae_*`; or run ids or folders for each label.
+        runs_dir: Folder of all runs.
+
+    Raises:
+        ValueError: There is no such folder, group or run; a group has fewer than two runs on a task; or groups were
+            trained on different tasks.
+    """
+    if not Path(runs_dir).is_dir():
+        raise ValueError(f"--runs_dir {runs_dir}: there is no such folder")
+    found: dict[str, Group] = {}
+    known = [] if isinstance(wanted, Mapping) else sorted(list_runs(runs_dir), key=lambda run: run.name)
+    for label in wanted:
+        if isinstance(wanted, Mapping):
+            records = [find_run(runs_dir, str(run)) for run in wanted[label]]
+        else:
+            records = [run for run in known if run.group == label or fnmatchcase(run.name, label)]
+        if not records:
+            names = sorted({run.group for run in known if run.group})
+            hint = did_you_mean(label, names) or f"; there are {', '.join(names) or 'none'}"
+            raise ValueError(f"group {label}: no run in {runs_dir} belongs to it{hint}")
+        if len({run.name for run in records}) < len(records):
+            raise ValueError(f"group {label}: holds a run twice, or two of the same name")
+        found[label] = {}
+        for member in map(Member, records):
+            found[label].setdefault(member.task, []).append(member)
+        for task, members in found[label].items():
+            if len(members) < 2:
+                raise ValueError(f"group {label} has one run on {task}, {members[0].name}; give it two or more")
+    tasks = {label: sorted(group) for label, group in found.items()}
+    first = next(iter(tasks))
+    for label in tasks:
+        if tasks[label] != tasks[first]:
+            each = (f"{name} on {', '.join(tasks[name])}" for name in (first, label))
+            raise ValueError(f"groups have runs of different tasks: {'; '.join(each)}")
+    return found
+
+
+def differences(groups: Mapping[str, Group]) -> dict[str, dict[str, str]]:
+    """Return the settings that groups do not share: name -> label -> value, several where runs of a group differ."""
+    values: dict[str, dict[str, str]] = {}
+    every = {label: [run.settings for runs in group.values() for run in runs] for label, group in groups.items()}
+    names = dict.fromkeys(name for runs in every.values() for settings in runs for name in settings)
+    for name in (name for name in names if name not in _OWN):
+        known = {label: [run.get(name) for run in runs] for label, runs in every.items()}
+        texts = {label: sorted({"-" if x is None else str(x) for x in each}) for label, each in known.items()}
+        values[name] = {label: ", ".join(each) for label, each in texts.items()}
+    return {name: each for name, each in values.items() if len(set(each.values())) > 1}
 
 
 @dataclass(frozen=True)
@@ -96,12 +191,12 @@ class Comparison:
 
 
 def iqm(*tasks: Numbers, axis: int = -1) -> Numbers:
-    """Interquartile mean of the scores of all tasks, each `[runs]` along `axis`."""
+    """Return the interquartile mean of the scores of all tasks, each `[runs]` along `axis`."""
     return np.asarray(stats.trim_mean(np.concatenate(tasks, axis), 0.25, axis))
 
 
 def probability_of_improvement(*tasks: Numbers, axis: int = -1) -> Numbers:
-    """P(X > Y); first the scores of X on each task, then those of Y, runs along the last axis."""
+    """Return P(X > Y); first the scores of X on each task, then those of Y, runs along the last axis."""
     each = []
     for x, y in zip(tasks[: len(tasks) // 2], tasks[len(tasks) // 2 :], strict=True):
         x, y = np.moveaxis(x, axis, -1)[..., :, None], np.moveaxis(y, axis, -1)[..., None, :]
@@ -112,7 +207,7 @@ def probability_of_improvement(*tasks: Numbers, axis: int = -1) -> Numbers:
 def permutation_p(
     first: Sequence[Numbers], second: Sequence[Numbers], seed: int = 0, permutations: int = 10_000
 ) -> float:
-    """How often P(X > Y) is as far from 1/2, to either side, if labels are dealt anew among the runs of each task.
+    """Return how often P(X > Y) is as far from 1/2 if labels are dealt anew among the runs of each task.
 
     For one task this is the rank test of Mann & Whitney 1947, also with ties. With no difference p <= 0.05 in at
     most 5 % of cases with any number of runs, unlike an interval of the bootstrap that leaves 1/2 out.
@@ -145,7 +240,7 @@ def estimate(
     seed: int = 0,
     x: Numbers | None = None,
 ) -> Estimate:
-    """A figure with its interval by the stratified bootstrap.
+    """Return a figure with its interval by the stratified bootstrap.
 
     Args:
         statistic: Of arrays like those of `tasks`, along `axis`.
@@ -205,27 +300,26 @@ def compare(
         raise ValueError("--threshold is of one task, and these groups were trained on several")
     how: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed}
     sign = -1 if minimize else 1
-    parts = [
-        _on_task(task, {label: found[label][task] for label in labels}, metric, threshold, sign, how) for task in tasks
-    ]
-    rows, notes = [row for _, own, _ in parts for row in own], _notes(found, metric)
-    scaled = {
-        label: [
-            _scaled(own, label, sign, (ranges or {}).get(task)) for task, (_, own, _) in zip(tasks, parts, strict=True)
-        ]
-        for label in labels
-    }
+    curves, thresholds, rows = dict[str, dict[str, Estimate]](), dict[str, float](), list[Scores]()
+    scaled: dict[str, list[Numbers]] = {label: [] for label in labels}  # of each task
+    for task in tasks:
+        runs = {label: found[label][task] for label in labels}
+        curves[task], own, thresholds[task] = _on_task(task, runs, metric, threshold, sign, how)
+        rows += own
+        for label in labels:
+            scaled[label].append(_scaled(own, label, sign, (ranges or {}).get(task)))
     if len(tasks) > 1:
-        ids = {label: [name for row in rows if row.group == label for name in row.scores] for label in labels}
-        rows += [_scores(label, ALL, dict.fromkeys(ids[label]), scaled[label], how) for label in labels]
+        for label in labels:
+            ids = dict.fromkeys(name for row in rows if row.group == label for name in row.scores)
+            rows.append(_scores(label, ALL, ids, scaled[label], how))
     pairs = [_improvement(a, b, scaled, how) for a, b in combinations(labels, 2)]
+    notes = _notes(found, metric)
     notes += [f"these seeds cannot distinguish {pair.group} from {pair.than}" for pair in pairs if not pair.tells]
     taus = np.linspace(0, 1, _POINTS)
-    profiles = {
-        label: estimate(_mean_of_tasks, [(each[:, None] > taus).astype(float) for each in scaled[label]], x=taus, **how)
-        for label in labels
-    }
-    curves, _, thresholds = (dict(zip(tasks, each, strict=True)) for each in zip(*parts, strict=True))
+    profiles = {}
+    for label in labels:
+        above = [(scores[:, None] > taus).astype(float) for scores in scaled[label]]
+        profiles[label] = estimate(_mean_of_tasks, above, x=taus, **how)
     return Comparison(metric, confidence, differences(found), notes, rows, pairs, curves, profiles, thresholds)
 
 
@@ -237,7 +331,7 @@ def _on_task(
     sign: int,
     how: dict[str, Any],
 ) -> tuple[dict[str, Estimate], list[Scores], float]:
-    """Curves and scores of groups on one task, and its threshold; `sign` is -1 where lower is better."""
+    """Return curves and scores of groups on one task, and its threshold; `sign` is -1 where lower is better."""
     drawn = [run.curves[metric] for runs in groups.values() for run in runs]
     begin, end = max(x[0] for x, _ in drawn), min(x[-1] for x, _ in drawn)
     if begin > end:
@@ -258,7 +352,7 @@ def _on_task(
 
 
 def chosen_metric(metric: str | None, runs: Mapping[str, Mapping[str, Curve]]) -> str:
-    """The metric that counts, which every run (by its name) has logged; else a ValueError."""
+    """Return the metric to compare, which every run (by its name) has logged; a ValueError if one has not."""
     usual = (name for name in METRICS if all(name in curves for curves in runs.values()))
     chosen = metric or next(usual, METRICS[-1])
     for run, curves in runs.items():
@@ -270,28 +364,32 @@ def chosen_metric(metric: str | None, runs: Mapping[str, Mapping[str, Curve]]) -
 
 
 def _notes(groups: Mapping[str, Group], metric: str) -> list[str]:
-    """What is to be said of the runs that are compared."""
-    notes = []
-    for label, task, runs in ((label, task, runs) for label, group in groups.items() for task, runs in group.items()):
-        notes += [f"run {run.name} is unfinished" for run in runs if run.record.status == "unfinished"]
-        notes += [f"the settings of run {run.name} cannot be read" for run in runs if not run.settings]
-        if len({run.settings.get("seed", run.name) for run in runs}) < len(runs):
-            notes.append(f"group {label} has runs with the same seed on {task}: they are not independent")
-        alike = differences({run.name: {task: [run]} for run in runs if run.settings})
-        if alike:
-            notes.append(f"runs of group {label} on {task} differ in more than their seed: {', '.join(alike)}")
-        if len(runs) < FEW:
-            narrow = f"intervals of fewer than {FEW} runs are too narrow: of 5, one of 95 % covers about 89 %"
-            notes.append(f"group {label} has {len(runs)} runs on {task}; {narrow}")
-    owners: dict[Path, list[str]] = {}
-    for label, run in ((label, run) for label, group in groups.items() for runs in group.values() for run in runs):
-        owners.setdefault(run.record.folder.resolve(), []).append(label)
-    shared = ((folder.name, labels) for folder, labels in owners.items() if len(labels) > 1)
-    notes += [f"run {name} is in groups {' and '.join(labels)}: they are not independent" for name, labels in shared]
-    for task in next(iter(groups.values())):
-        ends = [run.curves[metric][0][-1] for group in groups.values() for run in group[task]]
-        if max(ends) > _LONGER * min(ends):
-            notes.append(f"{task}: all is compared up to {min(ends):,.0f} steps, where the shortest run ends")
+    notes, owners, ends = list[str](), dict[Path, list[str]](), dict[str, list[float]]()
+    for label, group in groups.items():
+        for task, runs in group.items():
+            notes += _notes_on_task(label, task, runs)
+            for run in runs:
+                owners.setdefault(run.record.folder.resolve(), []).append(label)
+                ends.setdefault(task, []).append(run.curves[metric][0][-1])
+    for folder, labels in owners.items():
+        if len(labels) > 1:
+            notes.append(f"run {folder.name} is in groups {' and '.join(labels)}: they are not independent")
+    for task, steps in ends.items():
+        if max(steps) > _LONGER * min(steps):
+            notes.append(f"{task}: all is compared up to {min(steps):,.0f} steps, where the shortest run ends")
+    return notes
+
+
+def _notes_on_task(label: str, task: str, runs: Sequence[Member]) -> list[str]:
+    notes = [f"run {run.name} is unfinished" for run in runs if run.record.status == "unfinished"]
+    notes += [f"the settings of run {run.name} cannot be read" for run in runs if not run.settings]
+    if len({run.settings.get("seed", run.name) for run in runs}) < len(runs):
+        notes.append(f"group {label} has runs with the same seed on {task}: they are not independent")
+    if alike := differences({run.name: {task: [run]} for run in runs if run.settings}):
+        notes.append(f"runs of group {label} on {task} differ in more than their seed: {', '.join(alike)}")
+    if len(runs) < FEW:
+        narrow = f"intervals of fewer than {FEW} runs are too narrow: of 5, one of 95 % covers about 89 %"
+        notes.append(f"group {label} has {len(runs)} runs on {task}; {narrow}")
     return notes
 
 
@@ -304,7 +402,7 @@ def _scores(
 
 
 def _scaled(scores: Sequence[Scores], label: str, sign: int, given: tuple[float, float] | None) -> Numbers:
-    """A group's scores on a task, where 0 is worst and 1 is best."""
+    """Return a group's scores on a task, where 0 is worst and 1 is best."""
     every = [sign * score for row in scores for score in row.scores.values()]
     worst, best = (min(every), max(every)) if given is None else (sign * each for each in given)
     own = next(row.scores for row in scores if row.group == label)

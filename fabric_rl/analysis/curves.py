@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +16,9 @@ from fabric_rl.metrics.csv_tables import number, read_rows
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Steps and values of one metric, `[points]` each, by rising steps."""
 
-_MARKERS = "ox+*#@%&"
-
 
 def read_metrics(file: str | Path) -> dict[str, Curve]:
-    """The curves of a `metrics.csv` (header `step,<metric names...>`).
+    """Return the curves of a `metrics.csv` (header `step,<metric names...>`).
 
     Where a step occurs twice (a killed run was resumed from an earlier checkpoint) the later row counts. Empty cells,
     NaN and a last row that was cut off are left out.
@@ -47,16 +46,21 @@ def read_metrics(file: str | Path) -> dict[str, Curve]:
 
 
 def final_score(curve: Curve, until: float = math.inf) -> float:
-    """The mean over the last tenth of the rows, at least one, up to so many steps."""
+    """Return the mean over the last tenth of the rows, at least one, up to so many steps."""
     steps, values = curve
-    values = values[steps <= until]
-    return float(values[-max(1, len(values) // 10) :].mean())
+    return mean_of_tenth(values[steps <= until])
+
+
+def mean_of_tenth(values: NDArray[np.float64], first: bool = False) -> float:
+    """Return the mean over the last tenth of `values [points]`, or the `first` one; the sum of all may be infinite."""
+    tenth = max(1, len(values) // 10)
+    return float(((values[:tenth] if first else values[-tenth:]) / tenth).sum())
 
 
 def choose_metrics(
     curves: dict[str, dict[str, Curve]], asked: Sequence[str] = (), usual: Sequence[str] = ()
 ) -> list[str]:
-    """The metrics to compare, in order.
+    """Return the metrics to compare, in order.
 
     Args:
         curves: Run -> metric -> curve.
@@ -79,8 +83,29 @@ def choose_metrics(
     return chosen
 
 
+SPEED = "speed/overall_steps_per_second"
+
+
+def minutes_at(steps: NDArray[np.float64], speed: Curve) -> NDArray[np.float64]:
+    """Minutes of training until each of `steps`, from the overall steps per second of each row."""
+    passed = np.cumsum(np.diff(speed[0], prepend=0) / speed[1]) / 60
+    return np.interp(steps, np.append(0, speed[0]), np.append(0, passed))
+
+
+def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib is optional and may not be there
+    """An empty matplotlib figure of that many inches, which needs no display; an ImportError without matplotlib."""
+    try:
+        figures = import_module("matplotlib.figure")
+    except ImportError as error:
+        raise ImportError("pictures need matplotlib; pip install matplotlib") from error
+    return figures.Figure(figsize=(width, height), layout="constrained")
+
+
+_MARKERS = "ox+*#@%&"
+
+
 def draw_png(path: str | Path, curves: dict[str, dict[str, Curve]], metrics: Sequence[str]) -> None:
-    """Draws one panel per metric and one line per run; needs matplotlib.
+    """Draw one panel per metric and one line per run; needs matplotlib.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -88,7 +113,7 @@ def draw_png(path: str | Path, curves: dict[str, dict[str, Curve]], metrics: Seq
     """
     columns = 1 if len(metrics) == 1 else 2
     rows = math.ceil(len(metrics) / columns)
-    figure = import_module("matplotlib.figure").Figure(figsize=(6.5 * columns, 3.5 * rows), layout="constrained")
+    figure = new_figure(6.5 * columns, 3.5 * rows)
     for i, metric in enumerate(metrics):
         axes = figure.add_subplot(rows, columns, i + 1)
         for line, (name, run) in enumerate(curves.items()):
@@ -101,7 +126,7 @@ def draw_png(path: str | Path, curves: dict[str, dict[str, Curve]], metrics: Seq
 
 
 def draw_text(curves: dict[str, dict[str, Curve]], metric: str, width: int = 79, height: int = 15) -> str:
-    """Draws one metric of all runs with characters, without colours; an ImportError without plotext."""
+    """Draw one metric of all runs with characters, without colours; an ImportError without plotext."""
     plot = import_module("plotext")
     shown = {name: run[metric] for name, run in curves.items() if metric in run}
     largest = max(float(steps[-1]) for steps, _ in shown.values())

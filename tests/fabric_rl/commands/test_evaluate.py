@@ -1,34 +1,100 @@
-"""`fabric-rl evaluate` until something is known, by several processes, and as JSON."""
+"""`fabric-rl evaluate`: results by hand, games until something is known, by several processes, and as JSON."""
 
 import errno
 import json
 import os
-from unittest.mock import Mock
+from functools import partial
+from unittest.mock import ANY, Mock
 
 import numpy as np
 import pytest
 
-from envs.matches.matches import PAIRS_AT_ONCE
-from fabric_rl.commands.entrants import Rules, entrant
-from fabric_rl.commands.games import Block, play_blocks
-from fabric_rl.commands.main import main
+from envs import GymnasiumEnvs, ParameterRandomizer, Uniform
+from envs.matches.matches import PAIRS_AT_ONCE, Matches
+from fabric_rl.commands.evaluate import difference_line, results_table, statistics_table
+from fabric_rl.evaluation.play import Block, play_blocks
+from fabric_rl.evaluation.players import Rules, entrant
+from fabric_rl.evaluation.results import difference_interval, statistics_summary, summary
+from fabric_rl.evaluation.settings import PlaySettings
+from fabric_rl.rollouts.whole_episodes import play_episodes
+
+
+def results(*goals, **settings):
+    goals = np.array(goals)
+    return Matches(goals, np.zeros_like(goals), **({"minutes": 1.0, "cars": 1, "statistics": {}} | settings))
+
+
+PAIR = [(2, 1), (0, 0)]
+"""Half a goal per match for the player."""
+
+
+def test_interval_is_over_pairs_and_says_so():
+    # Differences 0.5 and -1, five times each: mean -0.25, squares 10 * 0.75^2 + 2 * 0.25 = 6.125; s^2 / 10 = 0.0680556,
+    # its root 0.260875; t(0.975, 9) = 2.26216 (any table).
+    matches = results(*[PAIR] * 5, *[[(0, 1), (1, 2)]] * 5)
+    assert difference_interval(matches) == pytest.approx((-0.25 - 0.59014, -0.25 + 0.59014), abs=1e-5)
+    assert difference_line(matches) == (
+        "goal difference per match: -0.25 (95 % -0.84 to +0.34, from 10 independent pairs of matches)"
+    )
+
+
+def test_no_interval_from_few_pairs_and_it_says_why():
+    matches = results(*[PAIR] * 9)
+    assert summary(matches)["difference_interval_95"] is None
+    assert difference_line(matches) == (
+        "goal difference per match: +0.50 (no interval from 9 pairs of matches, it takes 10: --matches 20)"
+    )
+
+
+def test_summary_is_per_match_and_per_minute():
+    goals, touches = np.array([[(3, 1), (1, 1)]]), np.array([[(8, 2), (4, 2)]])
+    figures = summary(Matches(goals, touches, minutes=2.0, cars=3, statistics={}))
+    assert (figures["matches"], figures["pairs"]) == (2, 1)
+    assert (figures["wins"], figures["draws"], figures["losses"]) == (1, 1, 0)
+    assert figures["goals"] == [2.0, 1.0]
+    assert figures["touches_per_minute"] == [1.0, pytest.approx(1 / 3)]  # 12 and 4 in 2 matches x 2 min x 3 cars
+    assert figures["difference"] == 1.0
+
+
+def test_table_tells_shares_and_how_agents_play():
+    made = results_table(["mine", "chaser"], results(PAIR, PAIR, PAIR), "agents sample their actions")
+    assert made.title == "6 matches of 1 minutes, 1v1; agents sample their actions"
+    assert [list(map(str, column.cells)) for column in made.columns[:3]] == [
+        ["mine", "chaser"],
+        ["3 (50%)", "0 (0%)"],
+        ["3 (50%)", "3 (50%)"],
+    ]
+
+
+def test_statistics_have_means_and_intervals_over_pairs():
+    """Ten pairs, the first without a touch of the opponent's; 4 or 5 shots."""
+    height, shots, nothing = (np.full((10, 2, 2), (0.0, 1.0)) for _ in range(3))
+    height[:, 0, 0], height[:, 1, 0], nothing[..., 1] = [100] * 9 + [200], 300, 0
+    height[0, 1] = 0  # the first pair had none
+    shots[:, 0, 0] = [4, 5] * 5
+    found = statistics_summary({"touch_height": height, "shots": shots, "air_time": nothing})
+    assert found["touch_height"] == {"means": [110, 300], "intervals_95": [[ANY, ANY], None]}  # all alike, and only 9
+    # Squares: 10 * 0.25 + 2 * 0.25 = 3; the root of 3 / 9 / 10 is 0.182574; t(0.975, 9) = 2.26216.
+    assert found["shots"]["intervals_95"][0] == pytest.approx([4.5 - 0.41301, 4.5 + 0.41301], abs=1e-4)
+    assert found["shots"]["intervals_95"][1] == pytest.approx([-0.168608, 0.168608], abs=1e-4)  # none is not nothing
+    assert found["air_time"] == {"means": [None, None], "intervals_95": [None, None]}
+    air = np.stack((np.full((10, 2), 0.1), np.broadcast_to((1.0, 0.0), (10, 2))), axis=-1)
+    made = statistics_table(["mine", "chaser"], {"shots": shots, "air_time": air})
+    assert [list(map(str, column.cells)) for column in made.columns] == [
+        ["shots per match", "time in the air"],
+        ["4.50 ± 0.41", "10.0%"],
+        ["0.00 ± 0.17", "-"],
+    ]
 
 
 @pytest.fixture
-def evaluate(capsys):
-    """Runs `fabric-rl evaluate` in this process: (status, output, errors)."""
-
-    def run(*words):
-        with pytest.raises(SystemExit) as ended:
-            main(["evaluate", *map(str, words)])
-        return ended.value.code, *capsys.readouterr()
-
-    return run
+def evaluate(call):
+    return partial(call, "evaluate")
 
 
 @pytest.mark.slow
 def test_the_number_of_workers_changes_nothing():
-    rules = Rules.of([entrant(name, False, "runs") for name in ("shooter", "random")], 0.06, None, None, False, "runs")
+    rules = Rules.of([entrant(name, False, "runs") for name in ("shooter", "random")], PlaySettings(), 0.06)
     blocks = [Block("shooter", "random", 3, number) for number in range(3)]
     alone, told = list(play_blocks(rules, blocks, 1, lambda share: None)), []
     several = list(play_blocks(rules, blocks, 2, told.append))
@@ -41,7 +107,7 @@ def test_the_number_of_workers_changes_nothing():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_worker_that_fails_says_why_and_nobody_waits_for_the_others():
-    rules = Rules.of([entrant("idle", False, "runs")], 20.0, None, None, False, "runs")
+    rules = Rules.of([entrant("idle", False, "runs")], PlaySettings(), 20.0)
     playing = play_blocks(rules, [Block("nobody", "idle", 0, 0), *[Block("idle", "idle", 0, 0)] * 5], 2, print)
     with pytest.raises(ValueError, match="agent nobody: no such checkpoint"):
         next(playing)
@@ -100,14 +166,12 @@ def test_json_on_standard_output_is_nothing_else(evaluate):
     ("words", "said"),
     [
         (["--sequential", "--until-width", 1], "--sequential and --until_width: choose one of them"),
-        (["--until-width", 0], "--until_width must be positive, got 0"),
-        (["--confidence", 0], "--confidence must be above 0 and at most 0.999999, got 0"),
-        (["--confidence", 0.999999999999], "--confidence must be above 0 and at most 0.999999, got 0.999999999999"),
-        (["--workers", 0], "--workers must be positive, got 0"),
-        (["--matches", 10**30], f"--matches must be at most 100,000, got {10**30}"),
-        (["--minutes", "1e300"], "--minutes must be at most 100,000, got 1e+300"),
-        (["--json", "a.txt"], "--json a.txt: must be a .json file in a folder that exists"),
-        (["--seed", -1], "--seed must be 0 or more, got -1"),
+        (["--until-width", 0], "--until_width must be a number above 0, got 0"),
+        (["--confidence", 1], "--confidence must be a number above 0 and at most 0.999999, got 1"),
+        (["--minutes", "1e300"], "--minutes must be a number above 0 and at most 100,000, got 1e+300"),
+        (["--team_size", 0], "--team_size must be a whole number from 1 to 100,000, got 0"),
+        (["--json", "a.txt"], "--json a.txt: must end in .json"),
+        (["--seed", -1], "--seed must be a whole number of at least 0, got -1"),
     ],
 )
 def test_mistakes_are_one_line(evaluate, words, said):
@@ -170,3 +234,38 @@ def test_a_full_disk_keeps_the_file_and_names_it(evaluate, tmp_path, monkeypatch
     monkeypatch.setattr("fabric_rl.base.files.os.replace", Mock(side_effect=full))
     status, _, errors = evaluate("idle", "idle", "--matches", 2, "--minutes", 0.01, "--json", out)
     assert status == 2 and f"No space left on device: '{out}'" in errors and out.read_text() == "of before"
+
+
+def idle(obs, begins, action_mask):
+    return np.zeros(len(obs), np.int64)
+
+
+def test_every_sub_environment_plays_as_many_episodes(counter_env):
+    """Episodes of sub-environment 0, 1, 2 last 3, 2, 4 steps, each worth 1: short ones do not count more often."""
+    played = play_episodes(counter_env(), idle, episodes=7, seed=5)
+    assert played.returns.tolist() == played.lengths.tolist() == [3, 3, 3, 2, 2, 2, 4, 4, 4]
+
+
+def test_those_that_share_a_seed_are_one(counter_env):
+    class Pairs(counter_env):
+        num_seeds = 2
+
+    pairs = Pairs(terminate_after=(3, 3, 4, 4), truncate_after=(9, 9, 9, 9))
+    assert play_episodes(pairs, idle, episodes=4, seed=0).returns.tolist() == [3, 3, 4, 4]
+
+
+def test_episodes_know_nothing_of_one_another():
+    """What is kept for many episodes is drawn anew for each; neighbouring seeds share none."""
+    numbers = ParameterRandomizer({"force_mag": Uniform(3, 30)}, resampling_interval=2000)
+    forces = []
+
+    def watching(obs, begins, action_mask):
+        if begins.all():
+            forces.append(envs.parameters["force_mag"].tolist())
+        return np.zeros(len(obs), np.int64)
+
+    for seed in (0, 1):
+        envs = GymnasiumEnvs("CartPole-v1", 4, parameters=numbers)
+        play_episodes(envs, watching, episodes=12, seed=seed)
+        envs.close()
+    assert len(forces) == 6 and len({force for row in forces for force in row}) == 24

@@ -1,15 +1,17 @@
 """Learning curves of several runs in one picture, for notebooks; `pip install matplotlib`."""
 
+import math
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from fabric_rl.runs.curves import Curve, read_metrics
+from fabric_rl.analysis.comparison import ALL, Comparison, Estimate
+from fabric_rl.analysis.curves import SPEED, Curve, minutes_at, new_figure, read_metrics
 from fabric_rl.runs.records import find_run
 
 if TYPE_CHECKING:
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 
 LEAST_RUNS = 3
 """Fewer have no band."""
-SPEED = "speed/overall_steps_per_second"
 
 
 def learning_curves(
@@ -29,7 +30,7 @@ def learning_curves(
 ) -> "Axes":
     """Plot a metric of runs: one line per run, or for 3 or more runs of a group their mean with a 95 % band.
 
-    The band is Student's confidence interval of the mean, see `fabric_rl.runs.plots.band_of`.
+    The band is Student's confidence interval of the mean, see `fabric_rl.analysis.plots.band_of`.
 
     Args:
         runs: Run ids or folders of runs that differ only in their seed; or a dict from label to such a group of runs.
@@ -53,8 +54,7 @@ def learning_curves(
         if len(curves) >= LEAST_RUNS:
             points, mean, half = band_of(curves)
             name = f"{label or 'mean'} of {len(curves)} runs, 95 % interval of the mean"
-            axes.plot(points, mean, color=f"C{number % 10}", label=name)
-            axes.fill_between(points, mean - half, mean + half, color=f"C{number % 10}", alpha=0.2, linewidth=0)
+            _draw_band(axes, number, name, points, mean, mean - half, mean + half)
             continue
         for run, curve in zip(groups[label], curves, strict=True):
             axes.plot(*curve, color=f"C{number % 10}" if label else None, label=f"{label} {Path(run).name}".strip())
@@ -102,7 +102,60 @@ def _curve(runs_dir: str | Path, run: str, metric: str, minutes: bool) -> Curve:
     return (minutes_at(steps, curves[SPEED]) if minutes else steps), values
 
 
-def minutes_at(steps: NDArray[np.float64], speed: Curve) -> NDArray[np.float64]:
-    """Minutes of training until each of `steps`, from the overall steps per second of each row."""
-    passed = np.cumsum(np.diff(speed[0], prepend=0) / speed[1]) / 60
-    return np.interp(steps, np.append(0, speed[0]), np.append(0, passed))
+def comparison_figure(found: Comparison) -> Any:  # noqa: ANN401 - matplotlib is optional, see new_figure
+    """Plot a comparison: learning curves of every task, final scores, probabilities of improvement, and profiles.
+
+    Performance profiles are drawn only for several tasks.
+
+    Args:
+        found: The result of `fabric_rl.compare`.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    several = len(found.curves) > 1
+    panels = len(found.curves) + 1 + bool(found.improvements) + several
+    figure = new_figure(12, 3.6 * math.ceil(panels / 2))
+    axes = iter(figure.subplots(math.ceil(panels / 2), 2).flat)
+    for task, curves in found.curves.items():
+        _bands(panel := next(axes), curves)
+        panel.set(title=task, xlabel="agent-steps", ylabel=found.metric)
+    if several:
+        _bands(panel := next(axes), found.profiles)
+        panel.set(title="performance profiles", xlabel="scaled score", ylabel="share of runs above it")
+    last = [row for row in found.scores if row.task == (ALL if several else next(iter(found.curves)))]
+    _intervals(panel := next(axes), [row.group for row in last], [row.iqm for row in last])
+    panel.set(title=f"final score, {ALL if several else found.metric}", xlabel="interquartile mean")
+    if found.improvements:
+        names = [f"{pair.group} > {pair.than}" for pair in found.improvements]
+        _intervals(panel := next(axes), names, [pair.probability for pair in found.improvements])
+        panel.axvline(0.5, color="grey", linestyle="--", linewidth=1)
+        panel.set(title="probability that a run is better", xlim=(-0.02, 1.02))
+    for panel in axes:
+        panel.set_axis_off()
+    return figure
+
+
+def _bands(axes: Any, curves: dict[str, Estimate]) -> None:  # noqa: ANN401
+    for number, (label, curve) in enumerate(curves.items()):
+        _draw_band(axes, number, label, curve.x, curve.value, curve.low, curve.high)
+    axes.grid(alpha=0.3)
+    axes.legend(*axes.get_legend_handles_labels(), fontsize="small")
+
+
+def _draw_band(axes: Any, number: int, label: str, x: Any, value: Any, low: Any, high: Any) -> None:  # noqa: ANN401
+    """Draw a line `value [points]` over `x`, and an area between two others, in the colour of that number."""
+    axes.plot(x, value, color=f"C{number % 10}", label=label.replace("$", r"\$"))
+    axes.fill_between(x, low, high, color=f"C{number % 10}", alpha=0.2, linewidth=0)
+
+
+def _intervals(axes: Any, names: Sequence[str], estimates: Sequence[Estimate]) -> None:  # noqa: ANN401
+    for number, estimate in enumerate(estimates):
+        axes.plot([estimate.low, estimate.high], [number] * 2, color=f"C{number % 10}", linewidth=6, alpha=0.4)
+        axes.plot(estimate.value, number, "o", color=f"C{number % 10}")
+    axes.set_yticks(range(len(names)), [name.replace("$", r"\$") for name in names])
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.grid(alpha=0.3, axis="x")

@@ -23,7 +23,7 @@ _CAR = re.compile(r"((?:.*/)?(?:other|car)_)(\d+)")
 
 
 def export_for_teams(name: str, folder: Path, team_size: int, runs_dir: Path) -> None:
-    """Writes an agent that plays teams of `team_size` as it played its own, and can learn to do better.
+    """Write an agent that plays teams of `team_size` as it played its own, and can learn to do better.
 
     It sees its first allies and opponents as before. Weights of columns that are new, or that were always empty, are 0,
     so it does not see more cars until it has learned to; those of columns that are gone are dropped. Statistics of new
@@ -70,10 +70,10 @@ def export_for_teams(name: str, folder: Path, team_size: int, runs_dir: Path) ->
 def kept_columns(
     builder: ObsBuilder, old: tuple[int, int], new: tuple[int, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each column with `new` cars (blue, orange) the one that said the same with `old` cars, or was always empty.
+    """Return for each column with `new` cars (blue, orange) the one that said the same with `old` cars.
 
     Returns:
-        That, -1 for none; and the same, but with the first opponent's for columns of cars that were not there.
+        That, -1 for none (it was always empty); and the same with the first opponent's for columns of new cars.
 
     Raises:
         ValueError: The old teams are uneven, or the builder does not tell other cars apart.
@@ -98,7 +98,7 @@ def kept_columns(
 
 
 def _same_car(name: str, before: Iterable[str], after: Iterable[str], team: int) -> tuple[str | None, str]:
-    """What a group of columns was called in teams of `team`, None for a car more than then; and its first opponent."""
+    """Return the former name of a group of columns in teams of `team`, None for a new car; and its first opponent."""
     car = _CAR.fullmatch(name)
     if not car:
         return name, name
@@ -113,7 +113,7 @@ def _same_car(name: str, before: Iterable[str], after: Iterable[str], team: int)
 
 
 def _moved(old: Tensor, new: Tensor, columns: NDArray[np.int64], like: NDArray[np.int64]) -> Tensor:
-    """`old` with its last axis, the columns, as in `new`: weights of new ones are 0, statistics (a vector) `like`."""
+    """Return `old` with the columns (last axis) of `new`: weights of new ones are 0, statistics (a vector) `like`."""
     source = torch.from_numpy(columns if old.ndim > 1 else like)
     moved = torch.zeros_like(new) if old.ndim > 1 else new.clone()
     moved[..., source >= 0] = old[..., source[source >= 0]]

@@ -1,14 +1,14 @@
-"""Who plays in matches: trained agents and bots by their names, and what both sides play by."""
+"""Players of matches: trained agents and bots by their names, the rules of both sides, and guests of self-play."""
 
 import copy
 import inspect
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import NamedTuple
 
 from agents import RolesAgent
@@ -19,15 +19,14 @@ from envs.obs.combinators import RoleObs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_in_numbers
 from fabric_rl.base.text import did_you_mean
+from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.runs.resume import locate
 from fabric_rl.runs.trained import ExportedAgent, Trained, load_trained, policy
-from fabric_rl.types import CheckpointError
-
-_MOST = 100_000
+from fabric_rl.types import CheckpointError, EnvFactory
 
 
 class Entrant(NamedTuple):
-    """Who plays: how to build it for a team size and a tick skip, and what it was trained in; None for a bot."""
+    """A player: how to build it for a team size and a tick skip, and what it was trained in; None for a bot."""
 
     build: Callable[[int | tuple[int, int], int], Player]
     recipe: PoolRecipe | None = None
@@ -36,55 +35,31 @@ class Entrant(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What all players play by: minutes of a match, cars in a team, ticks; whether agents sample their actions."""
+    """Settings that all players of a match share."""
 
-    minutes: float
+    play: PlaySettings
+    """With the two that follow."""
     team_size: int
     tick_skip: int
     action_delay_ticks: int
-    sample: bool
-    runs_dir: str
+    minutes: float
     remarks: tuple[str, ...]
     """How agents act, for titles."""
 
     @classmethod
-    def of(
-        cls,
-        entrants: Sequence[Entrant],
-        minutes: float | None,
-        team_size: int | None,
-        tick_skip: int | None,
-        sample: bool,
-        runs_dir: str,
-    ) -> "Rules":
-        """What is None is as the first agent among the players was trained."""
-        check_positive(minutes=minutes, team_size=team_size, tick_skip=tick_skip)
+    def of(cls, entrants: Sequence[Entrant], play: PlaySettings, minutes: float | None = None) -> "Rules":
+        """Take the settings that are None from the training of the first agent among the players."""
         recipes = [each.recipe for each in entrants if each.recipe]
         first = recipes[0] if recipes else PoolRecipe(RocketSimPool)
-        size, skip = team_size or max(max(sizes) for sizes in first.team_sizes), tick_skip or first.tick_skip
-        how = (
-            ("agents sample their actions" if sample else "agents take their most probable actions",) if recipes else ()
-        )
-        return cls(minutes or 5.0, size, skip, first.action_delay_ticks, sample, runs_dir, how)
-
-
-def check_positive(**flags: float | None) -> None:
-    """A ValueError that names the first flag which is given and not positive, or more than anybody could wait for."""
-    for flag, number in flags.items():
-        if number is not None and not number > 0:
-            raise ValueError(f"--{flag} must be positive, got {number}")
-        if number is not None and number > _MOST:
-            raise ValueError(f"--{flag} must be at most {_MOST:,}, got {number}")
-
-
-def check_confidence(confidence: float) -> None:
-    """A ValueError if it is not between 0 and 1, or so close to 1 that it would be told as 100 %."""
-    if not 0 < confidence <= 0.999999:
-        raise ValueError(f"--confidence must be above 0 and at most 0.999999, got {confidence}")
+        size = play.team_size or max(max(sizes) for sizes in first.team_sizes)
+        skip = play.tick_skip or first.tick_skip
+        remark = "agents sample their actions" if play.sample else "agents take their most probable actions"
+        play = replace(play, team_size=size, tick_skip=skip)
+        return cls(play, size, skip, first.action_delay_ticks, minutes or 5.0, (remark,) if recipes else ())
 
 
 def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> Entrant:
-    """Who plays under a name, see `evaluate`; bots of one's own with an argument `seed` are given one.
+    """Return the player of a name, see `evaluate`; bots of one's own with an argument `seed` are given one.
 
     `NAME#ROLE` is one role of an `agents.RolesAgent`, whatever car it plays.
 
@@ -102,13 +77,12 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
             raise ValueError(f"{name}: a bot and a run have this name; say {run} for the run, or rename that folder")
         return _scripted(BOTS[name])
     path, role = name_and_role(name, runs_dir)
-    module, _, attribute = name.rpartition(".")
-    if module.strip(".") and not role and not _is_there(name, runs_dir) and Path(name).name == name:
+    if name.rpartition(".")[0].strip(".") and not role and not _is_there(name, runs_dir) and Path(name).name == name:
         here = str(Path.cwd())
         if here not in sys.path:
             sys.path.append(here)
-        if (found := _module(module, name)) is not None:
-            return _scripted(_bot(found, attribute, name))
+        if (bot := _bot(name)) is not None:
+            return _scripted(bot)
     locate("agent", runs_dir, path, list(BOTS))
     trained = load_trained(path, runs_dir)
     try:
@@ -119,39 +93,21 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
     return Entrant(build, recipe, (trained.path.resolve(), role))
 
 
-def _module(module: str, name: str) -> ModuleType | None:
-    """The module; None where there is none.
-
-    Raises:
-        ValueError: There is one, but not all that it imports, or it is no text.
-    """
+def _bot(name: str) -> type[Bot] | None:
+    """Return the class of a bot by its class path; None if there is no such module."""
+    module, _, attribute = name.rpartition(".")
     try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if f"{module}.".startswith(f"{error.name}."):
+        found = import_module(module)
+    except (ImportError, SyntaxError, ValueError) as error:  # null bytes: the last one in Python 3.10
+        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
             return None
-        package = (error.name or "").partition(".")[0]
-        if package and package not in sys.modules and find_spec(package) is None:
-            raise ValueError(f"{name} needs the package {package}, which is not installed") from error
-        raise ValueError(f"{name}: {error}") from error
-    except ImportError as error:
-        raise ValueError(f"{name}: {str(error) or 'ImportError'}") from error
-    except (SyntaxError, ValueError) as error:  # null bytes: the latter in Python 3.10
-        if getattr(error, "filename", None):
+        if isinstance(error, SyntaxError) and error.filename:
             raise
-        raise ValueError(f"{name}: {error}") from error
-
-
-def _bot(module: ModuleType, attribute: str, name: str) -> type[Bot]:
-    """The class of a bot.
-
-    Raises:
-        ValueError: The module has none of that name.
-    """
-    made = getattr(module, attribute, None)
+        raise ValueError(f"{name}: {str(error) or 'ImportError'}") from error
+    made = getattr(found, attribute, None)
     if made is None:
-        file = getattr(module, "__file__", None) or "the folder of that name"
-        bots = [each for each, kind in vars(module).items() if isinstance(kind, type) and issubclass(kind, Bot)]
+        file = getattr(found, "__file__", None) or "the folder of that name"
+        bots = [each for each, kind in vars(found).items() if isinstance(kind, type) and issubclass(kind, Bot)]
         raise ValueError(f"{name}: no such run, and {file} has no {attribute}{did_you_mean(attribute, bots)}")
     if not (isinstance(made, type) and issubclass(made, Bot)):
         raise ValueError(f"{name}: is no envs.bots.Bot")
@@ -159,7 +115,7 @@ def _bot(module: ModuleType, attribute: str, name: str) -> type[Bot]:
 
 
 def name_and_role(name: str, runs_dir: str | Path) -> tuple[str, str]:
-    """`NAME#ROLE` taken apart; the role is empty where none is asked for."""
+    """Take `NAME#ROLE` apart; the role is empty where none is asked for."""
     path, _, role = (name, "", "") if _is_there(name, runs_dir) else name.partition("#")
     return path, role
 
@@ -169,7 +125,6 @@ def _is_there(name: str, runs_dir: str | Path) -> bool:
 
 
 def _scripted(kind: type[Bot]) -> Entrant:
-    """A bot that takes any settings, and a seed if it has an argument of that name."""
     seeded = "seed" in inspect.signature(kind).parameters
     make: Callable[..., Bot] = kind
     return Entrant(lambda *_: lambda seed: make(seed=seed) if seeded else make(), who=kind)
@@ -184,8 +139,7 @@ def _agent(
     explain: bool,
     role: str,
 ) -> Player:
-    pool = recipe.build(num_arenas=1, team_size=team_size)
-    try:
+    with closing(recipe.build(num_arenas=1, team_size=team_size)) as pool:
         try:
             agent = trained.agent(pool.single_observation_space, pool.single_action_space)
         except CheckpointError as error:
@@ -198,8 +152,6 @@ def _agent(
         parts = pool.obs_builder, pool.action_parser
         if isinstance(agent, ExportedAgent):
             agent.check_layout(layout_in_numbers(*parts, pool.state.num_blue, pool.state.num_orange))
-    finally:
-        pool.close()
     if role:
         roles = list(agent.roles) if isinstance(agent, RolesAgent) else []
         if role not in roles or not isinstance(pool.obs_builder, RoleObs):
@@ -217,5 +169,37 @@ def _agent(
 
 
 def short_name(name: str) -> str:
-    """What tables call a player."""
+    """Return the name of a player in tables."""
     return Path(name).name if Path(name).exists() else name
+
+
+def guests_of(names: Sequence[str], env: EnvFactory, runs_dir: str, seed: int, run: Path | None = None) -> list[Bot]:
+    """Return what plays under those names in a pool; agents see and act as in training, and sample their actions.
+
+    Args:
+        names: See `fabric_rl.commands.entrants.entrant`.
+        env: Builds the pool that they are to play in.
+        runs_dir: Folder of the run ids.
+        seed: Of what they draw.
+        run: Folder of the run that they are guests of, which cannot be one of them.
+
+    Raises:
+        ValueError: There is nobody of a name, or it cannot play there.
+    """
+    if not names:
+        return []
+    found, named, seen = [], "", dict[object, str]()
+    try:
+        recipe = PoolRecipe(env, "it")
+        cars = max(max(sizes) for sizes in recipe.team_sizes)
+        for number, name in enumerate(names):
+            named = f"{name!r}: "
+            if run is not None and run.resolve() in (Path(runs_dir, name).resolve(), Path(name).resolve()):
+                raise ValueError("is the run itself; keep its agent with fabric-rl export, and name that folder")
+            guest = entrant(name, sample=True, runs_dir=runs_dir)
+            if seen.setdefault(guest.who, name) != name:
+                raise ValueError(f"is {seen[guest.who]!r} again")
+            found.append(guest.build(cars, recipe.tick_skip)(seed + number))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"--self_play.guests: {named}{error}") from error
+    return found

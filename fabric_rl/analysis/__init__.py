@@ -1,0 +1,1 @@
+"""Finished runs: their curves, comparisons of groups of them, pictures and tables."""

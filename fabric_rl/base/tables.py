@@ -1,0 +1,100 @@
+"""Numbers, tables and progress for people on a console."""
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
+from rich.table import Table
+from rich.text import Text
+
+WIDTH = 132
+"""Columns of a table that does not go to a terminal."""
+
+
+def console() -> Console:
+    """Return the console for tables, which is wide enough for them if it is no terminal."""
+    made = Console()
+    return made if made.is_terminal else Console(width=WIDTH)
+
+
+def number_of(value: object) -> float | None:
+    """Return a finite number as it is, None for anything else."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return float(value) if is_number else None  # type: ignore[arg-type]
+
+
+def figure_text(value: object, digits: int = 4) -> str:
+    """Return a number with four digits, or whole from 1,000 on; a dash for anything else."""
+    number = number_of(value)
+    if number is None:
+        return "-"
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.{digits}g}"
+
+
+def when_text(moment: datetime | None) -> str:
+    """Return date and minute, or a dash if they are not known."""
+    return "-" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
+
+
+def table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str | Text] | None],
+    framed: bool = True,
+    tight: bool = False,
+) -> Table:
+    """Return a table of texts, never of markup.
+
+    Args:
+        title: Title above it; may be empty.
+        columns: Headers; one that begins with `>` has its column aligned to the right.
+        rows: Cells of each row; None draws a line.
+        framed: Draw lines around the cells instead of only below the headers.
+        tight: Fit 80 columns: least padding, and only cells of the first column fold.
+    """
+    made = Table(title=escape(title) or None)
+    if not framed:
+        made.box = box.SIMPLE_HEAD
+    if tight:
+        made.padding, made.pad_edge = (0, 1, 0, 0), False
+    for number, header in enumerate(columns):
+        justify = "right" if header.startswith(">") else "left"
+        own_line = tight and number > 0
+        made.add_column(Text(header.removeprefix(">")), justify=justify, no_wrap=own_line, overflow="fold")  # type: ignore[arg-type]
+    for row in rows:
+        if row is None:
+            made.add_section()
+        else:
+            made.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
+    return made
+
+
+@contextmanager
+def progress(what: str, line_every_seconds: float = 10.0) -> Iterator[Callable[[float], None]]:
+    """Show on standard error how far work is: a bar on a terminal, elsewhere a line now and then.
+
+    Yields:
+        A function that takes the share, 0..1, that is done.
+    """
+    errors = Console(stderr=True)
+    if errors.is_terminal:
+        with Progress(console=errors, transient=True) as bar:
+            task = bar.add_task(what, total=1.0)
+            yield lambda share: bar.update(task, completed=share)
+        return
+    began = told = time.monotonic()
+
+    def tell(share: float) -> None:
+        nonlocal told
+        now = time.monotonic()
+        if now - told >= line_every_seconds:
+            told = now
+            print(f"{what}: {share:.0%} after {now - began:.0f} s", file=sys.stderr, flush=True)
+
+    yield tell

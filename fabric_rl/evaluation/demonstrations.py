@@ -1,0 +1,191 @@
+"""Demonstrations as the agents of some environment would have played them: what `--cloning.demos` and the like name."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import flatdim
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
+
+from envs.adapters.gymnasium_envs import GymnasiumEnvs
+from envs.bots import BOTS
+from envs.demonstrations.file import Demonstration, DemonstrationWriter, columns_of_states
+from envs.demonstrations.record import RecordedEnvs, about_observations, about_states, columns_of, record_states
+from envs.demonstrations.trajectories import Trajectory, of_observations, trajectories
+from envs.matches.matches import PoolRecipe
+from envs.partials import as_settings, taken_apart
+from fabric_rl.base.argv import file_of
+from fabric_rl.evaluation.play import Duel
+from fabric_rl.evaluation.players import short_name
+from fabric_rl.evaluation.settings import ActSettings
+from fabric_rl.rollouts.whole_episodes import play_episodes
+from fabric_rl.runs.trained import Trained, load_trained
+from fabric_rl.types import EnvFactory
+
+
+def trained_elsewhere(name: str, runs_dir: str) -> Trained | None:
+    """Return the agent of that name, if there is one and it was trained in another environment than a pool."""
+    if name in BOTS:
+        return None
+    try:
+        trained = load_trained(name, runs_dir)
+    except ValueError:
+        return None  # a bot's class, or said in its turn
+    try:
+        PoolRecipe(trained.env)
+    except TypeError:
+        return trained
+    return None
+
+
+def name_of_env(env: EnvFactory) -> str:
+    """Return what a demonstration calls an environment that is no pool: the Gymnasium id, or the class."""
+    call = taken_apart(env)
+    if call.function is GymnasiumEnvs:
+        return str(as_settings(call.named()["env_id"]))
+    return getattr(call.function, "__name__", type(call.function).__name__)
+
+
+def trajectories_of(
+    paths: Sequence[str | Path],
+    env: EnvFactory,
+    flag: str = "--cloning.demos",
+    soft: bool = False,
+    rewards: bool = False,
+) -> list[Trajectory]:
+    """Return what the demonstrators of some files saw and did, as the agents of `env` would have.
+
+    Args:
+        paths: Demonstrations (.frd).
+        env: Builds the environment, for which the agents learn.
+        flag: What named the files, for messages.
+        soft: Give `Trajectory.soft`, too, in pools whose actions are a table.
+        rewards: Give `Trajectory.reward` in pools, too: what the reward of `env` pays (in its first phase).
+
+    Returns:
+        All trajectories of all files, in order.
+
+    Raises:
+        ValueError: A file that is damaged, empty, or of another environment; one line that names the flag and the file.
+        OSError: It cannot be read.
+    """
+    if not paths:
+        raise ValueError(f"{flag}: name at least one demonstration (fabric-rl demos record makes them)")
+    found: list[Trajectory] = []
+    try:
+        recipe: PoolRecipe | None = PoolRecipe(env)
+    except TypeError:
+        recipe = None
+    for path in map(file_of, paths):
+        try:
+            demonstration = Demonstration(path)
+            before = len(found)
+            found += _of_pool(demonstration, recipe, soft, rewards) if recipe else _of_env(demonstration, env)
+            if len(found) == before:
+                raise ValueError(f"{path}: there is no step in it")
+        except (OSError, ValueError) as error:
+            raise type(error)(f"{flag} {error}") from error
+    return found
+
+
+def _of_pool(demonstration: Demonstration, recipe: PoolRecipe, soft: bool, rewards: bool) -> Iterator[Trajectory]:
+    path, about = demonstration.path, demonstration.about
+    if not demonstration.of_states:
+        raise ValueError(f"{path}: observations of {about.get('env')}, not states of Rocket League")
+    if about["tick_skip"] != recipe.tick_skip:
+        raise ValueError(
+            f"{path}: a frame every {about['tick_skip']} ticks, the environment decides every {recipe.tick_skip}; "
+            f"record it with --tick_skip {recipe.tick_skip}"
+        )
+    blue, orange = about["teams"].count(0), about["teams"].count(1)
+    with closing(recipe.build(num_arenas=1)) as pool:
+        obs, action, space = pool.obs_builder, pool.action_parser, pool.single_observation_space
+    try:
+        shape: Any = obs.space(blue, orange).shape
+    except ValueError as error:
+        raise ValueError(
+            f"{path}: {blue}v{orange}, which the environment's observations cannot be of ({error})"
+        ) from error
+    if shape != space.shape:
+        sizes = " and ".join(f"{a}v{b}" for a, b in recipe.team_sizes)
+        raise ValueError(f"{path}: {blue}v{orange}, the environment has {sizes}, with other observations")
+    return trajectories(demonstration, blue, obs, action, soft, recipe.reward() if rewards else None)
+
+
+def _of_env(demonstration: Demonstration, env: EnvFactory) -> Iterator[Trajectory]:
+    path, about = demonstration.path, demonstration.about
+    if demonstration.of_states:
+        raise ValueError(f"{path}: states of Rocket League, not observations of {name_of_env(env)}")
+    with closing(env(seed=0)) as envs:
+        spaces = envs.single_observation_space, envs.single_action_space
+    mine = {"env": name_of_env(env), "observation_space": str(spaces[0]), "action_space": str(spaces[1])}
+    for name, own in mine.items():
+        if about.get(name) != own:
+            raise ValueError(f"{path}: its {name.replace('_', ' ')} is {about.get(name)}, not {own}")
+    shapes = {column.name: column.shape for column in columns_of(*spaces)} | {"action_mask": (flatdim(spaces[1]),)}
+    for column in demonstration.columns:
+        if column.shape != (here := shapes.get(column.name, column.shape)):
+            raise ValueError(f"{path}: its column {column.name} holds {list(column.shape)} a frame, not {list(here)}")
+    return of_observations(demonstration, *spaces)
+
+
+def record_matches(
+    duel: Duel, out: Path, minutes: float, random_starts: float, noise: float, both: bool
+) -> DemonstrationWriter:
+    """Record matches of two players, of whom the first one or `both` demonstrate; see `fabric-rl demos record`."""
+    rules = duel.rules
+    size, seed = rules.team_size, rules.play.seed
+    demonstrators = range(2 * size if both else size)
+    about = about_states(duel.names, [0] * size + [1] * size, demonstrators, rules.tick_skip)
+    about |= {"noise": noise} if noise else {}
+    with DemonstrationWriter(out, columns_of_states(2 * size, noise > 0), about) as writer:
+        shape = (size, seed, rules.tick_skip, rules.action_delay_ticks)
+        record_states(duel.bots(seed), writer, minutes, *shape, random_starts, noise)
+    return writer
+
+
+def record_episodes(trained: Trained, out: Path, episodes: int, act: ActSettings) -> DemonstrationWriter:
+    """Record episodes of an agent in the environment of its training."""
+    with closing(trained.env(seed=act.seed)) as envs:
+        spaces = envs.single_observation_space, envs.single_action_space
+        about = about_observations(short_name(trained.name), name_of_env(trained.env), *spaces)
+        choose = trained.choose(*spaces, not act.sample, act.seed)
+        with DemonstrationWriter(out, columns_of(*spaces), about) as writer:
+            play_episodes(RecordedEnvs(envs, writer, episodes), choose, episodes, act.seed)
+    return writer
+
+
+def describe(demonstration: Demonstration) -> dict[str, Any]:
+    """Return what is in it, as numbers and texts."""
+    about = {name: value for name, value in demonstration.about.items() if name != "columns"}
+    steps, ends, returns, actions, weights = list[int](), 0, list[float](), list[Any](), list[Any]()
+    touches = 0
+    for episode in demonstration.episodes():
+        steps.append(episode.steps)
+        ends += episode.terminated
+        if demonstration.of_states:
+            cars = [int(car) for car in about["demonstrators"]]
+            actions.append(episode.columns["controls"][1:, cars].reshape(-1, 8))
+            weights.append(episode.columns["weight"][1:, cars].ravel())
+            touched = episode.columns["cars"][:, cars, 9] > 0
+            touches += int((touched[1:] & ~touched[:-1]).sum())
+        else:
+            actions.append(episode.columns["action"][1:])
+            returns.append(float(episode.columns["reward"].sum()))
+    found = about | {"episodes": len(steps), "terminated": ends, "steps": sum(steps)}
+    if steps:
+        found["mean_length"] = float(np.mean(steps))
+        every = np.concatenate(actions).reshape(sum(map(len, actions)), -1)
+        found |= {
+            "action_mean": every.mean(axis=0, dtype=np.float64).round(4).tolist(),
+            "action_std": every.std(axis=0, dtype=np.float64).round(4).tolist(),
+        }
+    if returns:
+        found |= {"mean_return": float(np.mean(returns)), "least_return": min(returns), "greatest_return": max(returns)}
+    if weights:
+        minutes = sum(steps) * about["tick_skip"] / TICKS_PER_SECOND / 60
+        found |= {"minutes": minutes, "touches_per_car_minute": touches / max(minutes * len(cars), 1e-9)}
+        found["inferred_share"] = float((np.concatenate(weights) < 1).mean())
+    return found

@@ -1,0 +1,241 @@
+"""Matches between named players: in blocks, by one process or several with the same results; recorded; live."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager, suppress
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, NoReturn
+
+import torch
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
+
+from envs.bots.base import TeamBots
+from envs.matches.matches import PAIRS_AT_ONCE, Matches, Player, PoolRecipe, play_matches
+from envs.matches.recorded import RecordedMatch
+from envs.replays.replay import CHUNK_FRAMES, Sink, read_replay
+from envs.rewards.parts import Part, parts_of
+from fabric_rl.base.errors import describe_failure
+from fabric_rl.base.messages import MISTAKES
+from fabric_rl.evaluation.players import Rules, entrant, short_name
+from fabric_rl.evaluation.settings import PlaySettings
+from fabric_rl.ranks.devices import one_thread
+from fabric_rl.viewer.feeds import Broadcast
+
+Tell = Callable[[float], None]
+
+
+class Block(NamedTuple):
+    """`PAIRS_AT_ONCE` pairs of matches, number `number` of those two with that seed."""
+
+    player: str
+    opponent: str
+    seed: int
+    number: int
+
+
+def play_blocks(rules: Rules, blocks: Sequence[Block], workers: int, tell: Tell) -> Generator[Matches, None, None]:
+    """Play blocks and yield their results in that order; close it to stop early.
+
+    Args:
+        rules: What all of them are played by.
+        blocks: What is played.
+        workers: Processes; with 1 it is this one.
+        tell: Is told which share of all is played.
+
+    Raises:
+        OSError: A worker was killed.
+    """
+    if workers == 1:
+        players: dict[str, Player] = {}
+        with one_thread():
+            for done, block in enumerate(blocks):
+                yield _play_here(rules, players, block, lambda share, done=done: tell((done + share) / len(blocks)))  # type: ignore[misc]
+        return
+    others = multiprocessing.active_children()
+    with ProcessPoolExecutor(min(workers, len(blocks)), multiprocessing.get_context("spawn"), _begin, (rules,)) as pool:
+        left, playing = iter(blocks), deque[Future[Matches]]()
+        try:
+            for done in range(1, len(blocks) + 1):
+                playing.extend(pool.submit(_play, block) for block in islice(left, 2 * workers - len(playing)))
+                matches = playing.popleft().result()
+                tell(done / len(blocks))
+                yield matches
+        except BrokenProcessPool as error:
+            raise OSError(f"--workers {workers}: one was killed, maybe for lack of memory; take fewer") from error
+        finally:  # nobody waits for the blocks that they play now
+            for child in multiprocessing.active_children():
+                if child not in others:
+                    child.terminate()
+
+
+def _play_here(rules: Rules, players: dict[str, Player], block: Block, progress: Tell | None = None) -> Matches:
+    """Play a block; `players` keeps those that are built."""
+    for name in (block.player, block.opponent):
+        if name not in players:
+            players[name] = entrant(name, rules.play.sample, rules.play.runs_dir).build(
+                rules.team_size, rules.tick_skip
+            )
+    return play_matches(
+        players[block.player],
+        players[block.opponent],
+        PAIRS_AT_ONCE,
+        rules.minutes,
+        rules.team_size,
+        block.seed,
+        rules.tick_skip,
+        rules.action_delay_ticks,
+        progress=progress,
+        first_block=block.number,
+    )
+
+
+_worker: list[tuple[Rules, dict[str, Player]]] = []
+"""What `_begin` has given to this process."""
+
+
+def _begin(rules: Rules) -> None:
+    """Make this process a worker: it leaves Ctrl+C to the process that has started it, and ends with that."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    torch.set_num_threads(1)
+    _worker.append((rules, {}))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _play(block: Block) -> Matches:
+    try:
+        return _play_here(*_worker[0], block)
+    except (Exception, SystemExit) as error:
+        if isinstance(error, MISTAKES) or (failure := describe_failure(error)) is None:
+            raise
+        raise RuntimeError(failure) from error  # the other process knows no lines of this one
+
+
+@contextmanager
+def replay_file(out: Path) -> Iterator[BinaryIO]:
+    """Open a file for a replay; if writing fails, keep what has been played, if any, and say so."""
+    with out.open("wb") as file:  # before what may remove it: what cannot be written is not ours
+        try:
+            yield file
+            file.flush()
+        except BaseException as error:
+            if isinstance(error, OSError):  # of a full disk names no file
+                error.filename = error.filename or str(out)
+            with suppress(OSError):
+                file.close()
+            seconds = 0.0
+            with suppress(OSError, ValueError):
+                games = read_replay(out).games
+                seconds = sum(game.columns["ticks"].max(initial=0) for game in games) / TICKS_PER_SECOND
+            if seconds:
+                print(f"{out}: holds the {seconds:.0f} s that were played", file=sys.stderr)
+            else:
+                out.unlink(missing_ok=True)
+            raise
+
+
+class Duel(NamedTuple):
+    """Two players and the settings that both can play with."""
+
+    names: tuple[str, str]
+    players: tuple[Player, Player]
+    rules: Rules
+    trained_in: PoolRecipe | None
+
+    @classmethod
+    def of(cls, player: str, opponent: str, play: PlaySettings) -> "Duel":
+        """Look for the players; a ValueError names the one that does not exist."""
+        both = [entrant(name, play.sample, play.runs_dir, explain=True) for name in (player, opponent)]
+        rules = Rules.of(both, play)
+        first, second = (each.build(rules.team_size, rules.tick_skip) for each in both)
+        trained_in = both[0].recipe or both[1].recipe
+        return cls((short_name(player), short_name(opponent)), (first, second), rules, trained_in)
+
+    def bots(self, seed: int) -> TeamBots:
+        """Return both, new, for another game: blue the player, orange its opponent."""
+        return TeamBots(self.players[0](seed), self.players[1](seed + 1))
+
+    def match(self, sink: Sink, seed: int, chunk_frames: int = CHUNK_FRAMES) -> RecordedMatch:
+        """Return a match between them, which writes its replay to `sink`."""
+        return RecordedMatch(
+            self.bots(seed),
+            sink,
+            self.names,
+            team_size=self.rules.team_size,
+            seed=seed,
+            tick_skip=self.rules.tick_skip,
+            action_delay_ticks=self.rules.action_delay_ticks,
+            rewards=self._rewards(),
+            chunk_frames=chunk_frames,
+        )
+
+    def play(self, sink: Sink, minutes: float, seed: int) -> list[int]:
+        """Play a match, which writes its replay to `sink`; return the goals of both."""
+        match = self.match(sink, seed)
+        try:
+            with one_thread():
+                match.begin()
+                for _ in range(max(1, round(minutes * 60 * TICKS_PER_SECOND / self.rules.tick_skip))):
+                    match.step()
+        finally:
+            score = match.recorder.score
+            match.close()
+        return score
+
+    def _rewards(self) -> list[Part]:
+        """Return the reward parts of the first agent, in the last phase of its training; nothing for two bots."""
+        recipe = self.trained_in
+        if recipe is None:
+            return []
+        if recipe.phases:
+            recipe = PoolRecipe(partial(recipe.pool_class, **recipe.arguments), "record", recipe.phases[-1])
+        return parts_of(recipe.reward())
+
+
+_FRAMES = 2
+"""Frames that are sent together."""
+
+
+@one_thread()
+def play_live(feed: Broadcast, duel: Duel, again: Callable[[], Duel], minutes: float, seed: int) -> NoReturn:
+    """Play game after game in real time, while anybody watches.
+
+    Args:
+        feed: Takes the replay.
+        duel: Who plays the first game.
+        again: Looks for the players anew.
+        minutes: Game time of each.
+        seed: Of the kickoffs.
+    """
+    with closing(duel.match(feed, seed, _FRAMES)) as match:
+        while True:
+            feed.forget()
+            match.begin(duel.bots(seed))
+            due = time.monotonic()
+            while match.recorder.seconds < minutes * 60:
+                if not feed.wait_for_watchers(0):
+                    while not feed.wait_for_watchers(3600):
+                        pass
+                    due = time.monotonic()
+                match.step()
+                due = max(due + match.step_seconds, time.monotonic() - 1)  # too slow: goes on from here
+                time.sleep(max(0.0, due - time.monotonic()))
+            seed += 2
+            with suppress(ValueError, OSError):  # a run that was moved meanwhile: its old weights play on
+                duel = again()

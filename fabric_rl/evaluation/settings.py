@@ -1,0 +1,40 @@
+"""Settings that every command has which plays."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fabric_rl.base.settings import Between, CountOrZero, check_settings
+
+MOST = 100_000
+"""Most of anything that is counted or timed: nobody could wait for more."""
+UpTo = Annotated[int, Between(1, MOST)]
+Minutes = Annotated[float, Between(0, MOST, above=True)]
+Confidence = Annotated[float, Between(0, 0.999999, above=True)]
+
+
+@dataclass(frozen=True)
+class ActSettings:
+    """How agents act, and where they are found."""
+
+    seed: CountOrZero = 0
+    """Seed of initial states and of sampled actions; the same seed gives the same results."""
+    sample: bool = False
+    """Sample the actions of agents from their policies. Default: take the most probable action."""
+    tick_skip: UpTo | None = None
+    """Physics ticks (1/120 s) per decision. Default: as in the training of the first agent; 8 for bots."""
+    runs_dir: str = "runs"
+    """Folder that contains all runs."""
+
+    def __post_init__(self) -> None:
+        check_settings(self, "--")
+
+
+@dataclass(frozen=True)
+class PlaySettings(ActSettings):
+    """The same for matches."""
+
+    team_size: UpTo | None = None
+    """Cars per team. Default: as in the training of the first agent; 1 for bots."""
+
+
+DEFAULT_ACT, DEFAULT_PLAY = ActSettings(), PlaySettings()

@@ -1,0 +1,196 @@
+"""Matches of a bot's folder as RLBot plays them, with RocketSim as the game."""
+
+import copy
+import signal
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
+
+from envs.actions import ContinuousAction
+from envs.dones import GoalCondition
+from envs.matches.matches import SIDES, Player, PoolRecipe
+from envs.matches.statistics import MatchKickoffs
+from envs.pool.rocket_pool import RocketSimPool
+from envs.state.layout import Float
+from fabric_rl.evaluation.players import entrant
+
+if TYPE_CHECKING:
+    from envs.adapters.rlbot_game import BotProcess
+
+TOLERANCE = 1e-3
+"""Of observations and controls: RLBot sends angles, which float32 turns into axes that differ in the last digits."""
+
+EQUAL_SHARE = 0.99
+"""Of decisions: two actions may be equally likely up to such digits."""
+
+SEEN_SHARE = 0.98
+"""Of observations: a bot can only guess when the wheels of a car that jumps leave the ground."""
+
+
+class Course(NamedTuple):
+    """Settings that all matches of a flight share."""
+
+    folder: Path
+    policy: Player
+    """What the bot is to do, in a pool."""
+    opponent: Player
+    recipe: PoolRecipe
+    team_size: int
+    delay: int
+    """Ticks from what a car sees to the first that runs what it decides: as trained, but the game's own at least."""
+    steps: int
+    """Decisions in a match."""
+
+    @classmethod
+    def of(cls, folder: Path, opponent: str, minutes: float, runs_dir: str) -> "Course":
+        """Look for the players."""
+        from envs.adapters.rlbot_bot import GAME_DELAY_TICKS
+
+        ours, theirs = entrant(str(folder), False, runs_dir), entrant(opponent, False, runs_dir)
+        assert ours.recipe is not None
+        (blue, orange), skip = ours.recipe.team_sizes[0], ours.recipe.tick_skip
+        if blue != orange:
+            raise ValueError(f"{folder}: was trained for {blue}v{orange}; a flight needs teams of the same size")
+        players = ours.build(blue, skip), theirs.build(blue, skip)
+        steps = max(1, round(minutes * 60 * TICKS_PER_SECOND / skip))
+        delay = max(GAME_DELAY_TICKS, ours.recipe.action_delay_ticks)
+        return cls(folder, *players, ours.recipe, blue, delay, steps)
+
+    def cars(self, side: int) -> list[int]:
+        """Return the slots that the bot plays, if `side` is its team."""
+        return [side * self.team_size + car for car in range(self.team_size)]
+
+    def pool(self, tick_skip: int, action_delay_ticks: int, seed: int, pair: int, **parts: object) -> RocketSimPool:
+        """Return one arena in which the matches of a pair have the same kickoffs."""
+        kickoffs = MatchKickoffs([np.random.SeedSequence(seed, spawn_key=(0, pair))], SIDES * self.team_size)
+        return RocketSimPool(
+            num_arenas=1,
+            team_size=self.team_size,
+            action=ContinuousAction(),
+            state_setter=kickoffs,
+            done=GoalCondition(),
+            tick_skip=tick_skip,
+            action_delay_ticks=action_delay_ticks,
+            num_threads=1,
+            seed=seed + pair,
+            **parts,  # type: ignore[arg-type]
+        )
+
+    @contextmanager
+    def processes(self, side: int, log: Path | None = None) -> "Iterator[list[BotProcess]]":
+        """Start the bot as that team, one process a car; SIGTERM is as Ctrl+C meanwhile, so that all of them end."""
+        from envs.adapters.rlbot_bot import LOG
+        from envs.adapters.rlbot_game import BotProcess
+
+        teams = [0] * self.team_size + [1] * self.team_size
+        with ExitStack() as ending:
+            ending.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, signal.default_int_handler))
+            found = []
+            for car in self.cars(side):
+                given = {} if log is None else {LOG: str(log / f"{car}.npz")}
+                found.append(ending.enter_context(BotProcess(self.folder, teams, car, given)))
+            yield found
+
+
+def fly(
+    course: Course, bots: "Sequence[BotProcess]", side: int, seed: int, pair: int, latency: int = 0, loss: float = 0.0
+) -> tuple[int, NDArray[np.float32]]:
+    """Play one match tick by tick, in simulated time.
+
+    Args:
+        course: What is played.
+        bots: The processes of the bot's team.
+        side: Its team.
+        seed: Of the flight.
+        pair: Number of the pair of matches.
+        latency: Ticks that answers come later than by the game's own delay.
+        loss: Share of packets that do not arrive.
+
+    Returns:
+        The bot's goals minus its opponent's; `[steps, C, 8]` what the opponent decided at each step for all cars.
+    """
+    from rlbot.flat import MatchPhase
+
+    from envs.adapters.rlbot_bot import GAME_DELAY_TICKS
+    from envs.adapters.rlbot_game import PacketWriter
+
+    skip, cars = course.recipe.tick_skip, course.cars(side)
+    dice = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1, pair, side)))
+    opponent = course.opponent(seed + pair)
+    writer = PacketWriter()
+    idle = np.zeros((SIDES * course.team_size, 8), np.float32)
+    told: list[Float] = []
+    ahead, begins = 0, True
+    with closing(course.pool(1, 0, seed, pair)) as pool:
+        pool.reset()
+        state = pool.state
+        for _ in range(course.steps * skip):
+            if begins:
+                opponent.reset(np.ones(1, np.bool_), state)
+                answered, wanted = idle, idle
+                answers = deque([idle] * (GAME_DELAY_TICKS + latency))  # on their way to the game
+                orders = deque([idle] * course.delay)
+                countdown = writer.write(state, MatchPhase.Countdown)
+                for bot in bots:
+                    bot.answer(countdown)
+            packet, answered = writer.write(state, MatchPhase.Kickoff if begins else MatchPhase.Active), answered.copy()
+            for car, bot in zip(cars, bots, strict=True):
+                if dice.random() >= loss:
+                    answered[car] = bot.answer(packet)
+            if int(state.episode_ticks[0]) % skip == 0:
+                wanted = opponent.act(state)[0].astype(np.float32)
+                told.append(wanted)
+            answers.append(answered)
+            orders.append(wanted)
+            rows: NDArray[Any] = orders.popleft().copy()
+            rows[cars] = answers.popleft()[cars]
+            *_, terminated, truncated, infos = pool.step(rows)
+            writer.frame += 1
+            begins = bool((terminated | truncated).any())
+            if terminated.any():
+                ahead += 1 if infos["result"][cars[0]] else -1
+    return ahead, np.array(told)
+
+
+def compare(course: Course, side: int, seed: int) -> tuple[int, Float]:
+    """Let the bot play one match in time and without losses, and then a pool with the settings of its training.
+
+    Physics does the same again, so the pool goes through the very same states, as long as it is told what all did.
+
+    Returns:
+        How many decisions of the bot are as the policy decides in the pool; `[steps, cars]` for each the greatest
+        difference between what the bot saw and what the pool shows.
+    """
+    cars = course.cars(side)
+    with TemporaryDirectory() as folder:
+        with course.processes(side, Path(folder)) as bots:
+            _, told = fly(course, bots, side, seed, 0)
+        try:
+            logs = [dict(np.load(Path(folder, f"{car}.npz"))) for car in cars]
+        except (OSError, BadZipFile) as error:
+            raise OSError(f"{course.folder}: the bot has not written what it decided when it ended") from error
+    seen, done = (np.stack([log[name] for log in logs], axis=1) for name in ("obs", "controls"))
+    recipe, policy = course.recipe, course.policy(seed)
+    equal, differences, begins = 0, np.zeros(done.shape[:2], np.float32), np.ones(1, np.bool_)
+    parts = {"obs": copy.deepcopy(recipe.arguments.get("obs"))}
+    with closing(course.pool(recipe.tick_skip, course.delay, seed, 0, **parts)) as pool:
+        obs, _ = pool.reset()
+        for step in range(len(done)):
+            if begins.any():
+                policy.reset(begins, pool.state)
+            differences[step] = np.abs(obs[cars] - seen[step]).reshape(len(cars), -1).max(axis=1)
+            wanted = policy.act(pool.state)[0, cars]
+            equal += int((np.abs(wanted - done[step]) <= TOLERANCE).all(axis=-1).sum())
+            rows = told[step].copy()
+            rows[cars] = done[step]
+            obs, _, terminated, truncated, _ = pool.step(rows)
+            begins = (terminated | truncated)[:1]
+    return equal, differences

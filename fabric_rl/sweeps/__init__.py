@@ -1,0 +1,1 @@
+"""Trainings as processes: several seeds, searches for good settings, and for fast ones."""
