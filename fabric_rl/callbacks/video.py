@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 
+from fabric_rl.base.settings import Count, checks_arguments
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.types import HasVideos
 
@@ -17,7 +18,8 @@ _GIF = f"scale=min({_MOST_WIDTH}\\,iw):-1,split[all][some];[some]palettegen[colo
 class VideoLogger(Callback):
     """Show the newest mp4 of a folder in TensorBoard, on rank 0; a separate process converts one at a time."""
 
-    def __init__(self, folder: str | Path, max_frames: int = 400) -> None:
+    @checks_arguments
+    def __init__(self, folder: str | Path, max_frames: Count = 400) -> None:
         """Watch `folder`, and log at most `max_frames` frames of each video."""
         self.folder, self.max_frames = Path(folder), max_frames
         self._seen: set[Path] = set()

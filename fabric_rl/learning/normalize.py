@@ -6,6 +6,7 @@ import torch
 from lightning import Fabric
 from torch import Tensor
 
+from fabric_rl.base.settings import Count, Positive, check_value
 from fabric_rl.learning.moments import Moments, RunningMoments, combine, moments_of, over_ranks
 
 
@@ -29,9 +30,8 @@ class ObsNormalizer(RunningMoments):
             ValueError: `clip` or `eps` is not positive.
         """
         super().__init__(shape)
-        if not (clip > 0 and eps > 0):
-            raise ValueError(f"ObsNormalizer: clip and eps must be positive, got {clip} and {eps}")
-        self.clip, self.eps = clip, eps
+        self.clip: float = check_value("ObsNormalizer: clip", clip, Positive)
+        self.eps: float = check_value("ObsNormalizer: eps", eps, Positive)
 
     def forward(self, obs: Tensor) -> Tensor:
         """`obs [..., *shape]` normalised, float32."""
@@ -69,9 +69,8 @@ class ReturnScaler:
         Raises:
             ValueError: A setting is not positive.
         """
-        if num_envs < 1 or not clip > 0:
-            raise ValueError(f"ReturnScaler: num_envs and clip must be positive, got {num_envs} and {clip}")
-        self.num_envs, self.clip = num_envs, clip
+        self.num_envs: int = check_value("ReturnScaler: num_envs", num_envs, Count)
+        self.clip: float = check_value("ReturnScaler: clip", clip, Positive)
         self.sigma = torch.ones(signals, dtype=torch.float64)
         self._finished = moments_of(torch.zeros(0, signals), dims=1)
         self._open = torch.zeros(6, num_envs, signals, dtype=torch.float64)

@@ -1,8 +1,7 @@
 """RewardSignal: the contract of what pays an agent beside its environment."""
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import gymnasium
@@ -10,6 +9,7 @@ import torch
 from lightning import Fabric
 from torch import Tensor, nn
 
+from fabric_rl.base.settings import Count, NonNegative, Positive, Share, checks_arguments
 from fabric_rl.learning.moments import RunningMoments
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.types import Stats
@@ -57,32 +57,19 @@ class RewardSignal(nn.Module, ABC):
     name: str
     scales: bool = True
 
+    @checks_arguments
     def __init__(
         self,
         observation_space: gymnasium.Space[Any],
-        strength: float,
-        gamma: float,
-        learning_rate: float,
-        epochs: int | None,
-        minibatch_size: int | None,
+        strength: NonNegative,
+        gamma: Share,
+        learning_rate: Positive,
+        epochs: Count | None,
+        minibatch_size: Count | None,
         episodic: bool,
     ) -> None:
-        """Check the settings.
-
-        Raises:
-            ValueError: A setting is out of range.
-        """
+        """Store the settings, and begin without statistics."""
         super().__init__()
-        flag = f"--signals {type(self).__name__}"
-        if not 0 <= strength < math.inf:
-            raise ValueError(f"{flag}: strength must be 0 or more, and finite, got {strength}")
-        if not 0 <= gamma <= 1:
-            raise ValueError(f"{flag}: gamma must be between 0 and 1, got {gamma}")
-        if not 0 < learning_rate < math.inf:
-            raise ValueError(f"{flag}: learning_rate must be positive, got {learning_rate}")
-        for setting, number in (("epochs", epochs), ("minibatch_size", minibatch_size)):
-            if number is not None and number < 1:
-                raise ValueError(f"{flag}: {setting} must be at least 1, got {number}")
         self.strength, self.gamma, self.learning_rate = strength, gamma, learning_rate
         self.epochs, self.minibatch_size, self.episodic = epochs, minibatch_size, episodic
         self.normalizer = ObsNormalizer(observation_space.shape or ())
@@ -125,16 +112,6 @@ class RewardSignal(nn.Module, ABC):
             reward: Rewards from the method `reward`.
         """
         return (reward / self.returns.variance.sqrt().clamp_min(1e-8).to(reward)).clamp_max(10)
-
-
-def check_sizes(signal: RewardSignal, encoding_size: int, hidden_sizes: Sequence[int]) -> list[int]:
-    """The hidden sizes; a ValueError for sizes that are not positive."""
-    if encoding_size < 1 or not hidden_sizes or any(size < 1 for size in hidden_sizes):
-        raise ValueError(
-            f"--signals {type(signal).__name__}: encoding_size and hidden_sizes must be positive, got {encoding_size} "
-            f"and {list(hidden_sizes)}"
-        )
-    return list(hidden_sizes)
 
 
 class SignalFactory(Protocol):

@@ -7,7 +7,8 @@ import gymnasium
 import torch
 from torch import Tensor
 
-from fabric_rl.signals.base import RewardSignal, Steps, check_sizes
+from fabric_rl.base.settings import Count, NonNegative, Positive, Share, checks_arguments
+from fabric_rl.signals.base import RewardSignal, Steps
 from fabric_rl.signals.networks import Actions, Features, layers
 from fabric_rl.types import Stats
 
@@ -45,26 +46,26 @@ class Curiosity(RewardSignal):
 
     name = "curiosity"
 
+    @checks_arguments
     def __init__(
         self,
         observation_space: gymnasium.Space[Any],
         action_space: gymnasium.Space[Any],
-        strength: float = 1.0,
-        gamma: float = 0.99,
-        encoding_size: int = 64,
-        hidden_sizes: Sequence[int] = (128,),
-        learning_rate: float = 3e-4,
-        epochs: int | None = None,
-        minibatch_size: int | None = None,
+        strength: NonNegative = 1.0,
+        gamma: Share = 0.99,
+        encoding_size: Count = 64,
+        hidden_sizes: Sequence[Count] = (128,),
+        learning_rate: Positive = 3e-4,
+        epochs: Count | None = None,
+        minibatch_size: Count | None = None,
         episodic: bool = False,
     ) -> None:
-        """Build the networks; raise ValueError if a setting is out of range."""
+        """Build the networks."""
         super().__init__(observation_space, strength, gamma, learning_rate, epochs, minibatch_size, episodic)
-        sizes = check_sizes(self, encoding_size, hidden_sizes)
         self.actions = Actions(action_space)
-        self.encoder = Features(observation_space, sizes, encoding_size)
-        self.inverse_model = layers(2 * encoding_size, sizes, self.actions.size)
-        self.forward_model = layers(encoding_size + self.actions.size, sizes, encoding_size)
+        self.encoder = Features(observation_space, hidden_sizes, encoding_size)
+        self.inverse_model = layers(2 * encoding_size, hidden_sizes, self.actions.size)
+        self.forward_model = layers(encoding_size + self.actions.size, hidden_sizes, encoding_size)
 
     def _predicted(self, steps: Steps) -> tuple[Tensor, Tensor]:
         """`[B]` L_F of each step; `[B, actions.size]`, the action that the inverse model tells."""

@@ -8,7 +8,8 @@ import torch
 from lightning import Fabric
 from torch import Tensor
 
-from fabric_rl.signals.base import RewardSignal, Steps, check_sizes
+from fabric_rl.base.settings import Count, NonNegative, Positive, Share, checks_arguments
+from fabric_rl.signals.base import RewardSignal, Steps
 from fabric_rl.signals.networks import Features
 from fabric_rl.types import Stats
 
@@ -48,28 +49,26 @@ class RND(RewardSignal):
 
     name = "rnd"
 
+    @checks_arguments
     def __init__(
         self,
         observation_space: gymnasium.Space[Any],
         action_space: gymnasium.Space[Any],
-        strength: float = 1.0,
-        gamma: float = 0.99,
-        encoding_size: int = 64,
-        hidden_sizes: Sequence[int] = (128, 128),
-        learning_rate: float = 1e-4,
-        epochs: int | None = None,
-        minibatch_size: int | None = None,
+        strength: NonNegative = 1.0,
+        gamma: Share = 0.99,
+        encoding_size: Count = 64,
+        hidden_sizes: Sequence[Count] = (128, 128),
+        learning_rate: Positive = 1e-4,
+        epochs: Count | None = None,
+        minibatch_size: Count | None = None,
         episodic: bool = False,
-        normalize_steps: int | None = None,
+        normalize_steps: Count | None = None,
     ) -> None:
-        """Build the networks; raise ValueError if a setting is out of range."""
+        """Build the networks."""
         super().__init__(observation_space, strength, gamma, learning_rate, epochs, minibatch_size, episodic)
-        sizes = check_sizes(self, encoding_size, hidden_sizes)
-        if normalize_steps is not None and normalize_steps < 1:
-            raise ValueError(f"--signals RND: normalize_steps must be at least 1, got {normalize_steps}")
         self.normalize_steps = normalize_steps
-        self.target = Features(observation_space, sizes, encoding_size).requires_grad_(False)
-        self.predictor = Features(observation_space, [*sizes, *sizes[-1:]], encoding_size)
+        self.target = Features(observation_space, hidden_sizes, encoding_size).requires_grad_(False)
+        self.predictor = Features(observation_space, [*hidden_sizes, *hidden_sizes[-1:]], encoding_size)
 
     def _errors(self, steps: Steps) -> Tensor:
         """`[B]`, the squared distance of the vectors."""

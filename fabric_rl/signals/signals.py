@@ -29,7 +29,10 @@ _AT_ONCE = 2**22
 def build_signals(factories: Sequence[SignalFactory], envs: VectorEnv) -> list[RewardSignal]:
     """Builds the signals for an environment, each with a name of its own."""
     spaces = (envs.single_observation_space, envs.single_action_space)
-    signals = [factory(*spaces) for factory in factories]
+    try:
+        signals = [factory(*spaces) for factory in factories]
+    except ValueError as error:
+        raise ValueError(f"--signals: {error}") from error
     for number, signal in enumerate(signals):
         if not isinstance(signal, RewardSignal):
             raise TypeError(f"--signals {type(signal).__name__} is not a fabric_rl.signals.RewardSignal")

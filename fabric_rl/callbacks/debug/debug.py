@@ -1,5 +1,6 @@
 """Debug: tells what happens inside of a run, by topic."""
 
+from fabric_rl.base.settings import Count, checks_arguments
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.callbacks.debug.actions import DebugActions
 from fabric_rl.callbacks.debug.checkpoints import DebugCheckpoints
@@ -17,6 +18,7 @@ class Debug(Callbacks):
     the topics. If an environment does not support a topic, the log names it. Training stays bit-identical.
     """
 
+    @checks_arguments
     def __init__(
         self,
         actions: bool = False,
@@ -25,8 +27,8 @@ class Debug(Callbacks):
         resets: bool = False,
         probe: bool = False,
         everything: bool = False,
-        every_iterations: int = 10,
-        episodes: int = 64,
+        every_iterations: Count = 10,
+        episodes: Count = 64,
         folder: str | None = None,
     ) -> None:
         """Choose the topics.
@@ -43,11 +45,8 @@ class Debug(Callbacks):
             folder: Folder for the table; default: the folder of the run.
 
         Raises:
-            ValueError: No topic is chosen, or a number is below 1.
+            ValueError: No topic is chosen.
         """
-        for name, number in (("every_iterations", every_iterations), ("episodes", episodes)):
-            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-                raise ValueError(f"Debug: {name} must be a whole number of at least 1, got {number!r}")
         topics: dict[str, tuple[bool, Callback]] = {
             "actions": (actions, DebugActions(every_iterations)),
             "learning": (learning, DebugLearning(every_iterations)),

@@ -227,12 +227,6 @@ def test_a_compiled_normalizer_follows_updates_and_loaded_states_without_a_recom
         assert torch.equal(compiled(obs), obs.clamp(-5, 5))
 
 
-@pytest.mark.parametrize("settings", [{"clip": 0}, {"eps": 0}, {"clip": float("nan")}])
-def test_a_normalizer_that_cannot_work_is_refused(settings):
-    with pytest.raises(ValueError, match="ObsNormalizer: clip and eps must be positive"):
-        ObsNormalizer(2, **settings)
-
-
 def test_one_rank_is_the_same_with_and_without_fabric():
     one, other = ObsNormalizer(2), ObsNormalizer(2)
     one.update(samples(13, 10, 2))
@@ -415,9 +409,3 @@ def test_shapes_that_do_not_fit_are_refused(rewards, done, gamma):
     scaler.scale(torch.ones(5, 2), torch.zeros(5, 2, dtype=torch.bool), 0.9)
     with pytest.raises(ValueError, match="ReturnScaler: rewards must be "):
         scaler.scale(torch.ones(rewards), torch.zeros(done, dtype=torch.bool), torch.tensor(gamma))
-
-
-@pytest.mark.parametrize("settings", [{"num_envs": 0}, {"num_envs": 1, "clip": 0}])
-def test_a_scaler_that_cannot_work_is_refused(settings):
-    with pytest.raises(ValueError, match="ReturnScaler: num_envs and clip must be positive"):
-        ReturnScaler(**settings)

@@ -275,23 +275,6 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path, overlap):
 # ---------------------------------------------------------------------- mistakes
 
 
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ({"strength": -0.1}, "--signals RND: strength must be 0 or more"),
-        ({"strength": math.nan}, "--signals RND: strength must be 0 or more"),
-        ({"gamma": 1.1}, "--signals RND: gamma must be between 0 and 1"),
-        ({"learning_rate": 0}, "--signals RND: learning_rate must be positive"),
-        ({"normalize_steps": 0}, "--signals RND: normalize_steps must be at least 1"),
-        ({"epochs": 0}, "--signals RND: epochs must be at least 1"),
-        ({"hidden_sizes": []}, "--signals RND: encoding_size and hidden_sizes must be positive"),
-    ],
-)
-def test_settings_that_cannot_work_are_named(setting, message):
-    with pytest.raises(ValueError, match=message):
-        RND(VECTOR, THREE, **setting)
-
-
 @pytest.mark.parametrize("agent", [PPOLightningAgent, partial(PPOLightningAgent, shared_trunk=True)])
 def test_an_agent_with_one_value_head_goes_on_with_signals(agent, caplog):
     old = agent(*(getattr(gymnasium.make("MountainCar-v0"), f"{name}_space") for name in ("observation", "action")))
