@@ -2,7 +2,7 @@
 
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.callbacks.batch_size import AdaptiveBatchSize
-from fabric_rl.callbacks.debug.debug import Debug
+from fabric_rl.callbacks.debug import Debug
 from fabric_rl.callbacks.evaluation import Evaluation
 from fabric_rl.callbacks.history import History
 from fabric_rl.callbacks.keyboard import KeyPress
