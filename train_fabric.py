@@ -41,7 +41,7 @@ from fabric_rl import (
 from fabric_rl.base.presets import DEFAULT_CONFIG
 from fabric_rl.callbacks import Evaluation, Profiler
 from fabric_rl.callbacks.games import RecordGames, ShowGames
-from fabric_rl.callbacks.video import RunVideos
+from fabric_rl.callbacks.observers import RunVideos
 from fabric_rl.cli.command_line import read_settings, settings_of_call
 from fabric_rl.cli.connect import connect, share_cores
 from fabric_rl.cli.errors import fail

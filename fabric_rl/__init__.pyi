@@ -8,7 +8,7 @@ from .args import TrainArgs as TrainArgs
 from .callback import Callback as Callback
 from .callback import TrainState as TrainState
 from .callbacks.evaluation import Evaluation as Evaluation
-from .callbacks.history import History as History
+from .callbacks.observers import History as History
 from .commands.compare import comparison_figure as comparison_figure
 from .commands.show import show as show
 from .curricula.lessons import Curriculum as Curriculum
@@ -16,8 +16,8 @@ from .curricula.lessons import Lessons as Lessons
 from .curricula.phases import Phase as Phase
 from .curricula.phases import Phases as Phases
 from .curricula.phases import Promotion as Promotion
-from .learning.estimator import GAE as GAE
-from .learning.estimator import Estimator as Estimator
+from .learning.gae import GAE as GAE
+from .learning.gae import Estimator as Estimator
 from .learning.gae import gae as gae
 from .learning.ppo import ppo_loss as ppo_loss
 from .learning.update import learn as learn

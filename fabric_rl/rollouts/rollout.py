@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fabric_rl.base.state_schema import check_like
-from fabric_rl.rollouts.finite import require_finite
-from fabric_rl.rollouts.steps import checked_array
+from fabric_rl.rollouts.checks import checked_array, require_finite
 from fabric_rl.types import MINIBATCH_FIELDS, ActorCritic, HasRewardSignals, Minibatch, OffPolicyAgent, reads_masks
 
 TENSORS = (

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from fabric_rl.base.state_schema import CannotBeSavedError, HasState, check_like
 from fabric_rl.ranks.gpu_copies import to_device, to_host
+from fabric_rl.rollouts.checks import within
 from fabric_rl.rollouts.collect import AllAtOnce
-from fabric_rl.rollouts.finite import within
 from fabric_rl.rollouts.rollout import reward_signals
-from fabric_rl.selfplay.frozen import Frozen
+from fabric_rl.selfplay.policies import Frozen
 from fabric_rl.selfplay.roster import LATEST, Roster
 from fabric_rl.selfplay.seats import Rows, Seats
 from fabric_rl.types import (

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabric_rl.base.settings import NonNegative, check_settings
-from fabric_rl.selfplay.ratings.elo import expected_score
+from fabric_rl.selfplay.ratings.ladder import expected_score
 
 
 class Record(Protocol):

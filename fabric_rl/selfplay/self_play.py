@@ -21,9 +21,8 @@ from fabric_rl.learning.weights import check_weights
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import gather_everywhere
 from fabric_rl.ranks.sharding import whole_state
-from fabric_rl.selfplay.behaviour import distributions_on, divergence, diversity, probe_of
-from fabric_rl.selfplay.frozen import Frozen
 from fabric_rl.selfplay.opponents import Opponents
+from fabric_rl.selfplay.policies import Frozen, distributions_on, divergence, diversity, probe_of
 from fabric_rl.selfplay.roster import LATEST, Roster, Weights
 from fabric_rl.selfplay.sampling import Eviction, Oldest, Sampling, Uniform
 from fabric_rl.types import AgentFactory, EnvFactory, Minibatch, SettingError

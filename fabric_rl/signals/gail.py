@@ -12,8 +12,7 @@ from torch.nn.functional import softplus
 
 from fabric_rl.base.settings import Count, NonNegative, Positive, Share, checks_arguments
 from fabric_rl.imitation.batches import Trajectory
-from fabric_rl.signals.base import RewardSignal, Steps
-from fabric_rl.signals.networks import Actions, Features, layers
+from fabric_rl.signals.base import Actions, Features, RewardSignal, Steps, layers
 from fabric_rl.types import Stats
 
 _CODE = 128

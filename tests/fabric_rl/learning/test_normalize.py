@@ -5,8 +5,7 @@ import pytest
 import torch
 from lightning import Fabric
 
-from fabric_rl.learning.moments import RunningMoments, combine, moments_of
-from fabric_rl.learning.normalize import ObsNormalizer, ReturnScaler
+from fabric_rl.learning.normalize import ObsNormalizer, ReturnScaler, RunningMoments, combine, moments_of
 
 OFFSET, DEVIATION = 1e6, 1e-3
 
@@ -64,7 +63,7 @@ def test_a_large_mean_costs_no_digits(size):
 
 
 def test_many_chunks_are_one_batch(monkeypatch):
-    monkeypatch.setattr("fabric_rl.learning.moments.CHUNK_NUMBERS", 20)
+    monkeypatch.setattr("fabric_rl.learning.normalize.CHUNK_NUMBERS", 20)
     data = samples(3, 101, 3)
     moments = RunningMoments(3)
     moments.update(data)
@@ -132,7 +131,7 @@ def test_statistics_stay_wide_when_the_module_changes_its_dtype():
 
 
 def test_a_device_without_float64_gets_float32(monkeypatch):
-    monkeypatch.setattr("fabric_rl.learning.moments._wide", lambda device: torch.float32)
+    monkeypatch.setattr("fabric_rl.learning.normalize._wide", lambda device: torch.float32)
     normalizer = ObsNormalizer(2).to("cpu")
     data = samples(14, 1000, 2, mean=100, std=0.1).float()
     for part in data.split(100):

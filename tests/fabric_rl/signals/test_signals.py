@@ -14,7 +14,7 @@ from envs import GymnasiumEnvs
 from fabric_rl import GAE, Callback, Rollout, Run, Saving, TrainArgs, load_checkpoint, train
 from fabric_rl.rollouts.collect import collect
 from fabric_rl.signals import RND, Curiosity, RewardSignal, Steps
-from fabric_rl.signals.networks import Actions, Features
+from fabric_rl.signals.base import Actions, Features
 from fabric_rl.signals.signals import build_signals
 from fabric_rl.types import CheckpointError
 
