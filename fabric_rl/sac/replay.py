@@ -302,35 +302,52 @@ class ReplayBuffer:
             n_step: As of `take`.
             how: What else `take` gets.
         """
-        rows, home = length + n_step, self._last.device
-        drawn = torch.randint(
-            (self._filled - burn_in - length + 1) * self.num_envs, (count,), generator=self._generator
-        )
-        age = (torch.arange(burn_in + rows)[:, None] + drawn // self.num_envs).to(home)
-        row = (self._position - self._filled + age) % self._rows
-        at = row * self.num_envs + (drawn % self.num_envs).to(home)  # [P + L + n, S]
+        home, num_envs = self._last.device, self.num_envs
         flat = {name: tensor.flatten(0, 1) for name, tensor in self._columns.items()}
-        start = torch.cat((torch.zeros_like(at[:1], dtype=torch.bool), flat["done"][at[:-1]]))
-        before, cells, learned = at[:burn_in], at[burn_in:], at[burn_in : burn_in + length].flatten()
+        begins_at = torch.randint(  # [S] the first step of each sequence, counted from the oldest
+            (self._filled - burn_in - length + 1) * num_envs, (count,), generator=self._generator
+        )
+        age = (torch.arange(burn_in + length + n_step)[:, None] + begins_at // num_envs).to(home)  # [P + L + n, S] rows
+        step = (self._position - self._filled + age) % self._rows * num_envs + (begins_at % num_envs).to(home)
+        episode_start = torch.cat((torch.zeros_like(step[:1], dtype=torch.bool), flat["done"][step[:-1]]))
+        before, after = slice(0, burn_in), slice(burn_in, None)  # [P], [L + n]
+        obs, starts, place = self._with_last_observations(step[after], episode_start[after], age[after] < self._filled)
 
-        cut = flat["done"][cells] & ~flat["terminated"][cells] & (age[burn_in:] < self._filled)
-        cut[-1] = False  # nothing follows it here
-        column = torch.arange(count, device=home).expand_as(cells)
-        place = torch.arange(rows, device=home)[:, None] + cut.cumsum(dim=0) - cut.long()
-        shape = (rows + int(cut.sum(dim=0).max()), count)
-        obs = flat["obs"].new_zeros(*shape, *flat["obs"].shape[1:])
-        obs[place, column] = flat["obs"][cells]
-        obs[place[cut] + 1, column[cut]] = self._after(flat["obs"], cells[cut], cut[cut])
-        begins = start.new_zeros(shape)
-        begins[place, column] = start[burn_in:]
-        further = self._chain(learned, n_step)[1].sum(dim=0) - 1  # steps to the last one whose reward counts
-        last = torch.arange(length, device=home).repeat_interleave(count) + further
-        now, sub_env = place[:length] * count + column[:length], column[:length].flatten()
-        found = (obs, begins, now.flatten(), (place[last, sub_env] + 1) * count + sub_env)
-        first = (flat["state"][at[0]] if "state" in flat else None,)
-        burned = (flat["obs"][before], start[:burn_in]) if burn_in else ()
-        moved = (None if x is None else x.to(self._device) for x in (*found, *first, *burned))
+        learned = step[burn_in : burn_in + length].flatten()  # [B] = [L * S]
+        sequence = torch.arange(count, device=home).repeat(length)  # [B] column of each step
+        row = torch.arange(length, device=home).repeat_interleave(count)  # [B]
+        end = row + self._chain(learned, n_step)[1].sum(dim=0) - 1  # [B] row of the last step whose reward counts
+        now = place[row, sequence] * count + sequence  # [B] in obs.flatten(0, 1)
+        following = (place[end, sequence] + 1) * count + sequence  # [B]
+        state = flat["state"][step[0]] if "state" in flat else None  # [S, M]
+        burned = (flat["obs"][step[before]], episode_start[before]) if burn_in else ()
+        moved = (None if x is None else x.to(self._device) for x in (obs, starts, now, following, state, *burned))
         return self.take(learned, n_step, *how)._replace(sequences=Sequences(*moved))  # type: ignore[arg-type]
+
+    def _with_last_observations(self, step: Tensor, starts: Tensor, known: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Insert the last observations of truncated episodes behind their steps.
+
+        Args:
+            step: `[R, S]` numbers of the steps.
+            starts: `[R, S]` bool, an episode begins.
+            known: `[R, S]` bool, the step is in the buffer.
+
+        Returns:
+            Observations `[G, S, ...]` and episode starts `[G, S]` of G rows, and `[R, S]` the row of each step.
+        """
+        done, terminated = (self._columns[name].flatten()[step] for name in ("done", "terminated"))
+        cut = done & ~terminated & known  # [R, S]
+        cut[-1] = False  # nothing follows it here
+        rows, count = step.shape
+        column = torch.arange(count, device=step.device).expand_as(step)  # [R, S]
+        place = torch.arange(rows, device=step.device)[:, None] + cut.cumsum(dim=0) - cut.long()  # [R, S]
+        all_obs, length = self._columns["obs"].flatten(0, 1), rows + int(cut.sum(dim=0).max())
+        obs = all_obs.new_zeros(length, count, *all_obs.shape[1:])
+        obs[place, column] = all_obs[step]
+        obs[place[cut] + 1, column[cut]] = self._after(all_obs, step[cut], cut[cut])
+        episode_start = starts.new_zeros(length, count)
+        episode_start[place, column] = starts
+        return obs, episode_start, place
 
     def _chain(self, at: Tensor, n_step: int) -> tuple[Tensor, Tensor]:
         """`[n, B]` numbers of up to n steps from those `at [B]` on, and which of them are there; else the last."""

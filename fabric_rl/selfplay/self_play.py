@@ -140,7 +140,7 @@ class SelfPlay(Callback):
                 self._policy(*self._probe)
         if isinstance(state.env, Opponents):
             state.env.policies.to(state.fabric.device)
-            played = int(state.env.seats.played.sum())
+            played = int(state.env.assignment.played.sum())
             if self.at_once > max(different := (played + 1) // 2, 4):  # the default
                 what = f"--self_play.at_once {self.at_once}: opponents play in {played} arenas, two in a row have the"
                 what += f" same one, so no more than {different} can play"

@@ -81,7 +81,7 @@ def test_more_tables_than_arenas_are_a_warning(fabric):
 
 def test_learners_change_sides_together_every_team_change(fabric):
     def look(state):
-        return state.env.team, state.env.seats.learns[state.env.seats.played].tolist()
+        return state.env.team, state.env.assignment.learns[state.env.assignment.played].tolist()
 
     seen = run(fabric, settings(team_change=2 * STEPS), look=look)
     assert [team for _, (team, _) in seen] == [0, 0, 1, 1, 0, 0]
