@@ -94,7 +94,7 @@ def speed(rounds: int, at_once: int, threads: int | None) -> dict[str, Any]:
     seconds: dict[tuple[str, str], list[float]] = {(name, clock): [] for name in envs for clock in CLOCKS}
     for name, each in envs.items():
         if isinstance(each, Opponents):
-            each._tables[:] = range(at_once)  # all of them, whatever the dice say
+            each.pairings.slots[:] = range(at_once)  # all of them, whatever the dice say
         rollouts[name] = Rollout(STEPS, each, agent=learner)
         rollouts[name].begin(*each.reset(seed=0))
     for number in range(rounds + 1):

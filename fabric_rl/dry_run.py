@@ -16,9 +16,7 @@ from lightning.pytorch.utilities.seed import isolate_rng
 from torch import Tensor
 
 from fabric_rl.ranks.collectives import raised_on_all_ranks
-from fabric_rl.rollouts.finite import find_non_finite, within
-from fabric_rl.rollouts.rollout import Rollout
-from fabric_rl.rollouts.steps import (
+from fabric_rl.rollouts.checks import (
     BOOLS,
     FLOATS,
     INTEGERS,
@@ -27,8 +25,11 @@ from fabric_rl.rollouts.steps import (
     checked_array,
     checked_step,
     checked_tuple,
+    find_non_finite,
     kind_of,
+    within,
 )
+from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.types import ActorCritic, ActOutput, HasMetrics, Minibatch, OffPolicyAgent, Transitions
 
 

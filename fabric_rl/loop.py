@@ -7,7 +7,7 @@ from lightning import Fabric
 
 from fabric_rl.args import Saving, TrainArgs
 from fabric_rl.callback import Callback
-from fabric_rl.learning.estimator import GAE, Estimator
+from fabric_rl.learning.gae import GAE, Estimator
 from fabric_rl.runs.folder import Run
 from fabric_rl.session.build import Scheme, begin, build, finish, keep_evidence_of_nan
 from fabric_rl.session.stopping import StopSignals

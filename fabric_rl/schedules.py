@@ -3,10 +3,12 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import torch
 from torch import Tensor
+
+from fabric_rl.base.settings import Between, Finite, Positive, check_value
 
 Progress = TypeVar("Progress", float, Tensor)
 """Share of the training that is done, 0..1: a float, or a float tensor."""
@@ -42,15 +44,8 @@ class Constant(Schedule):
     """The same number from beginning to end."""
 
     def __init__(self, value: float) -> None:
-        """Keeps the number.
-
-        Args:
-            value: The number at 0, 0.5 and 1.
-
-        Raises:
-            ValueError: It is not finite.
-        """
-        self.value = _finite(self, "value", value)
+        """Store `value`, the number at 0, 0.5 and 1."""
+        self.value: float = check_value("Constant: value", value, Finite)
 
     def at(self, progress: Progress) -> Progress:
         """`value`."""
@@ -66,16 +61,10 @@ class _FromTo(Schedule):
     """A schedule from a first number to a last one, which it takes exactly."""
 
     def __init__(self, start: float, end: float) -> None:
-        """Keeps the numbers at both ends.
-
-        Args:
-            start: The number at 0.
-            end: The number at 1.
-
-        Raises:
-            ValueError: One of them is not finite.
-        """
-        self.start, self.end = _finite(self, "start", start), _finite(self, "end", end)
+        """Store the numbers at 0 and at 1."""
+        name = type(self).__name__
+        self.start: float = check_value(f"{name}: start", start, Finite)
+        self.end: float = check_value(f"{name}: end", end, Finite)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.start}, {self.end})"
@@ -160,16 +149,12 @@ class KLAdaptive:
             max_lr: No rate rises above this.
 
         Raises:
-            ValueError: A setting is not positive, or the bounds are in the wrong order.
+            ValueError: A setting is not positive, or `min_lr` is above `max_lr`.
         """
-        if not (0 < desired_kl < math.inf and 0 < min_lr <= max_lr < math.inf):
-            raise ValueError(
-                "KLAdaptive needs desired_kl > 0 and 0 < min_lr <= max_lr, "
-                f"got desired_kl={desired_kl}, min_lr={min_lr}, max_lr={max_lr}"
-            )
-        if not base_lrs or not all(0 < lr < math.inf for lr in base_lrs):
-            raise ValueError(f"KLAdaptive needs positive initial learning rates, got {list(base_lrs)}")
-        self.desired_kl = desired_kl
+        self.desired_kl: float = check_value("KLAdaptive: desired_kl", desired_kl, Positive)
+        check_value("KLAdaptive: max_lr", max_lr, Positive)
+        check_value("KLAdaptive: min_lr", min_lr, Annotated[float, Between(0, max_lr, above=True)])
+        check_value("KLAdaptive: base_lrs", base_lrs, Sequence[Positive])
         self.factor = 1.0
         self._low = min(1.0, min_lr / min(base_lrs))
         self._high = max(1.0, max_lr / max(base_lrs))
@@ -194,9 +179,3 @@ class KLAdaptive:
     def load_state_dict(self, state: dict[str, float]) -> None:
         """Goes on from a saved factor."""
         self.factor = float(state["factor"])
-
-
-def _finite(schedule: Schedule, name: str, number: float) -> float:
-    if not math.isfinite(number):
-        raise ValueError(f"{type(schedule).__name__}: {name} must be finite, got {number}")
-    return float(number)

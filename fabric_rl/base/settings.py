@@ -9,11 +9,12 @@ with their class; also inside `tuple`, `Sequence`, `dict` and `| None`. What rel
 """
 
 import dataclasses
+import inspect
 import math
 import types
-from collections.abc import Mapping, Sequence
-from functools import cache
-from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, wraps
+from typing import Annotated, Any, Literal, TypeGuard, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -82,6 +83,24 @@ def check_settings(made: Any, flag: str | None = None) -> None:  # noqa: ANN401 
         object.__setattr__(made, name, check_value(f"{prefix}{name}", getattr(made, name), kind))
 
 
+Init = TypeVar("Init", bound=Callable[..., None])
+
+
+def checks_arguments(init: Init) -> Init:
+    """Let the constructor of a class that is no dataclass check and convert its arguments like `check_settings`."""
+    signature, hints = inspect.signature(init), dict[str, Any]()
+
+    @wraps(init)
+    def checked(self: object, *args: object, **kwargs: object) -> None:
+        given = signature.bind(self, *args, **kwargs).arguments
+        hints.update(hints or get_type_hints(init, include_extras=True))
+        for name in given.keys() & hints.keys():
+            given[name] = check_value(f"{type(self).__name__}: {name}", given[name], hints[name])
+        init(**given)
+
+    return cast(Init, checked)
+
+
 @cache
 def annotations_of(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a dataclass
     """Return the annotations of the fields that `kind` is built with, in their order."""
@@ -113,9 +132,9 @@ def check_value(where: str, value: Any, kind: Any) -> Any:  # noqa: ANN401 - a v
         if not isinstance(value, Mapping):
             raise TypeError(f"{where} must be a mapping of names, got {value!r:.100}")
         return {name: check_value(f"{where}[{name}]", part, inner[1]) for name, part in value.items()}
-    elif isinstance(kind, type) and not isinstance(value, kind):
+    elif isinstance(kind, type):
         package = kind.__module__.removeprefix("fabric_rl.").partition(".")[0]  # in a wheel they are fabric_rl.envs...
-        if package in ("envs", "agents"):
+        if package in ("envs", "agents") and not isinstance(value, kind):
             raise TypeError(f"{where} must be an {package} {kind.__name__}, got {describe_value(value)}")
     return value
 

@@ -2,15 +2,12 @@
 
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.callbacks.batch_size import AdaptiveBatchSize
-from fabric_rl.callbacks.debug.debug import Debug
+from fabric_rl.callbacks.debug import Debug
 from fabric_rl.callbacks.evaluation import Evaluation
-from fabric_rl.callbacks.history import History
-from fabric_rl.callbacks.keyboard import KeyPress
+from fabric_rl.callbacks.keyboard import KeyPress, StopAfter
 from fabric_rl.callbacks.milestone_matches import MilestoneMatches
 from fabric_rl.callbacks.notify import Notify
-from fabric_rl.callbacks.profiler import Profiler
-from fabric_rl.callbacks.stop_after import StopAfter
-from fabric_rl.callbacks.video import VideoLogger
+from fabric_rl.callbacks.observers import History, Profiler, VideoLogger
 from fabric_rl.hooks import Callbacks
 
 __all__ = [

@@ -6,11 +6,13 @@ import re
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, cast
+from typing import Annotated, ClassVar, cast
 
 import torch
 
+from fabric_rl.base.settings import Between, Count, check_settings
 from fabric_rl.callback import Callback, TrainState
 
 logger = logging.getLogger("fabric_rl")
@@ -51,6 +53,7 @@ def choose_size(free_bytes: float, bytes_per_step: float, sizes: Sequence[int]) 
     return max((size for size in sizes if size * bytes_per_step <= free_bytes), default=min(sizes))
 
 
+@dataclass(eq=False, repr=False)
 class AdaptiveBatchSize(Callback):
     """Double the minibatch while memory allows, and shrink it when memory runs short.
 
@@ -65,24 +68,15 @@ class AdaptiveBatchSize(Callback):
 
     _in_state_dict: ClassVar = {"size": "_size", "growing": "_growing"}
 
-    def __init__(self, share: float = 0.8, smallest: int = 64, start: int | None = None) -> None:
-        """Set the limits.
+    share: Annotated[float, Between(0, 1, above=True)] = 0.8
+    """Maximum share of the free memory that a training step may use, above 0 and at most 1."""
+    smallest: Count = 64
+    """Minimum number of steps per minibatch, unless the batch itself has fewer."""
+    start: Count | None = None
+    """Maximum number of steps in the first minibatches, which are then doubled. Default: `--minibatch_size`."""
 
-        Args:
-            share: Maximum share of the free memory that a training step may use, above 0 and at most 1.
-            smallest: Minimum number of steps per minibatch, unless the batch itself has fewer.
-            start: Maximum number of steps in the first minibatches, which are then doubled. Default:
-                `--minibatch_size`.
-
-        Raises:
-            ValueError: A limit is out of range.
-        """
-        if not 0 < share <= 1:
-            raise ValueError(f"AdaptiveBatchSize: share must be above 0 and at most 1, got {share}")
-        for name, size in (("smallest", smallest), ("start", start)):
-            if size is not None and size < 1:
-                raise ValueError(f"AdaptiveBatchSize: {name} must be at least 1, got {size}")
-        self.share, self.smallest, self.start = share, smallest, start
+    def __post_init__(self) -> None:
+        check_settings(self)
         self._memory: GPUMemory | RAM | None = None
         self._sizes: list[int] = []
         self._size, self._growing, self._measuring = 0, True, False

@@ -3,6 +3,7 @@
 import math
 import warnings
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,6 +12,7 @@ from gymnasium.vector import VectorEnv
 from lightning.pytorch.utilities.seed import isolate_rng
 
 from fabric_rl.base.files import read_json, write_json
+from fabric_rl.base.settings import Count, CountOrZero, check_settings
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import raised_on_all_ranks
@@ -24,6 +26,7 @@ from fabric_rl.runs.trained import policy
 from fabric_rl.types import EnvFactory
 
 
+@dataclass(eq=False, repr=False)
 class Evaluation(Callback):
     """Play whole episodes in separate environments, on rank 0, and keep the best weights.
 
@@ -39,36 +42,22 @@ class Evaluation(Callback):
 
     _in_state_dict: ClassVar = {"best": "_best", "worse": "_worse"}
 
-    def __init__(
-        self,
-        every_steps: int = 50_000,
-        episodes: int = 20,
-        sampled: bool = True,
-        patience: int | None = None,
-        seed: int = 0,
-        env: EnvFactory | None = None,
-    ) -> None:
-        """Set when to evaluate, and on which episodes.
+    every_steps: Count = 50_000
+    """Agent-steps (over all ranks) between evaluations; there is also one at the end of training."""
+    episodes: Count = 20
+    """Minimum number of episodes; every sub-environment plays the same number."""
+    sampled: bool = True
+    """Also play the same number of episodes with sampled actions."""
+    patience: Count | None = None
+    """End training after this many evaluations in a row without a new best return. None: never."""
+    seed: CountOrZero = 0
+    """Seed of the episodes."""
+    env: EnvFactory | None = None
+    """Factory of the environment to evaluate in, for example without clipped rewards. Default: the environment of the
+    run."""
 
-        Args:
-            every_steps: Agent-steps (over all ranks) between evaluations; there is also one at the end of training.
-            episodes: Minimum number of episodes; every sub-environment plays the same number.
-            sampled: Also play the same number of episodes with sampled actions.
-            patience: End training after this many evaluations in a row without a new best return. None: never.
-            seed: Seed of the episodes.
-            env: Factory of the environment to evaluate in, for example without clipped rewards. Default: the
-                environment of the run.
-
-        Raises:
-            ValueError: A setting is out of range.
-        """
-        if min(every_steps, episodes, 1 if patience is None else patience) < 1 or seed < 0:
-            raise ValueError(
-                "Evaluation: every_steps, episodes and patience must be 1 or more, seed 0 or more, got "
-                f"{every_steps}, {episodes}, {patience} and {seed}"
-            )
-        self.every_steps, self.episodes, self.sampled, self.patience = every_steps, episodes, sampled, patience
-        self.seed, self.env = seed, env
+    def __post_init__(self) -> None:
+        check_settings(self)
         self._envs: VectorEnv | None = None
         self._best: list[float] = []
         self._worse = 0

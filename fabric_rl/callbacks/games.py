@@ -3,6 +3,7 @@
 import time
 import warnings
 from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -12,6 +13,7 @@ import torch
 from lightning.pytorch.utilities.seed import isolate_rng
 
 from fabric_rl.base.files import write_bytes
+from fabric_rl.base.settings import Count, Positive, check_settings
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger, say
 from fabric_rl.ranks import launch
@@ -29,6 +31,7 @@ _ENDING = 0.1
 _FIRST_SECONDS = 30.0
 
 
+@dataclass(eq=False, repr=False)
 class RecordGames(Callback):
     """Lets the agent play a game now and then, on rank 0, for people to watch; the first one after half a minute.
 
@@ -36,16 +39,17 @@ class RecordGames(Callback):
     from a generator of the game's own: weights are the same, to the bit, without it.
     """
 
-    def __init__(self, folder: Path, minutes: float = 10.0, keep: int = 10) -> None:
-        """Takes when, and how many games stay.
+    folder: Path
+    """Folder of the games, which are named after the agent-steps; made if the environment can record any."""
+    minutes: Positive = 10.0
+    """Minutes from game to game."""
+    keep: Count = 10
+    """Number of newest games to keep."""
 
-        Args:
-            folder: Gets the games, named after the agent-steps, each whole when it appears; made if games can be had.
-            minutes: From game to game.
-            keep: How many of the newest stay.
-        """
-        self.folder, self._every, self._keep = folder, 60 * minutes, keep
-        self._on, self._last, self._wait = False, 0.0, min(_FIRST_SECONDS, 60 * minutes)
+    def __post_init__(self) -> None:
+        check_settings(self)
+        self._every = 60 * self.minutes
+        self._on, self._last, self._wait = False, 0.0, min(_FIRST_SECONDS, self._every)
         self._overdrawn = 0.0
 
     def on_train_start(self, state: TrainState) -> None:
@@ -91,7 +95,7 @@ class RecordGames(Callback):
         with suppress(OSError):  # one that is being watched
             own = self.folder.glob("[0-9]" * 12 + inspector.game_suffix)  # what else lies there is somebody else's
             games = sorted(filter(Path.is_file, own), key=lambda game: game.stat().st_mtime)
-            for old in games[: -self._keep]:
+            for old in games[: -self.keep]:
                 old.unlink()
 
 

@@ -8,12 +8,14 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from fabric_rl.base.files import read_json, write_json
+from fabric_rl.base.settings import Between, Count, CountOrZero, Positive, check_settings
 from fabric_rl.base.state_schema import fitting
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger
@@ -36,6 +38,7 @@ _NAME = re.compile(r"(?!\.)[^/\\\x00-\x1f]+/[0-9]+")
 _SCORES = {"l": 0.0, "d": 0.5, "w": 1.0}
 
 
+@dataclass(eq=False, repr=False)
 class MilestoneMatches(Callback):
     """Let every milestone play the one before it and the best one so far, in a separate process at low priority.
 
@@ -54,49 +57,33 @@ class MilestoneMatches(Callback):
 
     _in_state_dict: ClassVar = {"played": "_played", "judged": "_judged", "best": "_best", "factor": "_factor"}
 
-    def __init__(
-        self,
-        matches: int = 400,
-        minutes: float = 5.0,
-        team_sizes: Sequence[int] = (),
-        confidence: float = 0.99,
-        stop: bool = False,
-        lower_rate: float = 1.0,
-        in_step: bool = False,
-        seed: int = 0,
-    ) -> None:
-        """Set the matches, and what happens after a worse milestone.
+    matches: Annotated[int, Between(20)] = 400
+    """Maximum number of matches between two milestones, 20 or more; fewer if the better one is clear earlier."""
+    minutes: Positive = 5.0
+    """Game time of each match, in minutes."""
+    team_sizes: Sequence[Count] = ()
+    """Cars per team; every size in the list is played. Default: the size of the training."""
+    confidence: Annotated[float, Between(0, 0.999999, above=True)] = 0.99
+    """Confidence level of the decision. At 0.99, one of 100 milestones that are as good as the one before is called
+    better or worse."""
+    stop: bool = False
+    """End training when a milestone is worse."""
+    lower_rate: Annotated[float, Between(0, 1, above=True)] = 1.0
+    """Factor for the learning rates when a milestone is worse. Not useful with `--lr_schedule kl_adaptive`."""
+    in_step: bool = False
+    """Make training wait for the results, for example because phases or lessons depend on them."""
+    seed: CountOrZero = 0
+    """Seed of the matches; each pair of milestones has its own kickoffs."""
 
-        Args:
-            matches: Maximum number of matches between two milestones; fewer if the better one is clear earlier.
-            minutes: Game time of each match, in minutes.
-            team_sizes: Cars per team; every size in the list is played. Default: the size of the training.
-            confidence: Confidence level of the decision. At 0.99, one of 100 milestones that are as good as the one
-                before is called better or worse.
-            stop: End training when a milestone is worse.
-            lower_rate: Factor for the learning rates when a milestone is worse. Not useful with
-                `--lr_schedule kl_adaptive`.
-            in_step: Make training wait for the results, for example because phases or lessons depend on them.
-            seed: Seed of the matches; each pair of milestones has its own kickoffs.
-
-        Raises:
-            ValueError: A setting is out of range.
-        """
-        if matches < 20 or not minutes > 0 or seed < 0 or not all(size > 0 for size in team_sizes):
-            raise ValueError(
-                "MilestoneMatches: takes 20 matches or more, minutes and team_sizes above 0, seed 0 or more"
-            )
-        if not (0 < confidence <= 0.999999 and 0 < lower_rate <= 1):
-            raise ValueError(
-                "MilestoneMatches: confidence must be above 0 and at most 0.999999, lower_rate above 0 and at most 1"
-            )
-        self.stop, self.lower_rate, self.in_step = stop, lower_rate, in_step or stop or lower_rate < 1
-        self._sizes = {size: f"_{size}v{size}" for size in team_sizes} or {0: ""}
-        self._words = ["--sequential", "--json", f"--matches={matches}", f"--minutes={minutes}"]
-        self._words.append(f"--confidence={confidence}")
+    def __post_init__(self) -> None:
+        check_settings(self)
+        self.in_step = self.in_step or self.stop or self.lower_rate < 1
+        self._sizes = {size: f"_{size}v{size}" for size in self.team_sizes} or {0: ""}
+        self._words = ["--sequential", "--json", f"--matches={self.matches}", f"--minutes={self.minutes}"]
+        self._words.append(f"--confidence={self.confidence}")
         self._played: list[dict[str, Any]] = []
         self._judged: list[dict[str, Any]] = []
-        self._seed, self._best, self._factor = seed, "", 1.0
+        self._best, self._factor = "", 1.0
         self._process: subprocess.Popen[bytes] | None = None
         self._game: dict[str, Any] = {}
         self._given_up = self._alarm = False
@@ -187,7 +174,7 @@ class MilestoneMatches(Callback):
         names = [str(self._folder / "milestones" / name) for name in (player, opponent)]
         self._forget_files()  # a match of a training that was killed may still have its own open
         steps = [int(name.rpartition("/")[2]) for name in (player, opponent)]
-        (seed,) = np.random.SeedSequence([self._seed, *steps, team_size]).generate_state(1)  # kickoffs of their own
+        (seed,) = np.random.SeedSequence([self.seed, *steps, team_size]).generate_state(1)  # kickoffs of their own
         words = ["evaluate", *names, f"--seed={seed}", *self._words, *[f"--team_size={team_size}"][: team_size > 0]]
         with (self._folder / _SAID).open("wb") as said, (self._folder / _ERRORS).open("wb") as errors:
             process = subprocess.Popen(

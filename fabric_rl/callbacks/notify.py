@@ -9,12 +9,15 @@ import subprocess
 import urllib.request
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+from fabric_rl.base.settings import Finite, Positive, check_settings
 from fabric_rl.callback import Callback, TrainState
 
 
+@dataclass(eq=False, repr=False)
 class Notify(Callback):
     """Send a message when a run ends, stops or fails, or when a metric reaches a value. Rank 0 only.
 
@@ -23,44 +26,34 @@ class Notify(Callback):
 
     _in_state_dict: ClassVar = {"reached": "_reached"}
 
-    def __init__(
-        self,
-        command: Sequence[str] | None = None,
-        url: str | None = None,
-        at_least: dict[str, float] | None = None,
-        at_most: dict[str, float] | None = None,
-        timeout_seconds: float = 10.0,
-    ) -> None:
-        """Set the recipients and the events.
+    command: Sequence[str] | None = None
+    """A program and its arguments, run without a shell; {run_id}, {steps} and {message} are filled in."""
+    url: str | None = None
+    """Webhook that receives a POST request with JSON: `text` and `content` (both the message, as different chats expect
+    it), `event` (ended, stopped, failed or reached), `run_id`, `steps`, `metrics`. Environment variables ($NAME) in the
+    address are filled in, so that the configuration need not contain secrets."""
+    at_least: dict[str, Finite] | None = None
+    """Metrics to report once when they reach at least this value, as {"reward/episode_return": 195}."""
+    at_most: dict[str, Finite] | None = None
+    """Metrics to report once when they fall to at most this value."""
+    timeout_seconds: Positive = 10.0
+    """Time limit of the command and of the webhook; training waits for them."""
 
-        Args:
-            command: A program and its arguments, run without a shell; {run_id}, {steps} and {message} are filled in.
-            url: Webhook that receives a POST request with JSON: `text` and `content` (both the message, as different
-                chats expect it), `event` (ended, stopped, failed or reached), `run_id`, `steps`, `metrics`. Environment
-                variables ($NAME) in the address are filled in, so that the configuration need not contain secrets.
-            at_least: Metrics to report once when they reach at least this value, as {"reward/episode_return": 195}.
-            at_most: Metrics to report once when they fall to at most this value.
-            timeout_seconds: Time limit of the command and of the webhook; training waits for them.
-
-        Raises:
-            ValueError: There is neither a command nor a url, or a setting is invalid.
-        """
-        if not command and not url:
+    def __post_init__(self) -> None:
+        if not self.command and not self.url:
             raise ValueError("Notify: nobody is told; give it a command, a url or both")
-        if isinstance(command, str):
-            raise ValueError(f'Notify: command must be a list such as ["notify-send", "{{message}}"], got {command!r}')
-        self._url = os.path.expandvars(url) if url else None
+        if isinstance(self.command, str):
+            example = '["notify-send", "{message}"]'
+            raise ValueError(f"Notify: command must be a list such as {example}, got {self.command!r}")
+        check_settings(self)
+        self._url = os.path.expandvars(self.url) if self.url else None
         if self._url and (urlsplit(self._url).scheme not in ("http", "https") or not urlsplit(self._url).hostname):
-            raise ValueError(f"Notify: url must begin with http:// or https:// and name a host, got {url}")
-        if not timeout_seconds > 0:
-            raise ValueError(f"Notify: timeout_seconds must be positive, got {timeout_seconds}")
-        self.command, self.timeout_seconds = list(command or ()), timeout_seconds
-        self.at_least, self.at_most = dict(at_least or {}), dict(at_most or {})
+            raise ValueError(f"Notify: url must begin with http:// or https:// and name a host, got {self.url}")
         self._reached: list[str] = []
 
     def on_iteration_end(self, state: TrainState) -> None:
         """Report the metrics that have reached their values."""
-        for limits, word in ((self.at_least, "at least"), (self.at_most, "at most")):
+        for limits, word in ((self.at_least or {}, "at least"), (self.at_most or {}, "at most")):
             for name, limit in limits.items():
                 aim, number = f"{name} {word} {limit:g}", state.metrics.get(name, math.nan)
                 there = number >= limit if word == "at least" else number <= limit

@@ -6,6 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
+from fabric_rl.base.settings import Count, Finite, check_settings
 from fabric_rl.base.state_schema import load_part
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.callback import Callback, TrainState
@@ -22,29 +23,26 @@ class Curriculum:
 
     parameters: dict[str, list[float | list[float]]]
     """Parameter of the environment -> its value in each lesson: a number, or [min, max] to sample from per episode."""
-    thresholds: list[float]
+    thresholds: list[Finite]
     """Values that the measure must exceed for the next lesson to begin, one for each lesson but the last."""
     measure: str = PROGRESS
     """`progress` (fraction of the run's steps that is done, 0..1), `reward` (mean return of the last
     `min_lesson_length` episodes), or the name of any logged metric, for example `game/touches_per_minute`."""
-    min_lesson_length: int = 100
+    min_lesson_length: Count = 100
     """Number of episodes, over all ranks, that must end in a lesson before the next one can begin."""
     signal_smoothing: bool = True
     """Smooth the measure: 0.25 times its previous smoothed value plus 0.75 times its current value."""
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if not self.parameters:
             raise ValueError("Curriculum: parameters must name at least one parameter and its values")
-        if not all(math.isfinite(threshold) for threshold in self.thresholds):
-            raise ValueError(f"Curriculum: thresholds must be finite numbers, got {list(self.thresholds)}")
         for name, values in self.parameters.items():
             if len(values) != self.num_lessons:
                 raise ValueError(
                     f"Curriculum: {len(self.thresholds)} thresholds make {self.num_lessons} lessons, but {name} has "
                     f"{len(values)} values"
                 )
-        if self.min_lesson_length < 1:
-            raise ValueError(f"Curriculum: min_lesson_length must be at least 1, got {self.min_lesson_length}")
         if not self.measure:
             raise ValueError("Curriculum: measure must be progress, reward or the name of a logged metric")
 

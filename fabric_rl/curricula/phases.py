@@ -1,12 +1,12 @@
 """Phases: a run that goes through several sets of rewards, first states and learning rates, from easy to hard."""
 
-import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fabric_rl.base.settings import Count, Finite, Positive, check_settings, checks_arguments
 from fabric_rl.base.state_schema import check_like
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.callback import Callback, TrainState
@@ -24,18 +24,15 @@ class Promotion:
 
     metric: str
     """Name of a logged metric, for example `game/touch_ratio`."""
-    at_least: float
+    at_least: Finite
     """Value that the metric must reach."""
-    for_iterations: int = 10
+    for_iterations: Count = 10
     """Number of iterations in a row. Iterations without a measurement (no episode ended) do not reset the count."""
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if not self.metric:
             raise ValueError("Promotion: metric must name a logged metric, for example game/touch_ratio")
-        if not math.isfinite(self.at_least):
-            raise ValueError(f"Promotion: at_least of {self.metric} must be a finite number, got {self.at_least}")
-        if self.for_iterations < 1:
-            raise ValueError(f"Promotion: for_iterations of {self.metric} must be 1 or more, got {self.for_iterations}")
 
     @property
     def condition(self) -> str:
@@ -62,21 +59,18 @@ class Phase:
     """Name of letters, digits, `_`, `.` and `-`; the same as in the environment's `PhasedReward` and `PhasedStates`."""
     label: str = ""
     """Description for the log."""
-    learning_rate: float | None = None
+    learning_rate: Positive | None = None
     """Learning rate in this phase for all parameters, multiplied by the `learning_rate_factor` of `Phases`;
     `--lr_schedule` continues from it. Default: unchanged."""
     promotions: Sequence[Promotion] = ()
     """Conditions that must all be met for the next phase to begin. Empty: metrics do not end this phase."""
-    after_steps: int | None = None
+    after_steps: Count | None = None
     """Agent-steps (over all ranks) in this phase after which the next phase begins in any case. Default: never."""
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if not _NAME.fullmatch(self.name):
             raise ValueError(f"Phase: name must be letters, digits, _, . and -, got {self.name!r}")
-        if self.learning_rate is not None and not 0 < self.learning_rate < math.inf:
-            raise ValueError(f"Phase {self.name}: learning_rate must be positive, got {self.learning_rate}")
-        if self.after_steps is not None and self.after_steps < 1:
-            raise ValueError(f"Phase {self.name}: after_steps must be 1 or more, got {self.after_steps}")
 
     def is_done(self, streaks: Sequence[int], steps: int) -> bool:
         """Return True if the next phase should begin.
@@ -108,7 +102,10 @@ class Phases(Callback):
         learning_rate_factor: Factor for the learning rates of all phases.
     """
 
-    def __init__(self, phases: Sequence[Phase], start_phase: int | str = 1, learning_rate_factor: float = 1.0) -> None:
+    @checks_arguments
+    def __init__(
+        self, phases: Sequence[Phase], start_phase: int | str = 1, learning_rate_factor: Positive = 1.0
+    ) -> None:
         """Check and store the phases.
 
         Args:
@@ -118,11 +115,8 @@ class Phases(Callback):
                 size from those that the rates were tuned for.
 
         Raises:
-            ValueError: There are no phases, two have the same name, `start_phase` does not exist, or the factor is not
-                positive.
+            ValueError: There are no phases, two have the same name, or `start_phase` does not exist.
         """
-        if not 0 < learning_rate_factor < math.inf:
-            raise ValueError(f"Phases: learning_rate_factor must be positive, got {learning_rate_factor}")
         self.learning_rate_factor = learning_rate_factor
         self.phases = tuple(phases)
         names = [phase.name for phase in self.phases]

@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from fabric_rl.base.settings import Count, CountOrZero, NonNegative, check_settings
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.imitation.batches import Trajectory, check_imitates, learn_pass, shown
 from fabric_rl.learning.imitation import Shown
@@ -15,49 +17,30 @@ from fabric_rl.ranks.sharding import is_sharded
 from fabric_rl.types import NonFiniteError
 
 
+@dataclass(eq=False, repr=False)
 class Cloning(Callback):
     """After each update of PPO the agent learns what demonstrations show, with an Adam of its own.
 
     Its learning rate is `strength` times the agent's, and falls in a line to 0 over `steps`; then it is over.
     """
 
-    def __init__(
-        self,
-        demos: Sequence[str],
-        strength: float = 1.0,
-        steps: int | None = None,
-        samples_per_update: int = 0,
-        num_epoch: int | None = None,
-        batch_size: int | None = None,
-        soft_labels: bool = False,
-    ) -> None:
-        """Takes the settings.
+    demos: Sequence[str]
+    """Files that `fabric-rl demos` makes."""
+    strength: NonNegative = 1.0
+    """Factor for the agent's learning rate."""
+    steps: Count | None = None
+    """Agent-steps (over all ranks) after which cloning ends. Default: it never ends, and its rate stays."""
+    samples_per_update: CountOrZero = 0
+    """Steps of the demonstrations, drawn anew for each pass. 0: all of them."""
+    num_epoch: Count | None = None
+    """Passes in each update. Default: `--update_epochs`."""
+    batch_size: Count | None = None
+    """Steps per optimizer step and rank. Default: `--batch_size`."""
+    soft_labels: bool = False
+    """Count what lies between two rows of an action table for both of them, not for the nearer one alone."""
 
-        Args:
-            demos: Files that `fabric-rl demos` makes.
-            strength: What the agent's learning rate is multiplied with.
-            steps: Agent-steps (over all ranks) after which it is over. Default: never, and the rate stays.
-            samples_per_update: Steps of the demonstrations, drawn anew for each pass. 0: all of them.
-            num_epoch: Passes in each update. Default: `--update_epochs`.
-            batch_size: Steps per optimizer step and rank. Default: `--batch_size`.
-            soft_labels: What lies between two rows of an action table counts for both, not for the nearer one alone.
-
-        Raises:
-            ValueError: One that cannot work.
-        """
-        if not 0 <= strength < math.inf:
-            raise ValueError(f"--cloning.strength must be 0 or more, and finite, got {strength}")
-        least = {"steps": (steps, 1), "samples_per_update": (samples_per_update, 0)}
-        for name, (number, low) in (least | {"num_epoch": (num_epoch, 1), "batch_size": (batch_size, 1)}).items():
-            if number is not None and number < low:
-                raise ValueError(f"--cloning.{name} must be at least {low}, got {number}")
-        self.demos, self.strength, self.steps, self.samples_per_update = (
-            list(demos),
-            strength,
-            steps,
-            samples_per_update,
-        )
-        self.num_epoch, self.batch_size, self.soft_labels = num_epoch, batch_size, soft_labels
+    def __post_init__(self) -> None:
+        check_settings(self)
         self._trajectories: Sequence[Trajectory] = ()
         self._saved: dict[str, Any] | None = None
         self._optimizer: Any = None

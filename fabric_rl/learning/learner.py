@@ -11,11 +11,9 @@ from torch import Tensor
 
 from fabric_rl.base.state_schema import check_like, fitting, load_part
 from fabric_rl.callback import TrainState
-from fabric_rl.learning.generators import generator_state
-from fabric_rl.learning.moments import moments_of, over_ranks
-from fabric_rl.learning.normalize import ObsNormalizer
+from fabric_rl.learning.normalize import ObsNormalizer, moments_of, over_ranks
 from fabric_rl.learning.update import join, learn, memory_named
-from fabric_rl.learning.weights import check_weights
+from fabric_rl.learning.weights import check_weights, generator_state
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import check_same_on_all_ranks
 from fabric_rl.ranks.devices import is_small, one_thread

@@ -56,44 +56,18 @@ def learn(
         raise ValueError(f"minibatches of {minibatch_size} steps make no whole batch of {batch_size} steps")
     if batch_size > size * length:
         raise ValueError(f"a batch of {batch_size} steps is larger than the {size * length} steps to learn from")
-    accumulate = batch_size // minibatch_size
-    per_minibatch = minibatch_size // length
-    count = size // (per_minibatch * accumulate) * accumulate
-    scaled = getattr(fabric.strategy.precision, "scaler", None) is not None
-    timers = timers or Timers(enabled=False)
+    accumulate, per_minibatch = batch_size // minibatch_size, minibatch_size // length
+    count = size // (per_minibatch * accumulate) * accumulate  # minibatches of an epoch
     rows: list[Tensor] = []
-    names: list[str] = []
     epochs = 0
     for _ in range(args.update_epochs):
         order = torch.randperm(size, generator=generator)[: count * per_minibatch].view(count, per_minibatch)
         order = to_device(order.numpy(), batch.returns.device)
-        in_sequences = batch.episode_start is not None
-        advantages = batch.advantage[:, order].transpose(0, 1) if in_sequences else batch.advantage[order]
-        if args.normalize_advantages:
-            per_step = advantages.reshape(count // accumulate, -1)
-            advantages = normalize_rows(fabric, per_step).view(advantages.shape)
-        for number, (indices, advantage) in enumerate(zip(order, advantages, strict=True)):
-            minibatch = take(batch, indices)._replace(advantage=advantage)
-            last = (number + 1) % accumulate == 0
-            with fabric.no_backward_sync(model, enabled=not last):
-                with timers("forward"), fabric.autocast():  # Fabric itself adds it with DDP only
-                    loss, stats = model.training_step(minibatch)
-                with timers("backward"):
-                    fabric.backward(loss / accumulate)
-            stats = {"loss": loss.detach(), **stats}
-            if last:
-                if args.max_grad_norm:
-                    stats["grad_norm"] = clip_gradients(fabric, model, optimizer, args)
-                with timers("optimizer"):
-                    optimizer.step()
-                    optimizer.zero_grad()
-                names = list(stats)
-            elif args.max_grad_norm:
-                stats["grad_norm"] = loss.new_zeros(())
-            rows.append(torch.stack([value.float() for value in stats.values()]))
+        names, found = _epoch(fabric, model, optimizer, batch, args, order, accumulate, timers or Timers(enabled=False))
+        rows += found
         epochs += 1
         if kl_adaptive is not None or args.target_kl is not None:
-            kl = _mean_kl(fabric, rows[-count:], names)
+            kl = _mean_kl(fabric, found, names)
             if kl_adaptive is not None:
                 before = kl_adaptive.factor
                 kl_adaptive.update(kl)
@@ -102,20 +76,67 @@ def learn(
             if args.target_kl is not None and kl > args.target_kl:
                 break
     table = torch.stack(rows)  # [epochs * count, stats]; read once, so a GPU is not waited for in between
-    if args.max_grad_norm:
+    clipped = bool(args.max_grad_norm)
+    if clipped:
         table[:, -1] *= accumulate  # the norm is known once per optimizer step
-    finite = torch.isfinite(table)
-    if scaled:  # 16-mixed tries loss scales: an infinite gradient is not applied, the next scale is smaller
-        table, finite = table.nan_to_num(0, 0, 0), finite[:, : len(names) - bool(args.max_grad_norm)]
-    bad = (~finite).nonzero()
+    if getattr(fabric.strategy.precision, "scaler", None) is None:
+        _require_finite(table, names, count)
+    else:  # 16-mixed tries loss scales: an infinite gradient is not applied, the next scale is smaller
+        _require_finite(table[:, : len(names) - clipped], names, count)
+        table = table.nan_to_num(0, 0, 0)
+    means = {f"ppo/{name}": value for name, value in zip(names, table.mean(dim=0).tolist(), strict=True)}
+    return means | {"ppo/epochs": float(epochs)}
+
+
+def _epoch(
+    fabric: Fabric,
+    model: Any,  # noqa: ANN401 - as `learn`
+    optimizer: torch.optim.Optimizer,
+    batch: Minibatch,
+    args: TrainArgs,
+    order: Tensor,
+    accumulate: int,
+    timers: Timers,
+) -> tuple[list[str], list[Tensor]]:
+    """Train on the minibatches `order [count, B]`, with an optimizer step after every `accumulate` of them.
+
+    Returns:
+        Names of the statistics, and their values for each minibatch; with clipping the last one is the gradient's norm.
+    """
+    advantages = batch.advantage[order] if batch.episode_start is None else batch.advantage[:, order].transpose(0, 1)
+    if args.normalize_advantages:
+        per_step = advantages.reshape(len(order) // accumulate, -1)
+        advantages = normalize_rows(fabric, per_step).view(advantages.shape)
+    names, rows = list[str](), list[Tensor]()
+    for number, (indices, advantage) in enumerate(zip(order, advantages, strict=True), 1):
+        minibatch = take(batch, indices)._replace(advantage=advantage)
+        last = number % accumulate == 0
+        with fabric.no_backward_sync(model, enabled=not last):
+            with timers("forward"), fabric.autocast():  # Fabric itself adds it with DDP only
+                loss, stats = model.training_step(minibatch)
+            with timers("backward"):
+                fabric.backward(loss / accumulate)
+        stats = {"loss": loss.detach(), **stats}
+        if args.max_grad_norm:
+            stats["grad_norm"] = clip_gradients(fabric, model, optimizer, args) if last else loss.new_zeros(())
+        if last:
+            with timers("optimizer"):
+                optimizer.step()
+                optimizer.zero_grad()
+            names = list(stats)
+        rows.append(torch.stack([value.float() for value in stats.values()]))
+    return names, rows
+
+
+def _require_finite(table: Tensor, names: Sequence[str], count: int) -> None:
+    """Raise NonFiniteError for the first NaN or infinity of `table [epochs * count, stats]`."""
+    bad = (~torch.isfinite(table)).nonzero()
     if len(bad):
         step, column = bad[0].tolist()
         raise NonFiniteError(
             f"the training step's {names[column]} became {table[step, column].item()} in epoch {step // count + 1}, "
             f"minibatch {step % count + 1} of {count}"
         )
-    means = {f"ppo/{name}": value for name, value in zip(names, table.mean(dim=0).tolist(), strict=True)}
-    return means | {"ppo/epochs": float(epochs)}
 
 
 def clip_gradients(fabric: Fabric, model: Any, optimizer: Any, args: TrainArgs) -> Tensor:  # noqa: ANN401 - as `learn`

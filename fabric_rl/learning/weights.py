@@ -1,10 +1,13 @@
-"""Weights of a checkpoint, compared with those of an agent."""
+"""Weights and generator states of a checkpoint, compared with those of this run."""
 
+import struct
 from collections.abc import Mapping
+from typing import Any
 
+import torch
 from torch import Tensor, nn
 
-from fabric_rl.base.state_schema import check_like
+from fabric_rl.base.state_schema import check_like, fitting
 from fabric_rl.ranks.sharding import class_of
 from fabric_rl.types import CheckpointError
 
@@ -36,3 +39,25 @@ def _shape(weights: Mapping[str, Tensor], name: str) -> str:
     if name not in weights:
         return "missing"
     return str(list(weights[name].shape)) if isinstance(weights[name], Tensor) else f"a {type(weights[name]).__name__}"
+
+
+_HEAD = "<QiiQ"
+"""Seed, numbers left until the next 624 are made, a flag, and which is next; they must fit one another: torch would
+read what lies behind the 624."""
+
+
+def generator_state(saved: Any, where: str = "the state of a random generator") -> Any:  # noqa: ANN401
+    """Return what was saved of a generator on the CPU; a ValueError unless torch may read it."""
+    generator = torch.Generator()
+    new = generator.get_state()
+    check_like(saved, new, where)
+    with fitting(where):
+        generator.set_state(saved)
+    if not torch.equal(generator.get_state(), saved) or (_in_step(new) and not _in_step(saved)):
+        raise ValueError(f"{where} is no state of a generator")
+    return saved
+
+
+def _in_step(state: Tensor) -> bool:
+    _, left, _, following = struct.unpack_from(_HEAD, bytes(state[:24].tolist()))
+    return left + following == 625 or (left, following) == (1, 0)  # the latter before the first number

@@ -10,10 +10,9 @@ from torch import Tensor
 
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.devices import one_thread, to_device, to_host
+from fabric_rl.rollouts.checks import BOOLS, NUMBERS, Step, checked_array, checked_step, require_finite, within
 from fabric_rl.rollouts.episodes import EpisodeStats
-from fabric_rl.rollouts.finite import require_finite, within
 from fabric_rl.rollouts.rollout import Rollout
-from fabric_rl.rollouts.steps import BOOLS, NUMBERS, Step, checked_array, checked_step
 from fabric_rl.types import ActorCritic, ActOutput, HasGroups, OffPolicyAgent
 
 _Ended = tuple[int, NDArray[np.intp], NDArray[Any]]

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -11,14 +11,72 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fabric_rl.base.state_schema import check_like
-from fabric_rl.rollouts.finite import require_finite
-from fabric_rl.rollouts.steps import checked_array
+from fabric_rl.rollouts.checks import checked_array, require_finite
 from fabric_rl.types import MINIBATCH_FIELDS, ActorCritic, HasRewardSignals, Minibatch, OffPolicyAgent, reads_masks
 
 TENSORS = (
     *("_obs", "_episode_start", "action_mask", "state", "_states", "action", "log_prob"),
     *("value", "next_value", "reward", "terminated", "done", "next_obs"),
 )
+
+
+class Layout(NamedTuple):
+    """The arrangement of a rollout's steps for an agent: with memory, in sequences.
+
+    With burn-in, the last P steps of the rollout before stand in front, so all sequences have P steps before them.
+    """
+
+    num_steps: int
+    """T."""
+    length: int = 1
+    """L, steps per sequence."""
+    burn_in: int = 0
+    """P, steps before each sequence."""
+    memory: int = 0
+    """M."""
+    in_sequences: bool = False
+    """The agent learns from sequences, not from single steps."""
+
+    @classmethod
+    def of(cls, num_steps: int, agent: ActorCritic | None) -> "Layout":
+        """Return the layout for an agent; ValueError if its sequences do not fit into `num_steps`."""
+        if agent is None or not agent.learns_sequences or isinstance(agent, OffPolicyAgent):
+            return cls(num_steps, memory=0 if agent is None else agent.memory_size)  # replayed sequences begin anywhere
+        name, length, burn_in = type(agent).__name__, agent.sequence_length, agent.burn_in
+        if num_steps % length:
+            raise ValueError(
+                f"--num_steps {num_steps} must be a multiple of {name}'s --agent.sequence_length {length}: a rollout "
+                "is cut into whole sequences"
+            )
+        if burn_in > num_steps:
+            raise ValueError(f"{name}'s --agent.burn_in {burn_in} must not exceed --num_steps {num_steps}")
+        return cls(num_steps, length, burn_in, agent.memory_size, in_sequences=True)
+
+    @property
+    def rows(self) -> int:
+        """P + T."""
+        return self.burn_in + self.num_steps
+
+    @property
+    def num_sequences(self) -> int:
+        """T / L, sequences of each sub-environment."""
+        return self.num_steps // self.length
+
+    @property
+    def num_states(self) -> int:
+        """Number of stored memories: before every L-th step, counted from the first burn-in step."""
+        return -(-self.rows // self.length)
+
+    def sequences(self, x: Tensor) -> Tensor:
+        """Cut `x [T, N, ...]` into sequences `[L, T / L * N, ...]`."""
+        return x.reshape(self.num_sequences, self.length, *x.shape[1:]).transpose(0, 1).flatten(1, 2)
+
+    def before(self, x: Tensor) -> Tensor | None:
+        """Return the burn-in steps `[P, T / L * N, ...]` of all sequences from `x [P + T + 1, N, ...]`."""
+        if not self.burn_in:
+            return None
+        windows = [x[first * self.length : first * self.length + self.burn_in] for first in range(self.num_sequences)]
+        return torch.stack(windows, dim=1).flatten(1, 2)
 
 
 class Rollout:
@@ -78,46 +136,46 @@ class Rollout:
             )
         self.num_steps, self.num_envs = num_steps, env.num_envs
         self.obs_dtype = np.uint8 if obs_space.dtype == np.uint8 else np.float32
-        self._burn_in, self._length, memory = _sequence_settings(num_steps, agent)
-        replayed = isinstance(agent, OffPolicyAgent)  # their sequences begin anywhere, long after
-        self._in_sequences = agent is not None and agent.learns_sequences and not replayed
-        self._fields = _asked_for(agent)
-        # With burn-in, the last P steps of the rollout before stand in front: all sequences have P steps before them.
-        steps, size = self._burn_in + num_steps, (num_steps, env.num_envs)
-        dtype = torch.uint8 if self.obs_dtype is np.uint8 else torch.float32
-        self._obs = torch.zeros(steps + 1, env.num_envs, *obs_space.shape, dtype=dtype, device=device)
-        self._episode_start = torch.ones(steps + 1, env.num_envs, dtype=torch.bool, device=device)
-        self.obs, self.episode_start = self._obs[self._burn_in :], self._episode_start[self._burn_in :]
-        self.state: Tensor | None = None
-        self._states = torch.zeros(0, device=device)
-        if memory:  # the memory before every L-th step, counted from the first burn-in step
-            self.state = torch.zeros(env.num_envs, memory, device=device)
-            rows = -(-steps // self._length)
-            self._states = torch.zeros(rows, env.num_envs, memory, device=device)
+        self._layout, self._fields = Layout.of(num_steps, agent), _asked_for(agent)
+        self.reward_signals, self._added = reward_signals(env), len(signals)
+        heads = self._value_heads(env, agent, signals)
+        whole, size = (self._layout.rows + 1, env.num_envs), (num_steps, env.num_envs)
+        values = (*size, heads) if heads > 1 else size
+        numbers = torch.int64 if np.issubdtype(action_space.dtype, np.integer) else torch.float32
+
+        def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+            return torch.zeros(shape, dtype=dtype, device=device)
+
+        self._obs = zeros(*whole, *obs_space.shape, dtype=torch.uint8 if self.obs_dtype is np.uint8 else torch.float32)
+        self._episode_start = ~zeros(*whole, dtype=torch.bool)
+        memory = (env.num_envs, self._layout.memory)
+        self._states = zeros(self._layout.num_states, *memory) if memory[1] else zeros(0)
+        self.state = zeros(*memory) if memory[1] else None
+        self.action = zeros(*size, *action_space.shape, dtype=numbers)
+        self.log_prob = zeros(*size)
+        self.value, self.next_value, self.reward = zeros(*values), zeros(*values), zeros(*values)
+        self.terminated, self.done = zeros(*size, dtype=torch.bool), zeros(*size, dtype=torch.bool)
+        self._view()
+        self.next_obs = torch.zeros_like(self.obs[1:]) if signals or "next_obs" in self._fields else None
         self.action_mask: Tensor | None = None
         self._masked = agent is None or reads_masks(agent)
-        discrete = np.issubdtype(action_space.dtype, np.integer)
-        self.action = torch.zeros(
-            *size, *action_space.shape, dtype=torch.int64 if discrete else torch.float32, device=device
-        )
-        self.reward_signals = reward_signals(env)
-        self._added = len(signals)
-        wanted = max(1, len(self.reward_signals)) + self._added
+        self.episodic: Tensor | None = None
+
+    def _view(self) -> None:
+        """Set `obs` and `episode_start` to the part behind the burn-in."""
+        self.obs, self.episode_start = self._obs[self._layout.burn_in :], self._episode_start[self._layout.burn_in :]
+
+    def _value_heads(self, env: VectorEnv, agent: ActorCritic | None, signals: Sequence[str]) -> int:
+        wanted = max(1, len(self.reward_signals)) + len(signals)
         heads = wanted if agent is None else agent.value_heads
         if heads != wanted:
             names = ", ".join(self.reward_signals) or "its reward"
-            more = f" and --signals {self._added} ({', '.join(signals)})" if signals else ""
+            more = f" and --signals {len(signals)} ({', '.join(signals)})" if signals else ""
             raise ValueError(
-                f"{type(env).__name__} has {wanted - self._added} reward signals ({names}){more}, "
+                f"{type(env).__name__} has {wanted - len(signals)} reward signals ({names}){more}, "
                 f"{type(agent).__name__} {heads} value heads; set --agent.value_heads {wanted}"
             )
-        self.log_prob = torch.zeros(size, device=device)
-        values = (*size, heads) if heads > 1 else size
-        self.value, self.next_value, self.reward = (torch.zeros(values, device=device) for _ in range(3))
-        self.terminated = torch.zeros(size, dtype=torch.bool, device=device)
-        self.done = torch.zeros(size, dtype=torch.bool, device=device)
-        self.next_obs = torch.zeros_like(self.obs[1:]) if signals or "next_obs" in self._fields else None
-        self.episodic: Tensor | None = None
+        return heads
 
     @property
     def env_reward(self) -> Tensor:
@@ -158,11 +216,11 @@ class Rollout:
             names = TENSORS if self.next_obs is not None else TENSORS[:-1]
             tensors = {name: getattr(self, name) for name in names}
             return {name: None if x is None else x.detach().clone() for name, x in tensors.items()}
-        kept = self._burn_in + 1
+        kept = self._layout.burn_in + 1
         mask = None if self.action_mask is None else self.action_mask[-1]
         state = {"obs": self._obs[-kept:], "episode_start": self._episode_start[-kept:], "action_mask": mask}
         if self.state is not None:
-            state |= {"memory": self.state, "memories": self._states[self.num_steps // self._length :]}
+            state |= {"memory": self.state, "memories": self._states[self._layout.num_sequences :]}
         return {name: None if x is None else x.detach().clone() for name, x in state.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -176,7 +234,7 @@ class Rollout:
                 if state[name] is not None:
                     getattr(self, name).copy_(state[name])
             return
-        kept = self._burn_in + 1
+        kept = self._layout.burn_in + 1
         self._obs[-kept:], self._episode_start[-kept:] = state["obs"], state["episode_start"]
         if state["action_mask"] is not None:
             shape = (self.num_steps + 1, *state["action_mask"].shape)
@@ -184,18 +242,18 @@ class Rollout:
             self.action_mask[-1] = state["action_mask"]
         if self.state is not None:
             self.state = state["memory"].to(self.obs.device)
-            self._states[self.num_steps // self._length :] = state["memories"]
+            self._states[self._layout.num_sequences :] = state["memories"]
 
     def roll_over(self) -> None:
         """Copy the end of the last rollout to the beginning of the next."""
-        kept = self._burn_in + 1
+        kept = self._layout.burn_in + 1
         self._obs[:kept] = self._obs[-kept:].clone()
         self._episode_start[:kept] = self._episode_start[-kept:].clone()
         if self.action_mask is not None:
             self.action_mask[0] = self.action_mask[-1]
         if self.state is not None:
-            kept = len(self._states) - self.num_steps // self._length
-            self._states[:kept] = self._states[self.num_steps // self._length :].clone()
+            kept = len(self._states) - self._layout.num_sequences
+            self._states[:kept] = self._states[self._layout.num_sequences :].clone()
 
     def refresh_memory(self, agent: ActorCritic) -> None:
         """Run the burn-in of the next rollout again, so that it begins with the memory that training will compute.
@@ -203,12 +261,12 @@ class Rollout:
         The weights and the normalization of the agent have changed since those steps. With the stored memory, PPO's
         first ratios would not be 1 for sequences whose burn-in is in the previous rollout.
         """
-        if self.state is None or not self._burn_in:
+        if self.state is None or not self._layout.burn_in:
             return
         state = self._states[0].clone()
-        for step, (obs, start) in enumerate(zip(self._obs, self._episode_start[: self._burn_in], strict=False)):
-            if step % self._length == 0:
-                self._states[step // self._length] = state
+        for step, (obs, start) in enumerate(zip(self._obs, self._episode_start[: self._layout.burn_in], strict=False)):
+            if step % self._layout.length == 0:
+                self._states[step // self._layout.length] = state
             acted = agent.act(obs, state=state.masked_fill(start[:, None], 0), deterministic=True)
             state = cast(Tensor, acted.state)
         self.state = state.masked_fill(self.episode_start[0][:, None], 0)
@@ -221,8 +279,8 @@ class Rollout:
         inputs: dict[str, Any] = {}
         if self.state is not None:
             inputs["state"] = self.state[rows]
-            if (self._burn_in + step) % self._length == 0:
-                self._states[(self._burn_in + step) // self._length, rows] = self.state[rows]
+            if (self._layout.burn_in + step) % self._layout.length == 0:
+                self._states[(self._layout.burn_in + step) // self._layout.length, rows] = self.state[rows]
         if self.action_mask is not None:
             inputs["action_mask"] = self.action_mask[step, rows]
         return inputs
@@ -241,24 +299,15 @@ class Rollout:
         steps = Minibatch(self.obs[:-1], self.action, self.log_prob, self.value, advantage, returns, mask)
         fields: dict[str, Any] = {name: self._field(name) for name in self._fields}
         steps = steps._replace(**fields)
-        if not self._in_sequences:
+        layout = self._layout
+        if not layout.in_sequences:
             steps = steps._replace(state=None if self.state is None else self._states)
             return steps.map(lambda x: x.flatten(0, 1))
-        length, burn_in = self._length, self._burn_in
-        count = self.num_steps // length
-
-        def sequences(x: Tensor) -> Tensor:
-            return x.reshape(count, length, *x.shape[1:]).transpose(0, 1).flatten(1, 2)
-
-        def before(x: Tensor) -> Tensor:
-            windows = [x[first * length : first * length + burn_in] for first in range(count)]
-            return torch.stack(windows, dim=1).flatten(1, 2)
-
-        return steps.map(sequences)._replace(
-            state=None if self.state is None else self._states[:count].flatten(0, 1),
-            episode_start=sequences(self.episode_start[:-1]),
-            burn_in_obs=before(self._obs) if burn_in else None,
-            burn_in_start=before(self._episode_start) if burn_in else None,
+        return steps.map(layout.sequences)._replace(
+            state=None if self.state is None else self._states[: layout.num_sequences].flatten(0, 1),
+            episode_start=layout.sequences(self.episode_start[:-1]),
+            burn_in_obs=layout.before(self._obs),
+            burn_in_start=layout.before(self._episode_start),
         )
 
     def _field(self, name: str) -> Tensor | None:
@@ -280,7 +329,7 @@ class Rollout:
         for name in TENSORS:
             tensor = getattr(self, name)
             setattr(own, name, None if tensor is None else tensor.clone())
-        own.obs, own.episode_start = own._obs[self._burn_in :], own._episode_start[self._burn_in :]
+        own._view()
         return own
 
 
@@ -288,21 +337,6 @@ def reward_signals(env: VectorEnv) -> tuple[str, ...]:
     """The names of the environment's reward signals; empty if it has one reward only."""
     names = env.reward_signals if isinstance(env, HasRewardSignals) else ()
     return names if len(names) > 1 else ()
-
-
-def _sequence_settings(num_steps: int, agent: ActorCritic | None) -> tuple[int, int, int]:
-    """Burn-in, sequence length and memory size of the agent; 0 and 1 for one that learns from steps by themselves."""
-    if agent is None or not agent.learns_sequences or isinstance(agent, OffPolicyAgent):
-        return 0, 1, 0 if agent is None else agent.memory_size
-    name, length, burn_in = type(agent).__name__, agent.sequence_length, agent.burn_in
-    if num_steps % length:
-        raise ValueError(
-            f"--num_steps {num_steps} must be a multiple of {name}'s --agent.sequence_length {length}: a rollout is "
-            "cut into whole sequences"
-        )
-    if burn_in > num_steps:
-        raise ValueError(f"{name}'s --agent.burn_in {burn_in} must not exceed --num_steps {num_steps}")
-    return burn_in, length, agent.memory_size
 
 
 def _asked_for(agent: ActorCritic | None) -> tuple[str, ...]:

@@ -23,9 +23,8 @@ from fabric_rl.base.config_files import as_flag, section_of
 from fabric_rl.base.files import read_json, write_text
 from fabric_rl.base.messages import one_line
 from fabric_rl.base.parser import FlagParser
-from fabric_rl.learning.generators import generator_state
-from fabric_rl.learning.weights import check_weights
-from fabric_rl.rollouts.finite import within
+from fabric_rl.learning.weights import check_weights, generator_state
+from fabric_rl.rollouts.checks import within
 from fabric_rl.runs import checkpoint, play
 from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA
 from fabric_rl.runs.resume import load_weights, locate

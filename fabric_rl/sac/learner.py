@@ -11,17 +11,16 @@ from fabric_rl.args import SACArgs
 from fabric_rl.base.state_schema import fitting
 from fabric_rl.callback import TrainState
 from fabric_rl.imitation.batches import Trajectory
-from fabric_rl.learning.generators import generator_state
 from fabric_rl.learning.learner import Onlooker
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.learning.update import clip_gradients
+from fabric_rl.learning.weights import generator_state
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import raised_on_all_ranks
 from fabric_rl.ranks.devices import is_small, one_thread
 from fabric_rl.ranks.sharding import is_sharded
 from fabric_rl.rollouts.rollout import Rollout
-from fabric_rl.sac.demonstrations import replayed
-from fabric_rl.sac.replay import ReplayBuffer
+from fabric_rl.sac.replay import ReplayBuffer, replayed
 from fabric_rl.signals.base import Steps
 from fabric_rl.signals.signals import Signals
 from fabric_rl.types import Minibatch, NonFiniteError, OffPolicyAgent, SettingError, Transitions

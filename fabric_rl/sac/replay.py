@@ -1,18 +1,110 @@
-"""ReplayBuffer: the newest steps of a rank's sub-environments, to draw from."""
+"""ReplayBuffer: the newest steps of a rank's sub-environments, to draw from; demonstrations as another one."""
 
 import math
-from collections.abc import Callable, Mapping
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from fabric_rl.base.state_schema import check_like
-from fabric_rl.sac.room import allocated, check_room, in_words
-from fabric_rl.sac.sum_tree import SumTree
+from fabric_rl.imitation.batches import Trajectory
 from fabric_rl.signals.base import Steps
 from fabric_rl.types import Minibatch, Sequences, Transitions
+
+
+def allocated(shape: tuple[int, ...], like: Tensor, folder: str | Path | None) -> Tensor:
+    """An empty tensor; if there is a folder, in a file without a name whose space is taken now, if the system can."""
+    if folder is None:
+        return torch.zeros(shape, dtype=like.dtype, device=like.device)
+    kind = torch.empty(0, dtype=like.dtype).numpy().dtype
+    with tempfile.TemporaryFile(dir=folder) as file:
+        if hasattr(os, "posix_fallocate"):  # else a disk that is full one day ends the process, without a word
+            os.posix_fallocate(file.fileno(), 0, max(1, math.prod(shape) * kind.itemsize))
+        return torch.from_numpy(np.memmap(file, kind, "w+", shape=shape))
+
+
+def check_room(size: int, needed: int, folder: str | Path | None, device: torch.device) -> None:
+    """Raises ValueError where so many bytes of each rank do not fit, or OSError for a folder that cannot be used."""
+    ranks = 1  # that share it and have not taken their part yet
+    if folder is not None:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        where, free = f"the disk of --buffer_folder {folder}", shutil.disk_usage(folder).free
+    elif device.type == "cuda":
+        where, free = f"{device}", torch.cuda.mem_get_info(device)[0]
+    elif hasattr(os, "sysconf"):
+        where, free = "this machine's memory", os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    else:
+        return
+    if needed * ranks > free:
+        other = "" if folder is not None else ", or keep it on disk with --buffer_folder"
+        each = f" for each of {ranks} ranks" if ranks > 1 else ""
+        raise ValueError(
+            f"--buffer_size {size} needs {in_words(needed)}{each}, and {where} has {in_words(free)}; take a smaller "
+            f"one{other}"
+        )
+
+
+def in_words(size: int) -> str:
+    """So many bytes."""
+    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.4g} MiB"
+
+
+class SumTree:
+    """A binary tree whose nodes are the sums of their two children (Schaul et al. 2016, appendix B.2.1).
+
+    Drawing and changing `B` of `n` leaves takes `log2 n` operations on tensors of `B` numbers.
+    """
+
+    def __init__(self, size: int, device: torch.device) -> None:
+        """All weights are 0.
+
+        Args:
+            size: Leaves.
+            device: Where it lives; float64, but float32 on MPS, which has nothing wider.
+        """
+        self._depth = max(1, (size - 1).bit_length())
+        wide = torch.float32 if device.type == "mps" else torch.float64
+        self._nodes = torch.zeros(2 << self._depth, dtype=wide, device=device)  # node i has the children 2i, 2i + 1
+        self.leaves = self._nodes[1 << self._depth :][:size]
+
+    @property
+    def total(self) -> Tensor:
+        """0-dim, the sum of all weights."""
+        return self._nodes[1]
+
+    def clear(self) -> None:
+        """All weights are 0 again."""
+        self._nodes.zero_()
+
+    def set(self, at: Tensor, weights: Tensor) -> None:
+        """Gives the leaves `at [B]` the weights, 0-dim or `[B]`, 0 or more; one that comes twice gets the greatest."""
+        at = at.to(self._nodes.device)
+        self.leaves.scatter_reduce_(0, at, weights.to(self._nodes).expand(len(at)), "amax", include_self=False)
+        node = at + (1 << self._depth)
+        for _ in range(self._depth):
+            node = node // 2
+            self._nodes[node] = self._nodes[2 * node] + self._nodes[2 * node + 1]
+
+    def draw(self, count: int, generator: torch.Generator) -> Tensor:
+        """`[count]` leaves, one from each of as many equal parts of the sum; no leaf of weight 0, but all are 0."""
+        shares = (torch.arange(count) + torch.rand(count, generator=generator, dtype=torch.float64)) / count
+        left_over = shares.to(self._nodes) * self.total
+        node = torch.ones(count, dtype=torch.int64, device=self._nodes.device)
+        for _ in range(self._depth):
+            left = self._nodes[2 * node]
+            right = (left_over >= left) & (self._nodes[2 * node + 1] > 0)  # rounding must not lead to a weight of 0
+            left_over = torch.where(right, left_over - left, left_over)
+            node = 2 * node + right
+        return node - (1 << self._depth)
+
 
 _COLUMNS = ("obs", "action", "reward", "terminated", "done", "action_mask", "state")
 _ALSO_AFTER = ("obs", "action_mask")
@@ -210,35 +302,52 @@ class ReplayBuffer:
             n_step: As of `take`.
             how: What else `take` gets.
         """
-        rows, home = length + n_step, self._last.device
-        drawn = torch.randint(
-            (self._filled - burn_in - length + 1) * self.num_envs, (count,), generator=self._generator
-        )
-        age = (torch.arange(burn_in + rows)[:, None] + drawn // self.num_envs).to(home)
-        row = (self._position - self._filled + age) % self._rows
-        at = row * self.num_envs + (drawn % self.num_envs).to(home)  # [P + L + n, S]
+        home, num_envs = self._last.device, self.num_envs
         flat = {name: tensor.flatten(0, 1) for name, tensor in self._columns.items()}
-        start = torch.cat((torch.zeros_like(at[:1], dtype=torch.bool), flat["done"][at[:-1]]))
-        before, cells, learned = at[:burn_in], at[burn_in:], at[burn_in : burn_in + length].flatten()
+        begins_at = torch.randint(  # [S] the first step of each sequence, counted from the oldest
+            (self._filled - burn_in - length + 1) * num_envs, (count,), generator=self._generator
+        )
+        age = (torch.arange(burn_in + length + n_step)[:, None] + begins_at // num_envs).to(home)  # [P + L + n, S] rows
+        step = (self._position - self._filled + age) % self._rows * num_envs + (begins_at % num_envs).to(home)
+        episode_start = torch.cat((torch.zeros_like(step[:1], dtype=torch.bool), flat["done"][step[:-1]]))
+        before, after = slice(0, burn_in), slice(burn_in, None)  # [P], [L + n]
+        obs, starts, place = self._with_last_observations(step[after], episode_start[after], age[after] < self._filled)
 
-        cut = flat["done"][cells] & ~flat["terminated"][cells] & (age[burn_in:] < self._filled)
-        cut[-1] = False  # nothing follows it here
-        column = torch.arange(count, device=home).expand_as(cells)
-        place = torch.arange(rows, device=home)[:, None] + cut.cumsum(dim=0) - cut.long()
-        shape = (rows + int(cut.sum(dim=0).max()), count)
-        obs = flat["obs"].new_zeros(*shape, *flat["obs"].shape[1:])
-        obs[place, column] = flat["obs"][cells]
-        obs[place[cut] + 1, column[cut]] = self._after(flat["obs"], cells[cut], cut[cut])
-        begins = start.new_zeros(shape)
-        begins[place, column] = start[burn_in:]
-        further = self._chain(learned, n_step)[1].sum(dim=0) - 1  # steps to the last one whose reward counts
-        last = torch.arange(length, device=home).repeat_interleave(count) + further
-        now, sub_env = place[:length] * count + column[:length], column[:length].flatten()
-        found = (obs, begins, now.flatten(), (place[last, sub_env] + 1) * count + sub_env)
-        first = (flat["state"][at[0]] if "state" in flat else None,)
-        burned = (flat["obs"][before], start[:burn_in]) if burn_in else ()
-        moved = (None if x is None else x.to(self._device) for x in (*found, *first, *burned))
+        learned = step[burn_in : burn_in + length].flatten()  # [B] = [L * S]
+        sequence = torch.arange(count, device=home).repeat(length)  # [B] column of each step
+        row = torch.arange(length, device=home).repeat_interleave(count)  # [B]
+        end = row + self._chain(learned, n_step)[1].sum(dim=0) - 1  # [B] row of the last step whose reward counts
+        now = place[row, sequence] * count + sequence  # [B] in obs.flatten(0, 1)
+        following = (place[end, sequence] + 1) * count + sequence  # [B]
+        state = flat["state"][step[0]] if "state" in flat else None  # [S, M]
+        burned = (flat["obs"][step[before]], episode_start[before]) if burn_in else ()
+        moved = (None if x is None else x.to(self._device) for x in (obs, starts, now, following, state, *burned))
         return self.take(learned, n_step, *how)._replace(sequences=Sequences(*moved))  # type: ignore[arg-type]
+
+    def _with_last_observations(self, step: Tensor, starts: Tensor, known: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Insert the last observations of truncated episodes behind their steps.
+
+        Args:
+            step: `[R, S]` numbers of the steps.
+            starts: `[R, S]` bool, an episode begins.
+            known: `[R, S]` bool, the step is in the buffer.
+
+        Returns:
+            Observations `[G, S, ...]` and episode starts `[G, S]` of G rows, and `[R, S]` the row of each step.
+        """
+        done, terminated = (self._columns[name].flatten()[step] for name in ("done", "terminated"))
+        cut = done & ~terminated & known  # [R, S]
+        cut[-1] = False  # nothing follows it here
+        rows, count = step.shape
+        column = torch.arange(count, device=step.device).expand_as(step)  # [R, S]
+        place = torch.arange(rows, device=step.device)[:, None] + cut.cumsum(dim=0) - cut.long()  # [R, S]
+        all_obs, length = self._columns["obs"].flatten(0, 1), rows + int(cut.sum(dim=0).max())
+        obs = all_obs.new_zeros(length, count, *all_obs.shape[1:])
+        obs[place, column] = all_obs[step]
+        obs[place[cut] + 1, column[cut]] = self._after(all_obs, step[cut], cut[cut])
+        episode_start = starts.new_zeros(length, count)
+        episode_start[place, column] = starts
+        return obs, episode_start, place
 
     def _chain(self, at: Tensor, n_step: int) -> tuple[Tensor, Tensor]:
         """`[n, B]` numbers of up to n steps from those `at [B]` on, and which of them are there; else the last."""
@@ -369,3 +478,62 @@ class ReplayBuffer:
 
 def _rows(flat: Tensor, steps: int) -> Tensor:
     return flat.reshape(steps, len(flat) // steps, *flat.shape[1:])
+
+
+def replayed(
+    trajectories: Sequence[Trajectory],
+    strength: float,
+    like: Minibatch,
+    generator: torch.Generator,
+    folder: str | Path | None,
+    keep_ends: bool,
+) -> ReplayBuffer:
+    """A buffer with all steps of some trajectories, one after the other, to draw from in proportion to their weights.
+
+    Args:
+        trajectories: With rewards.
+        strength: What these are multiplied with.
+        like: A flat rollout of the run, for shapes, dtypes and device.
+        generator: See `ReplayBuffer`, as are the others.
+        folder: See there.
+        keep_ends: See there.
+
+    Raises:
+        ValueError: Nobody knows what the steps were worth, or they do not fit into memory.
+    """
+    if any(each.reward is None for each in trajectories) or sum(len(each.action) for each in trajectories) < 2:
+        raise ValueError("--demonstrations: two steps are the least, each with the reward that it was given")
+
+    def column(parts: Sequence[NDArray[Any]]) -> Tensor:
+        return torch.from_numpy(np.concatenate(parts)).to(like.obs.device)
+
+    def ends(really: bool) -> list[NDArray[np.bool_]]:
+        return [(np.arange(1, len(x.action) + 1) == len(x.action)) & (really or x.terminated) for x in trajectories]
+
+    assert like.reward is not None
+    reward = strength * column([x.reward for x in trajectories])  # type: ignore[misc]
+    if like.reward.dim() > 1:  # what signals pay is told anew
+        known = reward.view(len(reward), -1)
+        reward = torch.cat((known, known.new_zeros(len(known), like.reward.shape[1] - known.shape[1])), dim=1)
+    mask = None
+    if like.action_mask is not None:
+        width = like.action_mask.shape[1]
+        masks = ((x.action_mask, (len(x.action), width)) for x in trajectories)  # nobody may know what was allowed
+        mask = column([np.ones(shape, np.bool_) if known is None else known for known, shape in masks])
+    steps = like._replace(
+        obs=column([x.obs[:-1] for x in trajectories]),
+        action=column([x.action for x in trajectories]),
+        reward=reward,
+        next_obs=column([x.obs[1:] for x in trajectories]),
+        terminated=column(ends(False)),
+        done=column(ends(True)),
+        action_mask=mask,
+        next_action_mask=mask,
+    )
+    replay = ReplayBuffer(len(reward), steps, 1, generator, folder, keep_ends, alpha=1.0)
+    replay.add(steps)
+    weight = column([x.weight for x in trajectories])
+    if not weight.any():
+        raise ValueError("--demonstrations: all of their steps have the weight 0")
+    replay.prioritize(torch.arange(len(reward)), weight, least=0.0)
+    return replay

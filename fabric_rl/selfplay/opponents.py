@@ -1,6 +1,6 @@
 """Opponents: a vector environment around a pool, of which only the learners are left to see."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -11,41 +11,63 @@ from numpy.typing import NDArray
 
 from fabric_rl.base.state_schema import CannotBeSavedError, HasState, check_like
 from fabric_rl.ranks.devices import to_device, to_host
+from fabric_rl.rollouts.checks import within
 from fabric_rl.rollouts.collect import AllAtOnce
-from fabric_rl.rollouts.finite import within
 from fabric_rl.rollouts.rollout import reward_signals
-from fabric_rl.selfplay.frozen import Frozen
+from fabric_rl.selfplay.pairings import Pairings, Rows, TeamAssignment
+from fabric_rl.selfplay.policies import Frozen
 from fabric_rl.selfplay.roster import LATEST, Roster
-from fabric_rl.selfplay.seats import Rows, Seats
-from fabric_rl.types import (
-    AgentFactory,
-    EnvFactory,
-    HasGroups,
-    HasGuests,
-    HasHeadlines,
-    HasMetrics,
-    HasParameters,
-    HasPhases,
-    HasSeeds,
-    HasTeams,
-    HasTimers,
-    HasVideos,
-    ParameterValue,
-)
+from fabric_rl.types import AgentFactory, EnvFactory, HasGroups, HasGuests, HasSeeds, HasTeams
 
 Array = NDArray[Any]
 _NOBODY = -1
 _STREAM = 0x0990
 """Keeps this generator apart from others of the same seed."""
+_HANDED_ON = (
+    *("headlines", "drain_metrics", "drain_timers", "finish_videos"),
+    *("check_phases", "set_phase", "check_parameters", "set_parameters"),
+)
+"""Optional parts of an environment, see `fabric_rl.types`."""
 
 
-class Opponents(VectorEnv):
+class Wrapped(VectorEnv):
+    """Another view of the sub-environments of a pool, with everything else that the pool can do.
+
+    Attributes:
+        pool: The wrapped environment.
+    """
+
+    def __init__(self, pool: VectorEnv, num_envs: int) -> None:
+        self.pool, self.num_envs = pool, num_envs
+        self.metadata, self.render_mode = pool.metadata, None
+        self.single_observation_space = pool.single_observation_space
+        self.single_action_space = pool.single_action_space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.reward_signals = reward_signals(pool)
+        self.layout: dict[str, str] = dict(getattr(pool, "layout", {}))
+        self.num_seeds = pool.num_seeds if isinstance(pool, HasSeeds) else pool.num_envs
+        for name in _HANDED_ON:
+            if hasattr(pool, name):
+                setattr(self, name, getattr(pool, name))
+
+    @property
+    def inspector(self) -> Any:  # noqa: ANN401 - the pool's
+        """The pool's inspector."""
+        return self.pool.inspector  # type: ignore[attr-defined]
+
+    def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
+        """Close the pool."""
+        self.pool.close()
+
+
+class Opponents(Wrapped):
     """Vectorized environment in which opponents play some of the cars; its sub-environments are only the learners.
 
-    In a share of the arenas, a frozen opponent plays one team (chosen by `Seats`); in the others, all cars learn. Each
-    policy computes the actions for all its arenas in one call. An arena gets its opponent when an episode begins, from
-    one of `at_once` slots; `swap` samples a new opponent from the roster for every slot. Frozen policies sample actions
-    with torch's global generator, like the learner.
+    In a share of the arenas, a frozen opponent plays one team (see `TeamAssignment`); in the others, all cars learn.
+    Each policy computes the actions for all its arenas in one call. An arena gets its opponent when an episode begins,
+    from one of `at_once` slots; `swap` samples a new opponent from the roster for every slot. Frozen policies sample
+    actions with torch's global generator, like the learner.
 
     Attributes:
         pool: The wrapped environment.
@@ -92,72 +114,51 @@ class Opponents(VectorEnv):
                 f"--self_play.guests: --env {name} can only have copies of the agent as opponents; scripted bots and "
                 "other agents play in an envs.RocketSimPool"
             )
-        self._arena_of = sides[0]
-        self.seats = Seats(*sides, share)
-        self.num_envs = len(self.seats.learners)
-        self.metadata, self.render_mode = pool.metadata, None
-        self.single_observation_space = obs_space = pool.single_observation_space
-        self.single_action_space = pool.single_action_space
-        self.observation_space = batch_space(obs_space, self.num_envs)
-        self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self.reward_signals = reward_signals(pool)
-        self.layout: dict[str, str] = dict(getattr(pool, "layout", {}))
-        self.headlines = dict(pool.headlines) if isinstance(pool, HasHeadlines) else {}
-        self.num_seeds = pool.num_seeds if isinstance(pool, HasSeeds) else pool.num_envs
+        self.assignment = TeamAssignment(*sides, share)
+        super().__init__(pool, num_envs=len(self.assignment.learners))
+        obs_space = self.single_observation_space
         self.roster, self.policies = roster, Frozen(agent, obs_space, self.single_action_space)
+        self.pairings = Pairings(self.assignment, roster, at_once, np.random.default_rng((_STREAM, seed)))
         self.results: list[tuple[int, float]] = []
         self.team = team
         if guests and isinstance(pool, HasGuests):
             pool.guests.invite(guests)
         self._grouped: HasGroups = pool if isinstance(pool, HasGroups) else AllAtOnce(pool)
         self._pool_rows = list(self._grouped.group_rows)
-        self._rng = np.random.default_rng((_STREAM, seed))
-        self._tables = np.full(at_once, LATEST)
-        self._opponent = np.full(len(self.seats.played), LATEST)
-        # Two played arenas in a row, in which the one and the other side learns, have the same opponent.
-        self._table_of = (np.cumsum(self.seats.played) - 1) // 2 % at_once
         dtype = np.uint8 if obs_space.dtype == np.uint8 else np.float32
         self._obs: Array = np.zeros((pool.num_envs, *(obs_space.shape or ())), dtype)
         self._mask: Array | None = None
-        self._deciding: list[list[tuple[int, Rows]]] = []
+        self._deciding: list[list[tuple[int, Rows]]] = []  # of each group: the opponents whose policies decide
         self._seat()
-
-    # ------------------------------------------------------------------ who plays whom
 
     def swap(self) -> None:
         """Sample a new opponent for every slot, for the episodes that begin from now on."""
-        self._tables[:] = [self.roster.draw(self._rng) for _ in self._tables]
+        self.pairings.swap()
 
     @property
     def playing(self) -> set[int]:
         """Numbers of the opponents that play now, or will play when the next episodes begin."""
-        return {*self._opponent[self.seats.played].tolist(), *self._tables.tolist()}
+        return self.pairings.playing
 
     def _begin(self, arenas: Rows) -> None:
-        """The arenas begin an episode."""
-        self.seats.begin(arenas, self.team)
-        self._opponent[arenas] = self._tables[self._table_of[arenas]]
+        self.assignment.begin(arenas, self.team)
+        self.pairings.begin(arenas)
         self._seat()
 
     def _seat(self) -> None:
-        """Who decides for whom, in every group, after that has changed."""
-        seats, who = self.seats, np.full(self.pool.num_envs, _NOBODY)
-        number = self._opponent[self._arena_of[seats.rivals]]
-        guests = self.roster.guests
-        self._deciding = []
-        for rows in self._pool_rows:
-            own = (seats.rivals >= rows.start) & (seats.rivals < rows.stop)
-            cars = [(each, seats.rivals[own & (number == each)]) for each in np.unique(number[own]).tolist()]
-            for guest, its_cars in (pair for pair in cars if pair[0] in guests):
-                who[its_cars] = guest
-            self._deciding.append([pair for pair in cars if pair[0] not in guests])
+        """Update who decides for which rows, after the pairings have changed."""
+        guests, who = self.roster.guests, np.full(self.pool.num_envs, _NOBODY)
+        pairs = [self.pairings.among(rows) for rows in self._pool_rows]
+        self._deciding = [[pair for pair in group if pair[0] not in guests] for group in pairs]
         if guests and isinstance(self.pool, HasGuests):
+            for number, rows in (pair for group in pairs for pair in group if pair[0] in guests):
+                who[rows] = number
             self.pool.guests.seat(who)
         self.policies.keep_only(self.playing)
 
     @torch.no_grad()
     def _decide(self, group: int, actions: Array) -> None:
-        """Writes the actions of a group's opponents into `actions [M, ...]`."""
+        """Write the actions of a group's opponents into `actions [M, ...]`."""
         device, chosen = self.policies.device, []
         for number, rows in self._deciding[group]:
             mask = None if self._mask is None else to_device(self._mask[rows], device)
@@ -171,29 +172,29 @@ class Opponents(VectorEnv):
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Array, dict[str, Any]]:  # noqa: ANN401
         """Begin new episodes in all arenas; see the pool's own `reset`."""
         if seed is not None:
-            self._rng = np.random.default_rng((_STREAM, seed))
+            self.pairings.rng = np.random.default_rng((_STREAM, seed))
         obs, infos = self.pool.reset(seed=seed, options=options)
         self._obs[:] = obs
         self._mask = np.array(infos["action_mask"]) if "action_mask" in infos else None
         self.policies.forget(self.pool.num_envs)
-        self._begin(np.arange(len(self.seats.played)))
-        learners = self.seats.learners
+        self._begin(np.arange(len(self.assignment.played)))
+        learners = self.assignment.learners
         return obs[learners], _of_rows(infos, learners, self.pool.num_envs)
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Step all arenas; see the pool's own `step`."""
-        given = self._with_opponents(range(len(self._pool_rows)), self.seats.learners, actions)
+        given = self._with_opponents(range(len(self._pool_rows)), self.assignment.learners, actions)
         return self._taken(slice(0, self.pool.num_envs), self.pool.step(given))
 
     @property
     def group_rows(self) -> tuple[slice, ...]:
         """The learners in each of the pool's groups; a single group if the pool has none."""
-        ends = [np.searchsorted(self.seats.learners, (rows.start, rows.stop)).tolist() for rows in self._pool_rows]
+        ends = [np.searchsorted(self.assignment.learners, (rows.start, rows.stop)).tolist() for rows in self._pool_rows]
         return tuple(slice(*both) for both in ends)
 
     def step_group(self, group: int, actions: Array) -> None:
         """Start a step of a group without waiting for it, see `fabric_rl.types.HasGroups`."""
-        given = self._with_opponents([group], self.seats.learners[self.group_rows[group]], actions)
+        given = self._with_opponents([group], self.assignment.learners[self.group_rows[group]], actions)
         self._grouped.step_group(group, given[self._pool_rows[group]])
 
     def wait_group(self, group: int) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
@@ -213,8 +214,8 @@ class Opponents(VectorEnv):
     ) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """The learners' part of what a step of these rows of the pool returned; then begins what has ended."""
         obs, reward, terminated, truncated, infos = results
-        own, size = slice(*np.searchsorted(self.seats.learners, (rows.start, rows.stop))), rows.stop - rows.start
-        learners = self.seats.learners[own] - rows.start
+        own, size = slice(*np.searchsorted(self.assignment.learners, (rows.start, rows.stop))), rows.stop - rows.start
+        learners = self.assignment.learners[own] - rows.start
         self._obs[rows] = obs
         if self._mask is not None:
             self._mask[rows] = infos["action_mask"]
@@ -222,65 +223,21 @@ class Opponents(VectorEnv):
         found = _of_rows(infos, learners, size)
         parts = (reward[learners], terminated[learners], truncated[learners])
         if done.any():
-            ended = np.unique(self._arena_of[rows][done])
+            ended = np.unique(self.assignment.arena_of[rows][done])
             if "result" in infos:
-                self._count(self._arena_of[rows][learners], ended, found["result"])
+                self._count(self.assignment.arena_of[rows][learners], ended, found["result"])
             self.policies.begin(rows.start + np.flatnonzero(done))
             self._begin(ended)
-            learners = self.seats.learners[own] - rows.start
+            learners = self.assignment.learners[own] - rows.start
             if self._mask is not None:
                 found["action_mask"] = np.asarray(infos["action_mask"])[learners]
         return obs[learners], *parts, found
 
     def _count(self, arena_of: Rows, ended: Rows, result: Array) -> None:
         """Takes down how the episodes of the played arenas ended, for the learners in `arena_of`: one each."""
-        for arena in ended[self.seats.played[ended]].tolist():
+        for arena in ended[self.assignment.played[ended]].tolist():
             first = int(np.searchsorted(arena_of, arena))
-            self.results.append((int(self._opponent[arena]), float(result[first])))
-
-    def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
-        """Close the pool."""
-        self.pool.close()
-
-    # ------------------------------------------------------------------ what else the pool may do
-
-    @property
-    def inspector(self) -> Any:  # noqa: ANN401 - the pool's
-        """The pool's inspector."""
-        return self.pool.inspector  # type: ignore[attr-defined]
-
-    def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Return the pool's metrics, of learners and opponents together."""
-        return self.pool.drain_metrics() if isinstance(self.pool, HasMetrics) else {}
-
-    def drain_timers(self) -> dict[str, tuple[float, int]]:
-        """Return the pool's timers."""
-        return self.pool.drain_timers() if isinstance(self.pool, HasTimers) else {}
-
-    def finish_videos(self) -> None:
-        """Wait until the pool has written its videos."""
-        if isinstance(self.pool, HasVideos):
-            self.pool.finish_videos()
-
-    def check_phases(self, names: Sequence[str]) -> None:
-        """Raise ValueError unless the pool has exactly the phases `names`."""
-        if isinstance(self.pool, HasPhases):
-            self.pool.check_phases(names)
-
-    def set_phase(self, name: str, number: int) -> None:
-        """Set the phase of the pool."""
-        if isinstance(self.pool, HasPhases):
-            self.pool.set_phase(name, number)
-
-    def check_parameters(self, values: Mapping[str, ParameterValue]) -> None:
-        """Raise ValueError if the pool has no parameters, or cannot set these."""
-        if not isinstance(self.pool, HasParameters):
-            raise ValueError(f"{type(self.pool).__name__} has no parameters that could be set")
-        self.pool.check_parameters(values)
-
-    def set_parameters(self, values: Mapping[str, ParameterValue]) -> None:
-        """Set parameters of the pool."""
-        cast(HasParameters, self.pool).set_parameters(values)
+            self.results.append((int(self.pairings.opponent[arena]), float(result[first])))
 
     # ------------------------------------------------------------------ exact resume
 
@@ -297,14 +254,14 @@ class Opponents(VectorEnv):
     def _own_state(self) -> dict[str, Any]:
         """All but the pool's."""
         return {
-            "learns": self.seats.learns.copy(),
-            "opponent": self._opponent.copy(),
-            "tables": self._tables.copy(),
+            "learns": self.assignment.learns.copy(),
+            "opponent": self.pairings.opponent.copy(),
+            "tables": self.pairings.slots.copy(),
             "team": self.team,
             "obs": self._obs.copy(),
             "mask": None if self._mask is None else self._mask.copy(),
             "memory": self.policies.memory.clone(),
-            "rng": dict(self._rng.bit_generator.state),
+            "rng": dict(self.pairings.rng.bit_generator.state),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -313,19 +270,21 @@ class Opponents(VectorEnv):
         Raises:
             ValueError: The state belongs to a different pool, or an opponent is not in the roster.
         """
-        if len(state["tables"]) != len(self._tables):
-            raise ValueError(f"--self_play.at_once is {len(self._tables)}, what was saved has {len(state['tables'])}")
+        if len(state["tables"]) != len(self.pairings.slots):
+            raise ValueError(
+                f"--self_play.at_once is {len(self.pairings.slots)}, what was saved has {len(state['tables'])}"
+            )
         check_like(state, self._own_state(), "it")
         unknown = {*state["opponent"].tolist(), *state["tables"].tolist()} - self.roster.numbers - {LATEST}
         if unknown:
             raise ValueError(f"it names the opponent {min(unknown)}, which the pool of opponents lacks")
-        self._rng.bit_generator.state = state["rng"]
+        self.pairings.rng.bit_generator.state = state["rng"]
         cast(HasState, self.pool).load_state_dict(state["pool"])
-        self._opponent[:], self._tables[:], self.team = state["opponent"], state["tables"], state["team"]
+        self.pairings.opponent[:], self.pairings.slots[:], self.team = state["opponent"], state["tables"], state["team"]
         self._obs[:] = state["obs"]
         self._mask = None if state["mask"] is None else np.array(state["mask"])
         self.policies.memory.copy_(state["memory"])
-        self.seats.load(state["learns"])
+        self.assignment.load(state["learns"])
         self._seat()
 
 

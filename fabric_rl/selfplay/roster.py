@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fabric_rl.selfplay.ratings.elo import elo_update
+from fabric_rl.selfplay.ratings.ladder import elo_update
 from fabric_rl.selfplay.sampling import Eviction, Sampling
 
 LATEST = -1

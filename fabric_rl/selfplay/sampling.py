@@ -2,12 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fabric_rl.selfplay.ratings.elo import expected_score
+from fabric_rl.base.settings import NonNegative, check_settings
+from fabric_rl.selfplay.ratings.ladder import expected_score
 
 
 class Record(Protocol):
@@ -58,14 +60,15 @@ class ByRating(Sampling):
         return 4 * expected * (1 - expected)
 
 
+@dataclass(eq=False, repr=False)
 class PFSPHard(Sampling):
     r"""Prefer opponents that win: :math:`(1 - p)^k` for the learner's win rate p (Vinyals et al. 2019, AlphaStar)."""
 
-    def __init__(self, power: float = 2.0) -> None:
-        """Set the exponent k, `power`: the larger, the more the hardest opponents are preferred; 0 is uniform."""
-        if power < 0:
-            raise ValueError(f"PFSPHard: power (--self_play.sampling.power) must be 0 or more, got {power}")
-        self.power = power
+    power: NonNegative = 2.0
+    """The exponent k: the larger, the more the hardest opponents are preferred; 0 is uniform."""
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def weights(self, opponents: Sequence[Record], rating: float) -> NDArray[np.float64]:
         return np.array([(1 - each.win_rate) ** self.power for each in opponents])

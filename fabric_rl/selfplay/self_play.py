@@ -1,10 +1,10 @@
 """SelfPlay: training against earlier versions of the agent and other opponents."""
 
-import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.distributions import Distribution
 
+from fabric_rl.base.settings import Between, Count, Share, check_settings
 from fabric_rl.base.state_schema import check_like, fitting
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.callback import Callback, TrainState
@@ -20,9 +21,8 @@ from fabric_rl.learning.weights import check_weights
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import gather_everywhere
 from fabric_rl.ranks.sharding import whole_state
-from fabric_rl.selfplay.behaviour import distributions_on, divergence, diversity, probe_of
-from fabric_rl.selfplay.frozen import Frozen
 from fabric_rl.selfplay.opponents import Opponents
+from fabric_rl.selfplay.policies import Frozen, distributions_on, divergence, diversity, probe_of
 from fabric_rl.selfplay.roster import LATEST, Roster, Weights
 from fabric_rl.selfplay.sampling import Eviction, Oldest, Sampling, Uniform
 from fabric_rl.types import AgentFactory, EnvFactory, Minibatch, SettingError
@@ -30,6 +30,7 @@ from fabric_rl.types import AgentFactory, EnvFactory, Minibatch, SettingError
 _NEVER = -1
 
 
+@dataclass(eq=False, repr=False)
 class SelfPlay(Callback):
     """Train against snapshots of the agent and other opponents: `--self_play SelfPlay` (docs/selfplay.md).
 
@@ -41,77 +42,48 @@ class SelfPlay(Callback):
     snapshots' policies, in nats) and `selfplay/open` (0 until the start conditions in `gate` are met).
     """
 
-    def __init__(
-        self,
-        window: int = 10,
-        play_against_latest_model_ratio: float = 0.5,
-        save_steps: int = 20_000,
-        swap_steps: int = 20_000,
-        team_change: int | None = None,
-        initial_elo: float = 1200.0,
-        elo_k: float = 16.0,
-        share: float = 1.0,
-        at_once: int = 4,
-        sampling: Sampling = Uniform(),  # noqa: B008 - has no state
-        eviction: Eviction = Oldest(),  # noqa: B008 - has no state
-        min_kl: float = 0.0,
-        guests: Sequence[str] = (),
-        gate: Sequence[Promotion] = (),
-        force: bool = False,
-    ) -> None:
-        """Check and store the settings.
+    window: Count = 10
+    """Maximum number of snapshots in the opponent pool, 1 or more; `guests` are not counted."""
+    play_against_latest_model_ratio: Share = 0.5
+    """Probability, 0 to 1, that a sampled opponent is the current agent instead of one from the opponent pool."""
+    save_steps: Count = 20_000
+    """Agent-steps between snapshots, 1 or more; the first snapshot is of the initial agent."""
+    swap_steps: Count = 20_000
+    """Agent-steps after which new opponents are sampled for the next episodes, 1 or more."""
+    team_change: Count | None = None
+    """Agent-steps after which the learners of all arenas change sides. Default: each arena changes sides at every
+    episode."""
+    initial_elo: Annotated[float, Between(0, 1e6)] = 1200.0
+    """Initial rating of the learner and of `guests`, 0 to 1,000,000; a snapshot starts with the learner's rating."""
+    elo_k: Annotated[float, Between(0, 1e6)] = 16.0
+    """Maximum change of a rating by one game (the K-factor of Elo)."""
+    share: Share = 1.0
+    """Share of the arenas with an opponent, 0 to 1; in the others all cars learn."""
+    at_once: Annotated[int, Between(1, 10_000)] = 4
+    """Opponent slots: the maximum number of different opponents that play at the same time on a rank, 1 to 10,000. Each
+    one costs a little time."""
+    sampling: Sampling = Uniform()  # noqa: RUF009 - has no state
+    """Rule that samples opponents from the opponent pool."""
+    eviction: Eviction = Oldest()  # noqa: RUF009 - has no state
+    """Rule that removes a snapshot when there are more than `window`."""
+    min_kl: Annotated[float, Between(0, 1e6)] = 0.0
+    """Minimum KL divergence, in nats, between the policy of a new snapshot and that of every snapshot in the opponent
+    pool, on observations of the last rollout; snapshots below it do not join. 0: all join."""
+    guests: Sequence[str] = ()
+    """External opponents: bots (chaser, shooter...), class paths of bots, or trained agents by run id or path, as in
+    `fabric-rl evaluate`."""
+    gate: Sequence[Promotion] = ()
+    """Start conditions: skills that the agent needs first. Until then it plays against its current policy."""
+    force: bool = False
+    """Start at once, even if the conditions in `gate` are not met."""
 
-        Args:
-            window: Maximum number of snapshots in the opponent pool, 1 or more; `guests` are not counted.
-            play_against_latest_model_ratio: Probability, 0 to 1, that a sampled opponent is the current agent instead
-                of one from the opponent pool.
-            save_steps: Agent-steps between snapshots, 1 or more; the first snapshot is of the initial agent.
-            swap_steps: Agent-steps after which new opponents are sampled for the next episodes, 1 or more.
-            team_change: Agent-steps after which the learners of all arenas change sides. Default: each arena changes
-                sides at every episode.
-            initial_elo: Initial rating of the learner and of `guests`, 0 to 1,000,000; a snapshot starts with the
-                learner's rating.
-            elo_k: Maximum change of a rating by one game (the K-factor of Elo).
-            share: Share of the arenas with an opponent, 0 to 1; in the others all cars learn.
-            at_once: Opponent slots: the maximum number of different opponents that play at the same time on a rank, 1
-                to 10,000. Each one costs a little time.
-            sampling: Rule that samples opponents from the opponent pool.
-            eviction: Rule that removes a snapshot when there are more than `window`.
-            min_kl: Minimum KL divergence, in nats, between the policy of a new snapshot and that of every snapshot in
-                the opponent pool, on observations of the last rollout; snapshots below it do not join. 0: all join.
-            guests: External opponents: bots (chaser, shooter...), class paths of bots, or trained agents by run id or
-                path, as in `fabric-rl evaluate`.
-            gate: Start conditions: skills that the agent needs first. Until then it plays against its current policy.
-            force: Start at once, even if the conditions in `gate` are not met.
-
-        Raises:
-            ValueError: A setting is out of range, or `guests` names a player twice.
-        """
-        limits: dict[str, tuple[float, float, float]] = {
-            "window": (window, 1, math.inf),
-            "play_against_latest_model_ratio": (play_against_latest_model_ratio, 0, 1),
-            "save_steps": (save_steps, 1, math.inf),
-            "swap_steps": (swap_steps, 1, math.inf),
-            "team_change": (1 if team_change is None else team_change, 1, math.inf),
-            "initial_elo": (initial_elo, 0, 1e6),
-            "elo_k": (elo_k, 0, 1e6),
-            "share": (share, 0, 1),
-            "at_once": (at_once, 1, 10_000),
-            "min_kl": (min_kl, 0, 1e6),
-        }
-        for name, (number, low, high) in limits.items():
-            if not low <= number <= high:
-                wanted = f"{low:g} or more" if high == math.inf else f"between {low:g} and {high:g}"
-                raise ValueError(f"SelfPlay: {name} (--self_play.{name}) must be {wanted}, got {number}")
-        if twins := [name for name in guests if list(guests).count(name) > 1]:
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if twins := [name for name in self.guests if self.guests.count(name) > 1]:
             raise ValueError(f"SelfPlay: --self_play.guests names {twins[0]} twice")
-        self.window, self.play_against_latest_model_ratio = window, play_against_latest_model_ratio
-        self.save_steps, self.swap_steps, self.team_change = save_steps, swap_steps, team_change
-        self.initial_elo, self.elo_k, self.share, self.at_once = initial_elo, elo_k, share, at_once
-        self.sampling, self.eviction, self.min_kl, self.guests = sampling, eviction, min_kl, tuple(guests)
-        self.gate, self.force = tuple(gate), force
-        ratings = (initial_elo, elo_k, self.guests)
-        self.roster = Roster(window, play_against_latest_model_ratio, sampling, eviction, *ratings)
+        strategies, ratings = (self.sampling, self.eviction), (self.initial_elo, self.elo_k)
+        ratio = self.play_against_latest_model_ratio
+        self.roster = Roster(self.window, ratio, *strategies, *ratings, self.guests)
         self._agent: AgentFactory | None = None
         self._streaks = [0] * len(self.gate)
         self._saved_at = self._swapped_at = _NEVER
@@ -168,7 +140,7 @@ class SelfPlay(Callback):
                 self._policy(*self._probe)
         if isinstance(state.env, Opponents):
             state.env.policies.to(state.fabric.device)
-            played = int(state.env.seats.played.sum())
+            played = int(state.env.assignment.played.sum())
             if self.at_once > max(different := (played + 1) // 2, 4):  # the default
                 what = f"--self_play.at_once {self.at_once}: opponents play in {played} arenas, two in a row have the"
                 what += f" same one, so no more than {different} can play"

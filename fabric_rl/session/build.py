@@ -19,7 +19,7 @@ from fabric_rl.args import Saving, TrainArgs
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.dry_run import calling, check_agent, try_parts
 from fabric_rl.hooks import Hooks
-from fabric_rl.learning.estimator import Estimator
+from fabric_rl.learning.gae import Estimator
 from fabric_rl.learning.learner import Learner, Onlooker
 from fabric_rl.learning.normalize import ReturnScaler
 from fabric_rl.learning.update import memory_named, take

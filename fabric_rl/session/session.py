@@ -16,17 +16,16 @@ from fabric_rl.base.state_schema import fitting
 from fabric_rl.callback import TrainState
 from fabric_rl.dry_run import calling
 from fabric_rl.hooks import Hooks
-from fabric_rl.learning.estimator import Estimator
-from fabric_rl.learning.generators import generator_state
+from fabric_rl.learning.gae import Estimator
 from fabric_rl.learning.learner import Onlooker
-from fabric_rl.learning.weights import check_weights
+from fabric_rl.learning.weights import check_weights, generator_state
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import Sums, gather_to_rank_0, raised_on_all_ranks
 from fabric_rl.ranks.sharding import gathered
+from fabric_rl.rollouts.checks import checked_tuple, kind_of
 from fabric_rl.rollouts.collectors import Collector
 from fabric_rl.rollouts.players import Exchange
 from fabric_rl.rollouts.rollout import Rollout
-from fabric_rl.rollouts.steps import checked_tuple, kind_of
 from fabric_rl.runs.resume import check_fits, check_run_state, fingerprint
 from fabric_rl.signals.signals import Signals, with_value_heads
 from fabric_rl.types import ActorCritic, CheckpointError

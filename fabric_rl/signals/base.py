@@ -1,17 +1,20 @@
-"""RewardSignal: the contract of what pays an agent beside its environment."""
+"""RewardSignal: the contract of rewards beside the environment's, and parts of the signals' networks."""
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import gymnasium
+import numpy as np
 import torch
 from lightning import Fabric
 from torch import Tensor, nn
+from torch.nn import functional
 
-from fabric_rl.learning.moments import RunningMoments
-from fabric_rl.learning.normalize import ObsNormalizer
+from fabric_rl.base.settings import Count, NonNegative, Positive, Share, checks_arguments
+from fabric_rl.learning.normalize import ObsNormalizer, RunningMoments
 from fabric_rl.types import Stats
 
 
@@ -57,32 +60,19 @@ class RewardSignal(nn.Module, ABC):
     name: str
     scales: bool = True
 
+    @checks_arguments
     def __init__(
         self,
         observation_space: gymnasium.Space[Any],
-        strength: float,
-        gamma: float,
-        learning_rate: float,
-        epochs: int | None,
-        minibatch_size: int | None,
+        strength: NonNegative,
+        gamma: Share,
+        learning_rate: Positive,
+        epochs: Count | None,
+        minibatch_size: Count | None,
         episodic: bool,
     ) -> None:
-        """Check the settings.
-
-        Raises:
-            ValueError: A setting is out of range.
-        """
+        """Store the settings, and begin without statistics."""
         super().__init__()
-        flag = f"--signals {type(self).__name__}"
-        if not 0 <= strength < math.inf:
-            raise ValueError(f"{flag}: strength must be 0 or more, and finite, got {strength}")
-        if not 0 <= gamma <= 1:
-            raise ValueError(f"{flag}: gamma must be between 0 and 1, got {gamma}")
-        if not 0 < learning_rate < math.inf:
-            raise ValueError(f"{flag}: learning_rate must be positive, got {learning_rate}")
-        for setting, number in (("epochs", epochs), ("minibatch_size", minibatch_size)):
-            if number is not None and number < 1:
-                raise ValueError(f"{flag}: {setting} must be at least 1, got {number}")
         self.strength, self.gamma, self.learning_rate = strength, gamma, learning_rate
         self.epochs, self.minibatch_size, self.episodic = epochs, minibatch_size, episodic
         self.normalizer = ObsNormalizer(observation_space.shape or ())
@@ -127,18 +117,109 @@ class RewardSignal(nn.Module, ABC):
         return (reward / self.returns.variance.sqrt().clamp_min(1e-8).to(reward)).clamp_max(10)
 
 
-def check_sizes(signal: RewardSignal, encoding_size: int, hidden_sizes: Sequence[int]) -> list[int]:
-    """The hidden sizes; a ValueError for sizes that are not positive."""
-    if encoding_size < 1 or not hidden_sizes or any(size < 1 for size in hidden_sizes):
-        raise ValueError(
-            f"--signals {type(signal).__name__}: encoding_size and hidden_sizes must be positive, got {encoding_size} "
-            f"and {list(hidden_sizes)}"
-        )
-    return list(hidden_sizes)
-
-
 class SignalFactory(Protocol):
     """Builds a signal from the spaces of one sub-environment: a class, or a partial of one."""
 
     def __call__(self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> RewardSignal:
         """Builds it; the weights come from torch's global generator."""
+
+
+_SIDE = 42
+"""Height and width that images are scaled to, as in Pathak et al. 2017."""
+
+
+def layers(inputs: int, hidden_sizes: Sequence[int], outputs: int) -> nn.Sequential:
+    """Linear layers with ELU between them, orthogonal weights of gain sqrt(2): `[..., inputs]` -> `[..., outputs]`."""
+    parts: list[nn.Module] = []
+    for size_in, size_out in pairwise([inputs, *hidden_sizes, outputs]):
+        layer = nn.Linear(size_in, size_out)
+        nn.init.orthogonal_(layer.weight, math.sqrt(2))
+        nn.init.zeros_(layer.bias)
+        parts += [layer, nn.ELU()]
+    return nn.Sequential(*parts[:-1])
+
+
+class Features(nn.Module):
+    """Observations `[B, *shape]` -> features `[B, size]`.
+
+    Images, which are uint8 or have three axes or more, are scaled to 42 x 42 and go through the four convolutions of
+    Pathak et al. 2017 (32 of 3 x 3, stride 2, ELU); everything else is a vector.
+    """
+
+    def __init__(self, space: gymnasium.Space[Any], hidden_sizes: Sequence[int], size: int) -> None:
+        super().__init__()
+        shape = space.shape or (1,)
+        self.is_image = len(shape) > 2 or (len(shape) == 2 and space.dtype == np.uint8)
+        if not self.is_image:
+            self.convolutions: nn.Module = nn.Flatten()
+            self.layers = layers(math.prod(shape), hidden_sizes, size)
+            return
+        self.channels_first = len(shape) == 2 or shape[-3] < min(shape[-2:])
+        channels = math.prod(shape[:-2]) if self.channels_first else math.prod(shape[:-3]) * shape[-1]
+        sizes = [channels, 32, 32, 32, 32]
+        parts = [(nn.Conv2d(a, b, 3, stride=2, padding=1), nn.ELU()) for a, b in pairwise(sizes)]
+        self.convolutions = nn.Sequential(*(part for pair in parts for part in pair), nn.Flatten())
+        self.layers = layers(32 * 3 * 3, hidden_sizes, size)
+
+    def forward(self, obs: Tensor) -> Tensor:
+        """Features of normalised observations."""
+        if self.is_image:
+            images = obs if self.channels_first else obs.movedim(-1, -3)
+            images = images.reshape(len(obs), -1, *images.shape[-2:])
+            obs = functional.interpolate(images, (_SIDE, _SIDE), mode="area")
+        features: Tensor = self.layers(self.convolutions(obs))
+        return features
+
+
+class Actions(nn.Module):
+    """Actions as vectors `[B, size]`: one-hot where numbered; a Box scaled to -1..1, or as it is where unbounded."""
+
+    start: Tensor
+    low: Tensor
+    span: Tensor
+    limit: Tensor
+
+    def __init__(self, space: gymnasium.Space[Any]) -> None:
+        """Reads the space: Discrete, MultiDiscrete, MultiBinary or Box."""
+        super().__init__()
+        self.choices: list[int] | None = None
+        if isinstance(space, gymnasium.spaces.Box):
+            low, high = (torch.from_numpy(bound.astype(np.float32)).flatten() for bound in (space.low, space.high))
+            bounded = low.isfinite() & high.isfinite() & (high > low)
+            self.register_buffer("low", torch.where(bounded, low, -1), persistent=False)
+            self.register_buffer("span", torch.where(bounded, high - low, 2), persistent=False)
+            self.register_buffer("limit", torch.where(bounded, 1, torch.inf), persistent=False)
+            self.size = len(low)
+            return
+        binary = isinstance(space, gymnasium.spaces.MultiBinary)
+        counts: Any = np.full(space.shape or (), 2) if binary else getattr(space, "nvec", getattr(space, "n", None))
+        self.choices = [int(count) for count in np.ravel(counts)]
+        start = torch.as_tensor(np.ravel(getattr(space, "start", 0)), dtype=torch.int64)
+        self.register_buffer("start", start, persistent=False)
+        self.size = sum(self.choices)
+
+    def forward(self, action: Tensor) -> Tensor:
+        """`action [B, ...]` as a vector, float32."""
+        flat = action.reshape(len(action), -1)
+        if self.choices is None:
+            return ((flat.float() - self.low) / self.span * 2 - 1).clamp(-self.limit, self.limit)
+        numbers = (flat.long() - self.start).unbind(dim=1)
+        columns = [functional.one_hot(number, count) for number, count in zip(numbers, self.choices, strict=True)]
+        return torch.cat(columns, dim=1).float()
+
+    def loss(self, predicted: Tensor, action: Tensor) -> Tensor:
+        """How far a prediction is off, a scalar.
+
+        Args:
+            predicted: `[B, size]`, logits of numbered actions, else the vector itself.
+            action: `[B, ...]`.
+
+        Returns:
+            Mean over the steps of the cross-entropy, added up over the numbers of an action; of a Box the mean squared
+            error of the vector.
+        """
+        vector = self(action)
+        if self.choices is None:
+            return functional.mse_loss(predicted, vector)
+        pairs = zip(*(torch.split(x, self.choices, dim=1) for x in (predicted, vector)), strict=True)
+        return torch.stack([functional.cross_entropy(logits, true) for logits, true in pairs]).sum()

@@ -1,6 +1,5 @@
 """GAIL: pays for what cannot be told from demonstrations."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,9 +10,9 @@ from lightning import Fabric
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from fabric_rl.base.settings import Count, NonNegative, Positive, Share, checks_arguments
 from fabric_rl.imitation.batches import Trajectory
-from fabric_rl.signals.base import RewardSignal, Steps, check_sizes
-from fabric_rl.signals.networks import Actions, Features, layers
+from fabric_rl.signals.base import Actions, Features, RewardSignal, Steps, layers
 from fabric_rl.types import Stats
 
 _CODE = 128
@@ -74,34 +73,32 @@ class GAIL(RewardSignal):
     name, scales = "gail", False
     beta: Tensor
 
+    @checks_arguments
     def __init__(
         self,
         observation_space: gymnasium.Space[Any],
         action_space: gymnasium.Space[Any],
         demos: Sequence[str] = (),
-        strength: float = 1.0,
-        gamma: float = 0.99,
-        encoding_size: int = 128,
-        hidden_sizes: Sequence[int] = (128,),
-        learning_rate: float = 3e-4,
+        strength: NonNegative = 1.0,
+        gamma: Share = 0.99,
+        encoding_size: Count = 128,
+        hidden_sizes: Sequence[Count] = (128,),
+        learning_rate: Positive = 3e-4,
         use_actions: bool = False,
         use_vail: bool = False,
-        gradient_penalty: float = 10.0,
-        epochs: int | None = None,
-        minibatch_size: int | None = None,
+        gradient_penalty: NonNegative = 10.0,
+        epochs: Count | None = None,
+        minibatch_size: Count | None = None,
         episodic: bool = True,
     ) -> None:
-        """Build the networks; raise ValueError if a setting is out of range."""
+        """Build the networks."""
         super().__init__(observation_space, strength, gamma, learning_rate, epochs, minibatch_size, episodic)
-        sizes = check_sizes(self, encoding_size, hidden_sizes)
-        if not 0 <= gradient_penalty < math.inf:
-            raise ValueError(f"--signals GAIL: gradient_penalty must be 0 or more, and finite, got {gradient_penalty}")
         self.demos, self.gradient_penalty = list(demos), gradient_penalty
         self.actions = Actions(action_space) if use_actions else None
-        self.encoder = Features(observation_space, sizes, encoding_size)
+        self.encoder = Features(observation_space, hidden_sizes, encoding_size)
         seen = encoding_size + (self.actions.size if self.actions else 0)
         self.code = layers(seen, [], 2 * _CODE) if use_vail else None
-        self.judge = layers(_CODE if use_vail else seen, sizes, 1)
+        self.judge = layers(_CODE if use_vail else seen, hidden_sizes, 1)
         self.register_buffer("beta", torch.zeros(()))
         self._shown: tuple[Tensor, Tensor] | None = None
 

@@ -13,8 +13,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from fabric_rl.args import TrainArgs
 from fabric_rl.base.state_schema import check_like, load_part
-from fabric_rl.learning.generators import generator_state
 from fabric_rl.learning.learner import load_optimizer
+from fabric_rl.learning.weights import generator_state
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import means, reduce_sums
 from fabric_rl.ranks.devices import is_small, one_thread
@@ -29,7 +29,10 @@ _AT_ONCE = 2**22
 def build_signals(factories: Sequence[SignalFactory], envs: VectorEnv) -> list[RewardSignal]:
     """Builds the signals for an environment, each with a name of its own."""
     spaces = (envs.single_observation_space, envs.single_action_space)
-    signals = [factory(*spaces) for factory in factories]
+    try:
+        signals = [factory(*spaces) for factory in factories]
+    except ValueError as error:
+        raise ValueError(f"--signals: {error}") from error
     for number, signal in enumerate(signals):
         if not isinstance(signal, RewardSignal):
             raise TypeError(f"--signals {type(signal).__name__} is not a fabric_rl.signals.RewardSignal")

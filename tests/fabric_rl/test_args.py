@@ -1,16 +1,29 @@
 """Settings that cannot work are refused when they are made, in one line that names the flag."""
 
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 import yaml
+from gymnasium.spaces import Box, Discrete
 
 from fabric_rl import Hardware, SACArgs, Saving, StartArgs, TrainArgs
 from fabric_rl.base.argv import DEFAULT_CONFIG
-from fabric_rl.base.settings import annotations_of
+from fabric_rl.base.settings import Finite, Positive, annotations_of
+from fabric_rl.callbacks import AdaptiveBatchSize, Debug, Evaluation, MilestoneMatches, Notify, StopAfter, VideoLogger
+from fabric_rl.callbacks.games import RecordGames
 from fabric_rl.cli.command_line import read_settings
+from fabric_rl.curricula.lessons import Curriculum
+from fabric_rl.curricula.phases import Phase, Phases, Promotion
+from fabric_rl.imitation import Cloning
 from fabric_rl.imitation.pretrain import CloneArgs
+from fabric_rl.learning.normalize import ObsNormalizer, ReturnScaler
 from fabric_rl.runs.provenance import Provenance
+from fabric_rl.schedules import Constant, KLAdaptive, Linear
+from fabric_rl.selfplay import PFSPHard, SelfPlay
+from fabric_rl.signals import GAIL, RND, Curiosity
 from tests.wrong_values import wrong_values
 from train_fabric import main
 
@@ -27,6 +40,52 @@ RANGES = [
 def test_a_value_outside_its_range_is_refused_with_its_flag(group, name, value, error):
     with pytest.raises(error, match=rf"^--{name} must be (?!.*\n)"):
         group(**{name: value})
+
+
+SPACES = {"observation_space": Box(-1, 1, (3,)), "action_space": Discrete(2)}
+PARTS = {
+    **{part: {} for part in (AdaptiveBatchSize, Evaluation, MilestoneMatches, SelfPlay, PFSPHard, KLAdaptive)},
+    **{part: SPACES for part in (RND, Curiosity, GAIL)},
+    Cloning: {"demos": ["x.frd"]},
+    Constant: {"value": 1.0},
+    Curriculum: {"parameters": {"a": [1.0]}, "thresholds": []},
+    Debug: {"everything": True},
+    Linear: {"start": 1.0, "end": 0.0},
+    Notify: {"url": "http://a"},
+    ObsNormalizer: {"shape": 3},
+    Phase: {"name": "a"},
+    Phases: {"phases": [Phase("a")]},
+    Promotion: {"metric": "x", "at_least": 1.0},
+    RecordGames: {"folder": Path("games")},
+    ReturnScaler: {"num_envs": 1},
+    StopAfter: {"minutes": 1.0},
+    VideoLogger: {"folder": "videos"},
+}
+"""Parts of a run that have ranges, and settings without which they cannot be built."""
+EXPECTED = {"base_lrs": Sequence[Positive], "clip": Positive, "eps": Positive, "desired_kl": Positive}
+EXPECTED |= {"max_lr": Positive, "value": Finite, "start": Finite, "end": Finite}
+"""Annotations of parts whose own say less."""
+
+
+def ranges_of(part):
+    annotations = annotations_of(part) if is_dataclass(part) else get_type_hints(part.__init__, include_extras=True)
+    expected = EXPECTED if part in (KLAdaptive, ObsNormalizer, ReturnScaler, Constant, Linear) else {}
+    return {name: expected.get(name, kind) for name, kind in annotations.items()}
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value", "error"),
+    [
+        pytest.param(part, name, value, error, id=f"{part.__name__}-{name}-{value!r:.40}")
+        for part in PARTS
+        for name, annotation in ranges_of(part).items()
+        for value, error in wrong_values(annotation)
+    ],
+)
+def test_a_part_refuses_a_value_outside_its_range(part, name, value, error):
+    with pytest.raises(error, match=rf"^{part.__name__}: {name}(\[a\])? must be (?!.*\n)"):
+        part(**(PARTS[part] | {name: value}))
+    part(**PARTS[part])
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ $ --config configs/rocket_1v1_processes.yaml --capture-video
 $ --render --num_players 1 --devices 2 --accelerator cpu
     --render needs an environment on rank 0, which has none with --num_players
 --env_id CartPole-v1 --signals+=fabric_rl.signals.RND --signals.strength -1
-    error: --signals RND: strength must be 0 or more, and finite, got -1.0$
+    error: --signals: RND: strength must be a number of at least 0, got -1.0$
 --env_id CartPole-v1 --signals+=fabric_rl.signals.GAIL
     error: --signals GAIL: demos: name at least one demonstration
 --env_id CartPole-v1 --signals+=fabric_rl.signals.GAIL --signals.demos [{tmp}/none.frd]
@@ -188,7 +188,7 @@ $ --env malformed.NoVector
 --callbacks+=fabric_rl.callbacks.Notify
     error: --callbacks: Notify: nobody is told; give it a command, a url or both$
 --callbacks fabric_rl.callbacks.AdaptiveBatchSize --callbacks.share 3
-    error: --callbacks: AdaptiveBatchSize: share must be above 0 and at most 1, got 3.0$
+    error: --callbacks: AdaptiveBatchSize: share must be a number above 0 and at most 1, got 3.0$
 --callbacks+=fabric_rl.callbacks.AdaptiveBatchSize --callbacks.share abc
     error: --callbacks.share: expected a number, got abc$
 --callbacks no.such.Class
@@ -204,7 +204,7 @@ $ --env malformed.NoVector
 --callbacks malformed.NeedsSettings
     malformed.NeedsSettings lacks settings; give --callbacks.path, --callbacks.size$
 $ --config {tmp}/second.yaml
-    --callbacks (number 2 of 2): AdaptiveBatchSize: share must be above 0 and at most 1, got 3.0 (
+    --callbacks (number 2 of 2): AdaptiveBatchSize: share must be a number above 0 and at most 1, got 3.0 (
     /second.yaml, line 2)$
 --config {tmp}/second_type.yaml
     --callbacks.size: expected a whole number, got abc ( .. /second_type.yaml, line 4)$

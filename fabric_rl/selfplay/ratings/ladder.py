@@ -1,4 +1,4 @@
-"""One ladder for many players: Elo ratings with intervals from pairs of matches, and whether a ladder fits at all."""
+"""Elo ratings: after each game, and of many players on one ladder with intervals from pairs of matches."""
 
 import math
 from collections.abc import Mapping
@@ -8,6 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 from openskill.models import PlackettLuce
 from scipy import optimize, stats
+
+
+def expected_score(rating: float, opponent: float) -> float:
+    r"""What one may expect of a game, 0..1: :math:`E = 1 / (1 + 10^{(R_o - R) / 400})` (Elo 1978)."""
+    return 1 / (1 + 10 ** max(-50.0, min(50.0, (opponent - rating) / 400)))
+
+
+def elo_update(rating: float, opponent: float, score: float, k: float) -> tuple[float, float]:
+    r"""The ratings of both after a game: :math:`R + K (S - E)`, and as much less for the opponent.
+
+    Args:
+        rating: Of the player.
+        opponent: Of its opponent.
+        score: The player's: 1 for a win, 0.5 for a draw, 0 for a loss.
+        k: The most that a game can change.
+    """
+    change = k * (score - expected_score(rating, opponent))
+    return rating + change, opponent - change
+
 
 MEAN_RATING = 1200.0
 """Of all players of a ladder."""

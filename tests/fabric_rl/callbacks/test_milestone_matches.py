@@ -220,21 +220,6 @@ def test_a_match_that_fails_is_a_warning(fabric, tmp_path):
     assert matches._process is None
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"matches": 10}, "takes 20 matches or more"),
-        ({"team_sizes": [0]}, "team_sizes above 0"),
-        ({"confidence": 1.0}, "confidence must be above 0"),
-        ({"lower_rate": 0.0}, "lower_rate above 0"),
-        ({"seed": -1}, "seed 0 or more"),
-    ],
-)
-def test_settings_that_cannot_work(settings, said):
-    with pytest.raises(ValueError, match=f"MilestoneMatches: .*{said}"):
-        MilestoneMatches(**settings)
-
-
 def test_a_run_without_a_folder(fabric):
     with pytest.raises(ValueError, match="keeps no milestones"):
         MilestoneMatches().on_train_start(state_of(fabric, None))

@@ -270,9 +270,6 @@ def test_what_goes_on_is_the_same_to_the_bit(what, tmp_path):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Cloning(["x"], strength=-1), "--cloning.strength must be 0 or more"),
-        (lambda: Cloning(["x"], steps=0), "--cloning.steps must be at least 1"),
-        (lambda: Cloning(["x"], batch_size=0), "--cloning.batch_size must be at least 1"),
         (lambda: Kickstart("x", -1.0), "--kickstart.coef must be at least 0"),
         (lambda: trained(Cloning(["x"])), "cloning: nothing is shown"),
         (

@@ -5,8 +5,7 @@ import pytest
 import torch
 from lightning import Fabric
 
-from fabric_rl.learning.moments import RunningMoments, combine, moments_of
-from fabric_rl.learning.normalize import ObsNormalizer, ReturnScaler
+from fabric_rl.learning.normalize import ObsNormalizer, ReturnScaler, RunningMoments, combine, moments_of
 
 OFFSET, DEVIATION = 1e6, 1e-3
 
@@ -64,7 +63,7 @@ def test_a_large_mean_costs_no_digits(size):
 
 
 def test_many_chunks_are_one_batch(monkeypatch):
-    monkeypatch.setattr("fabric_rl.learning.moments.CHUNK_NUMBERS", 20)
+    monkeypatch.setattr("fabric_rl.learning.normalize.CHUNK_NUMBERS", 20)
     data = samples(3, 101, 3)
     moments = RunningMoments(3)
     moments.update(data)
@@ -132,7 +131,7 @@ def test_statistics_stay_wide_when_the_module_changes_its_dtype():
 
 
 def test_a_device_without_float64_gets_float32(monkeypatch):
-    monkeypatch.setattr("fabric_rl.learning.moments._wide", lambda device: torch.float32)
+    monkeypatch.setattr("fabric_rl.learning.normalize._wide", lambda device: torch.float32)
     normalizer = ObsNormalizer(2).to("cpu")
     data = samples(14, 1000, 2, mean=100, std=0.1).float()
     for part in data.split(100):
@@ -225,12 +224,6 @@ def test_a_compiled_normalizer_follows_updates_and_loaded_states_without_a_recom
         assert torch.equal(compiled(obs), normalizer(obs))
         normalizer.load_state_dict(state)
         assert torch.equal(compiled(obs), obs.clamp(-5, 5))
-
-
-@pytest.mark.parametrize("settings", [{"clip": 0}, {"eps": 0}, {"clip": float("nan")}])
-def test_a_normalizer_that_cannot_work_is_refused(settings):
-    with pytest.raises(ValueError, match="ObsNormalizer: clip and eps must be positive"):
-        ObsNormalizer(2, **settings)
 
 
 def test_one_rank_is_the_same_with_and_without_fabric():
@@ -415,9 +408,3 @@ def test_shapes_that_do_not_fit_are_refused(rewards, done, gamma):
     scaler.scale(torch.ones(5, 2), torch.zeros(5, 2, dtype=torch.bool), 0.9)
     with pytest.raises(ValueError, match="ReturnScaler: rewards must be "):
         scaler.scale(torch.ones(rewards), torch.zeros(done, dtype=torch.bool), torch.tensor(gamma))
-
-
-@pytest.mark.parametrize("settings", [{"num_envs": 0}, {"num_envs": 1, "clip": 0}])
-def test_a_scaler_that_cannot_work_is_refused(settings):
-    with pytest.raises(ValueError, match="ReturnScaler: num_envs and clip must be positive"):
-        ReturnScaler(**settings)

@@ -15,7 +15,7 @@ from envs.demonstrations.record import StateRecorder, about_states
 from envs.rewards import default_reward
 from fabric_rl import SACArgs, TrainArgs, train_off_policy
 from fabric_rl.evaluation.demonstrations import trajectories_of
-from fabric_rl.sac.demonstrations import replayed
+from fabric_rl.sac.replay import replayed
 from fabric_rl.types import Minibatch
 from train_fabric import cli
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fabric_rl.sac.sum_tree import SumTree
+from fabric_rl.sac.replay import SumTree
 
 
 def tree_of(weights):

@@ -66,7 +66,7 @@ def arrays_of(returned):
 @pytest.mark.parametrize("size", [1, (2, 1)])
 def test_every_opponent_is_met_on_both_sides(size):
     env = opponents(partial(RocketSimPool, num_arenas=8, team_size=size), at_once=4)
-    sides = {table: set(env.seats.learns[env._table_of == table].tolist()) for table in range(4)}
+    sides = {table: set(env.assignment.learns[env.pairings.slot_of == table].tolist()) for table in range(4)}
     assert all(both == {0, 1} for both in sides.values())
     env.close()
 
@@ -113,15 +113,15 @@ def test_opponents_play_in_a_share_of_the_arenas(share, learners):
 def test_uneven_teams_keep_their_side_and_arenas_take_turns():
     env = opponents(pool(team_size=(2, 1)))
     assert env.num_envs == 2 + 1 + 2 + 1
-    before = env.seats.learners.copy()
+    before = env.assignment.learners.copy()
     play(env, 20)
-    np.testing.assert_array_equal(env.seats.learners, before)
+    np.testing.assert_array_equal(env.assignment.learners, before)
     np.testing.assert_array_equal(before, [0, 1, 5, 6, 7, 11])
 
 
 def test_arenas_without_opponents_are_mirror_play():
     env = opponents(pool(team_size=[(1, 0), (1, 1)]))
-    assert env.seats.played.tolist() == [False, True, False, True] and env.num_envs == 4
+    assert env.assignment.played.tolist() == [False, True, False, True] and env.num_envs == 4
 
 
 def always(action, env):
@@ -139,10 +139,10 @@ def test_each_opponent_decides_for_its_own_arenas_with_its_own_weights():
     wanted = [7, 30, 60]
     for steps, action in enumerate(wanted):
         others.admit(steps, always(action, env), None)
-    env._tables[:] = [0, 1, 2, 2]
+    env.pairings.slots[:] = [0, 1, 2, 2]
     play(env, 8)
     for given in env.pool.given:
-        for arena, number in enumerate(env._opponent):
+        for arena, number in enumerate(env.pairings.opponent):
             assert wanted[number] in given[2 * arena : 2 * arena + 2]
     assert env.playing == {0, 1, 2}
 
@@ -155,7 +155,7 @@ def test_masks_reach_learners_and_opponents():
         mask = infos["action_mask"]
         assert mask.shape == (env.num_envs, 128)
         whole = env.pool.action_parser.mask(env.pool.state).reshape(-1, 128)
-        np.testing.assert_array_equal(mask, whole[env.seats.learners])
+        np.testing.assert_array_equal(mask, whole[env.assignment.learners])
         np.testing.assert_array_equal(env._mask, whole)
         *_, infos = env.step(np.array([rng.choice(np.flatnonzero(row)) for row in mask]))
         given = env.pool.given[-1]
@@ -169,8 +169,8 @@ def test_an_opponent_with_memory_forgets_at_the_end_of_an_episode():
     for step in range(1, 13):
         env.step(actions)
         remembers = env.policies.memory.abs().sum(dim=1) > 0
-        assert remembers[env.seats.rivals].any() == (step % 6 != 0)
-        assert not remembers[env.seats.learners].any()
+        assert remembers[env.assignment.rivals].any() == (step % 6 != 0)
+        assert not remembers[env.assignment.learners].any()
 
 
 def test_opponents_of_every_group_forget_at_the_end_of_an_episode():
@@ -183,7 +183,7 @@ def test_opponents_of_every_group_forget_at_the_end_of_an_episode():
             for group in range(2):
                 env.wait_group(group)
             remembers = env.policies.memory.any(dim=1)
-            assert remembers[env.seats.rivals].all() if step < 6 else not remembers.any()
+            assert remembers[env.assignment.rivals].all() if step < 6 else not remembers.any()
     finally:
         env.close()
 
@@ -191,7 +191,7 @@ def test_opponents_of_every_group_forget_at_the_end_of_an_episode():
 def test_results_are_of_arenas_from_the_learners_side():
     env = opponents(pool(arenas=2, team_size=2, done=[GoalCondition(), TimeoutCondition(SECONDS)]))
     env.reset(seed=5)
-    learns = env.seats.learns.copy()
+    learns = env.assignment.learns.copy()
     world = env.pool.arenas
     for arena in world:
         ball = arena.ball.get_state()
@@ -231,7 +231,7 @@ def test_guests_drive_exactly_as_they_want_to(make):
     begun = np.ones(2, bool)
     for _ in range(20):
         actions = rng.integers(90, size=2)
-        rivals, learners = env.seats.rivals, env.seats.learners
+        rivals, learners = env.assignment.rivals, env.assignment.learners
         obs, *_ = env.step(actions)
         if begun.any():
             bot.reset(begun, raw.state)
@@ -242,7 +242,7 @@ def test_guests_drive_exactly_as_they_want_to(make):
         assert sorted([*rivals, *learners]) == [0, 1, 2, 3]
         raw_obs, _, _, ended, _ = raw.step(given)
         begun = ended[::2]
-        np.testing.assert_array_equal(obs, raw_obs[env.seats.learners])
+        np.testing.assert_array_equal(obs, raw_obs[env.assignment.learners])
         np.testing.assert_array_equal(env.pool.state.controls, raw.state.controls)
 
 
@@ -267,7 +267,7 @@ class Broken(Bot):
 )
 def test_guests_that_want_what_is_no_controls_are_named_at_once(spoil, words):
     env = opponents(pool(arenas=2), others=roster(["idle", "r"]), bots=[BallChaser(), Broken(spoil)])
-    env._tables[:] = 1
+    env.pairings.slots[:] = 1
     env.reset(seed=5)
     with pytest.raises(ValueError, match=rf"^guest 1 \(Broken\): act\(\) {words}$"):
         env.step(np.zeros(2, np.int64))
@@ -313,7 +313,7 @@ def test_it_goes_on_to_the_bit(agent):
         module.policy_head.layer.weight.mul_(1000)  # what it remembers decides
     others.admit(0, module.state_dict(), None)
     env.policies.refresh(module.state_dict())
-    env._tables[:] = [0, 1, 1, 2]
+    env.pairings.slots[:] = [0, 1, 1, 2]
     play(env, 9)
     assert env.playing == {0, 1, 2}
     env.swap()
@@ -328,7 +328,7 @@ def test_it_goes_on_to_the_bit(agent):
     torch.manual_seed(2)
     assert_same(arrays_of(go_on(resumed, 15)), expected)
     resumed.swap()
-    np.testing.assert_array_equal(resumed._tables, env._tables)
+    np.testing.assert_array_equal(resumed.pairings.slots, env.pairings.slots)
 
 
 def test_what_does_not_fit_is_refused():

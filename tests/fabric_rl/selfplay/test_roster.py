@@ -9,8 +9,8 @@ import torch
 from torch.distributions import Categorical
 
 from fabric_rl.selfplay import ByRating, MostSimilar, Newest, Oldest, PFSPHard, PFSPVariance, Uniform, Weakest
-from fabric_rl.selfplay.behaviour import divergence, diversity, probe_of
-from fabric_rl.selfplay.ratings.elo import elo_update, expected_score
+from fabric_rl.selfplay.policies import divergence, diversity, probe_of
+from fabric_rl.selfplay.ratings.ladder import elo_update, expected_score
 from fabric_rl.selfplay.roster import LATEST, Roster
 from fabric_rl.types import Minibatch
 

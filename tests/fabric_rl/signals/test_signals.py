@@ -14,7 +14,7 @@ from envs import GymnasiumEnvs
 from fabric_rl import GAE, Callback, Rollout, Run, Saving, TrainArgs, load_checkpoint, train
 from fabric_rl.rollouts.collect import collect
 from fabric_rl.signals import RND, Curiosity, RewardSignal, Steps
-from fabric_rl.signals.networks import Actions, Features
+from fabric_rl.signals.base import Actions, Features
 from fabric_rl.signals.signals import build_signals
 from fabric_rl.types import CheckpointError
 
@@ -273,23 +273,6 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path, overlap):
 
 
 # ---------------------------------------------------------------------- mistakes
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ({"strength": -0.1}, "--signals RND: strength must be 0 or more"),
-        ({"strength": math.nan}, "--signals RND: strength must be 0 or more"),
-        ({"gamma": 1.1}, "--signals RND: gamma must be between 0 and 1"),
-        ({"learning_rate": 0}, "--signals RND: learning_rate must be positive"),
-        ({"normalize_steps": 0}, "--signals RND: normalize_steps must be at least 1"),
-        ({"epochs": 0}, "--signals RND: epochs must be at least 1"),
-        ({"hidden_sizes": []}, "--signals RND: encoding_size and hidden_sizes must be positive"),
-    ],
-)
-def test_settings_that_cannot_work_are_named(setting, message):
-    with pytest.raises(ValueError, match=message):
-        RND(VECTOR, THREE, **setting)
 
 
 @pytest.mark.parametrize("agent", [PPOLightningAgent, partial(PPOLightningAgent, shared_trunk=True)])

@@ -1,14 +1,64 @@
-"""Videos of episodes in TensorBoard: of any folder, or those that the run itself records."""
+"""Callbacks that only watch a run: History, Profiler, and videos in TensorBoard."""
 
+import os
 import subprocess
 import warnings
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+import torch
 from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 
+from fabric_rl.base.settings import Count, checks_arguments
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.types import HasVideos
+from fabric_rl.types import ActorCritic, HasVideos
+
+
+class History(Callback):
+    """Keep the agent and the metrics of every iteration, for a notebook.
+
+    Attributes:
+        agent: The agent itself, not Fabric's wrapper; None before the first iteration.
+        rows: One dict per iteration, with `steps` and every metric by its name.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, float]] = []
+        self.agent: ActorCritic | None = None
+
+    def on_iteration_end(self, state: TrainState) -> None:
+        """Store the agent and the metrics of the iteration."""
+        self.agent = state.agent
+        self.rows.append({"steps": state.steps, **state.metrics})
+
+
+class Profiler(Callback):
+    """Write a trace of PyTorch's profiler on rank 0: of the third and fourth iteration, after two to warm up."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._profiler: torch.profiler.profile | None = None
+
+    def on_train_start(self, state: TrainState) -> None:
+        """Start the profiler."""
+        if state.fabric.is_global_zero:
+            os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # above USDT's, whose two lines nobody has asked for
+            self._profiler = torch.profiler.profile(
+                schedule=torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=1),
+                on_trace_ready=torch.profiler.tensorboard_trace_handler(str(self.folder)),
+            )
+            self._profiler.start()
+
+    def on_iteration_end(self, state: TrainState) -> None:
+        """Advance the profiler by one iteration."""
+        if self._profiler is not None:
+            self._profiler.step()
+
+    def on_train_end(self, state: TrainState) -> None:
+        """Stop the profiler, which writes its trace."""
+        if self._profiler is not None:
+            self._profiler.stop()
+
 
 _MOST_WIDTH, _MOST_SECONDS = 320, 120
 _GIF = f"scale=min({_MOST_WIDTH}\\,iw):-1,split[all][some];[some]palettegen[colours];[all][colours]paletteuse"
@@ -17,7 +67,8 @@ _GIF = f"scale=min({_MOST_WIDTH}\\,iw):-1,split[all][some];[some]palettegen[colo
 class VideoLogger(Callback):
     """Show the newest mp4 of a folder in TensorBoard, on rank 0; a separate process converts one at a time."""
 
-    def __init__(self, folder: str | Path, max_frames: int = 400) -> None:
+    @checks_arguments
+    def __init__(self, folder: str | Path, max_frames: Count = 400) -> None:
         """Watch `folder`, and log at most `max_frames` frames of each video."""
         self.folder, self.max_frames = Path(folder), max_frames
         self._seen: set[Path] = set()

@@ -1,0 +1,560 @@
+"""Debug: what happens inside a run, by topic; each topic is a callback of its own."""
+
+import math
+import sys
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Mapping
+from logging.handlers import BufferingHandler
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import gymnasium
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from fabric_rl.base.files import write_text
+from fabric_rl.base.settings import Count, checks_arguments
+from fabric_rl.callback import Callback, TrainState
+from fabric_rl.hooks import Callbacks
+from fabric_rl.metrics.csv_tables import csv_text
+from fabric_rl.metrics.log import RunLog, logger
+from fabric_rl.runs import checkpoint
+from fabric_rl.runs.records import checkpoints
+from fabric_rl.runs.trained import policy
+from fabric_rl.types import Minibatch
+
+TOP_ACTIONS = 10
+FALLBACKS = "action/fallback_share"
+"""Metric of action parsers in which an action may fall back to another one."""
+DECILES = 10
+SATURATED = 0.99
+RESETS = "resets.csv"
+LOW_ENTROPY = 0.02
+"""Share of the greatest entropy seen, below which a policy hardly explores."""
+KL_SPIKE = 0.1
+"""nats; PPO aims at about 0.01."""
+LONG = 10
+"""Iterations in a row for which explained variance below zero is no longer a beginning."""
+ZERO_GRADIENTS = 0.95
+
+
+@runtime_checkable
+class Inspector(Protocol):
+    """Looks into one environment for `Debug`; the environment gives it as `inspector`."""
+
+    def describe_actions(self) -> list[str]:
+        """Return lines about the action table, or one that says why there is nothing to tell."""
+
+    def first_states(self) -> int:
+        """Note the first states of the episodes that have begun just now, and return their number."""
+        return 0
+
+    def describe_resets(self) -> list[str]:
+        """Return lines about the noted states, or why there are none."""
+
+    def reset_rows(self) -> list[dict[str, Any]]:
+        """Return the noted states as the rows of a table, all with the same keys; empty if there are none."""
+        return []
+
+    def reset_problems(self) -> list[str]:
+        """Return what is wrong with the noted states, a line each."""
+        return []
+
+
+@runtime_checkable
+class HasProbe(Protocol):
+    """An inspector that can test a policy."""
+
+    def probe(self, choose: Callable[..., NDArray[Any]]) -> list[str]:
+        """Return lines about the test; `choose` takes observations `[N, ...]`, `[N]` begins and an action mask."""
+
+
+class _Topic(Callback):
+    """A topic that reports on rank 0: every `every_iterations`, where it has reports of its own."""
+
+    name: ClassVar[str]
+
+    def __init__(self, every_iterations: int = 10) -> None:
+        self.every = every_iterations
+
+    def log(self, state: TrainState, *lines: str) -> None:
+        """Show lines, and write them into the run's log."""
+        if state.fabric.is_global_zero:
+            for line in lines:
+                logger.info("debug %s: %s", self.name, line)
+
+    def warn(self, state: TrainState, *lines: str) -> None:
+        """Warn, once for each line."""
+        if state.fabric.is_global_zero:
+            for line in lines:
+                warnings.warn(f"debug {self.name}: {line}", RuntimeWarning, stacklevel=3)
+
+    def is_due(self, state: TrainState) -> bool:
+        """Return True in the first of every `every` iterations."""
+        return self.every == 1 or state.iteration % self.every == 1
+
+
+class DebugActions(_Topic):
+    """Describe the action table at the start, then report which actions are chosen.
+
+    Metrics, of rank 0's rollout: `debug/action_entropy` (nats, of the distribution over all steps, so at least the mean
+    of the policy's own entropies), `debug/actions_unused` (in this iteration), `debug/actions_never_used` (in the run),
+    `debug/top_action_share`.
+    """
+
+    name = "actions"
+    _in_state_dict: ClassVar = {"used": "_used"}
+
+    def __init__(self, every_iterations: int = 10) -> None:
+        super().__init__(every_iterations)
+        self._used: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._first: int | None = None  # number of the first action, if they are counted
+
+    def on_train_start(self, state: TrainState) -> None:
+        inspector = getattr(state.env, "inspector", None)
+        unknown = [f"no action table: {type(state.env).__name__} cannot be looked into"]
+        self.log(state, *(inspector.describe_actions() if isinstance(inspector, Inspector) else unknown))
+        space = state.env.single_action_space
+        if not isinstance(space, gymnasium.spaces.Discrete):
+            self._first = None
+            self.log(state, f"shares of actions are counted for Discrete spaces, this one is {space}")
+            return
+        self._first = int(space.start)
+        if len(self._used) != space.n or not state.iteration:
+            self._used = np.zeros(int(space.n), np.int64)
+
+    def on_iteration_end(self, state: TrainState) -> None:
+        if self._first is None or state.batch is None:  # no batch: not told of the start of this iteration
+            return
+        actions = state.batch.action.flatten().cpu() - self._first
+        chosen = torch.bincount(actions, minlength=len(self._used)).numpy()
+        self._used = self._used + chosen
+        state.metrics |= action_metrics(chosen, self._used)
+        if self.is_due(state):
+            self.log(state, *self._lines(state, chosen))
+            if chosen.max() == chosen.sum():
+                self.warn(state, f"only action {chosen.argmax()} was chosen in {chosen.sum():,} steps")
+
+    def _lines(self, state: TrainState, chosen: NDArray[np.int64]) -> list[str]:
+        order = np.argsort(-chosen, kind="stable")[:TOP_ACTIONS]
+        shares = ", ".join(f"{n}: {chosen[n] / chosen.sum():.1%}" for n in order.tolist() if chosen[n])
+        never = np.flatnonzero(self._used == 0).tolist()
+        some = " ".join(map(str, never[:TOP_ACTIONS])) + (" ..." if len(never) > TOP_ACTIONS else "")
+        lines = [f"most used {shares}", f"never used so far: {len(never)} of {len(self._used)} {some}".rstrip()]
+        if FALLBACKS in state.metrics:
+            lines.append(f"fell back to another one: {state.metrics[FALLBACKS]:.2%}")
+        elif state.iteration <= self.every:
+            lines.append("the environment counts no fallbacks")
+        return lines
+
+
+def action_metrics(chosen: NDArray[np.int64], used: NDArray[np.int64]) -> dict[str, float]:
+    """Return metrics of the counts of each action: `chosen [n]` in an iteration, `used [n]` in the whole run."""
+    shares = chosen[chosen > 0] / max(1, chosen.sum())
+    return {
+        "debug/action_entropy": float(-sum(p * math.log(p) for p in shares.tolist())),
+        "debug/actions_unused": float((chosen == 0).sum()),
+        "debug/actions_never_used": float((used == 0).sum()),
+        "debug/top_action_share": float(shares.max(initial=0.0)),
+    }
+
+
+class DebugLearning(_Topic):
+    """Watch the gradients and activations of this rank, and report them on rank 0.
+
+    Metrics, of rank 0: `debug/grad_norm_<part>` (root mean square over the backward passes, before clipping; a part is
+    a first-level module such as `actor`), `debug/grad_zero_share`, `debug/relu_dead_share` (units that were 0 in the
+    whole iteration), `debug/tanh_saturated_share` (outputs beyond 0.99), `debug/max_logit` (largest size of an output
+    of the module `policy_head`), `debug/advantage_mean`, `_std`, `_max` (before normalization), and
+    `debug/value_error_decile_<k>`, the root mean square of return minus value in each tenth of the returns.
+
+    Looking at every gradient and activation costs time. `--compile` bypasses the hooks of modules, and sharded
+    parameters (`--strategy fsdp`) have no hooks: what is not seen is left out, with one message.
+    """
+
+    name = "learning"
+
+    def __init__(self, every_iterations: int = 10) -> None:
+        super().__init__(every_iterations)
+        self._signs = WarningSigns()
+        self._handles: list[RemovableHandle] = []
+        self._learning, self._reported = False, False
+        self._clear()
+
+    def _clear(self) -> None:
+        self._squares: dict[str, Tensor] = {}  # part -> sum of squared gradients
+        self._counts: dict[str, int] = {}  # parameter -> backward passes
+        self._zeros: list[Tensor] = []
+        self._numbers = 0
+        self._units: dict[str, Tensor] = {}  # module -> [units] largest output
+        self._saturated: list[Tensor] = []
+        self._logits: list[Tensor] = []
+
+    def on_train_start(self, state: TrainState) -> None:
+        self._signs, self._reported = WarningSigns(), False
+        for name, parameter in state.agent.named_parameters():
+            if parameter.requires_grad:
+                register = parameter.register_post_accumulate_grad_hook
+                self._handles.append(register(self._gradient_hook(name)))  # type: ignore[no-untyped-call]  # torch's
+        for name, module in state.agent.named_modules():
+            if isinstance(module, nn.ReLU | nn.Tanh) or name == "policy_head":
+                self._handles.append(module.register_forward_hook(self._output_hook(name)))
+        self.log(
+            state,
+            "percentiles of the ratios need the policy's log-probabilities after learning, which agents do not give: "
+            "see ppo/approx_kl and ppo/clip_fraction",
+        )
+
+    def on_learn_start(self, state: TrainState) -> None:
+        self._clear()
+        self._learning = True
+
+    def on_iteration_end(self, state: TrainState) -> None:
+        learned, self._learning = self._learning, False
+        found = self._figures()
+        if learned and state.batch is not None:
+            found |= batch_metrics(state.batch)
+        if learned and not self._squares and not self._reported:
+            self.log(state, "no gradients are seen: the parameters are sharded, or this rank does not learn")
+        self._reported = True
+        state.metrics |= found
+        if self.is_due(state):
+            pieces = [f"{name.removeprefix('debug/')} {number:.3g}" for name, number in found.items()]
+            self.log(state, ", ".join(pieces) or "nothing is seen")
+        self.warn(state, *self._signs.new(state.metrics))
+
+    def on_train_end(self, state: TrainState, error: BaseException | None = None) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+
+    on_exception = on_train_end
+
+    def _gradient_hook(self, name: str) -> Any:  # noqa: ANN401 - torch's type of a hook
+        part = name.partition(".")[0]
+
+        def look(parameter: Tensor) -> None:
+            if self._learning and parameter.grad is not None:
+                grad = parameter.grad.detach()
+                square = grad.float().square().sum()
+                self._squares[part] = self._squares[part] + square if part in self._squares else square
+                self._counts[name] = self._counts.get(name, 0) + 1
+                self._zeros.append((grad == 0).sum())
+                self._numbers += grad.numel()
+
+        return look
+
+    def _output_hook(self, name: str) -> Any:  # noqa: ANN401 - torch's type of a hook
+        def look(module: nn.Module, inputs: Any, output: Any) -> None:  # noqa: ANN401 - torch's signature
+            if not (self._learning and torch.is_grad_enabled() and isinstance(output, Tensor)):
+                return
+            seen = output.detach()
+            if isinstance(module, nn.Tanh):
+                self._saturated.append((seen.abs() > SATURATED).float().mean())
+            elif isinstance(module, nn.ReLU):  # [..., units], or [B, channels, height, width]
+                most = seen.amax(dim=(0, 2, 3)) if seen.dim() == 4 else seen.flatten(0, -2).amax(dim=0)
+                self._units[name] = torch.maximum(self._units[name], most) if name in self._units else most
+            else:
+                self._logits.append(seen.abs().max())
+
+        return look
+
+    def _figures(self) -> dict[str, float]:
+        passes, found = max(self._counts.values(), default=1), dict[str, float]()
+        for part, square in self._squares.items():
+            found[f"debug/grad_norm_{part}"] = math.sqrt(float(square) / passes)
+        if self._zeros:
+            found["debug/grad_zero_share"] = float(torch.stack(self._zeros).sum()) / self._numbers
+        if self._units:
+            found["debug/relu_dead_share"] = float((torch.cat([*self._units.values()]) <= 0).float().mean())
+        if self._saturated:
+            found["debug/tanh_saturated_share"] = float(torch.stack(self._saturated).mean())
+        if self._logits:
+            found["debug/max_logit"] = float(torch.stack(self._logits).max())
+        return found
+
+
+def batch_metrics(batch: Minibatch) -> dict[str, float]:
+    """Return metrics of advantages (before normalization) and of the values' errors, by tenths of the returns."""
+    advantage = batch.advantage.float()
+    returns, values = batch.returns.float(), batch.value.float()
+    if returns.dim() > advantage.dim():  # several value heads
+        returns, values = returns.sum(dim=-1), values.sum(dim=-1)
+    found = {
+        "debug/advantage_mean": float(advantage.mean()),
+        "debug/advantage_std": float(advantage.std(correction=0)),
+        "debug/advantage_max": float(advantage.abs().max()),
+    }
+    order = returns.flatten().argsort(stable=True)
+    errors = (returns - values).flatten()[order].square()
+    for number, tenth in enumerate(errors.tensor_split(DECILES)):
+        if len(tenth):
+            found[f"debug/value_error_decile_{number + 1}"] = math.sqrt(float(tenth.mean()))
+    return found
+
+
+class WarningSigns:
+    """Signs of common problems in the metrics of a run; each is reported when it appears, and again if it reappears."""
+
+    def __init__(self) -> None:
+        self._entropy, self._bad_values = 0.0, 0
+        self._kls: deque[float] = deque(maxlen=20)
+        self._shown: set[str] = set()
+
+    def new(self, metrics: Mapping[str, float]) -> list[str]:
+        """Return the signs in these metrics that the iteration before did not show."""
+        found = self._all(metrics)
+        new = [text for name, text in found.items() if name not in self._shown]
+        self._shown = set(found)
+        return new
+
+    def _all(self, metrics: Mapping[str, float]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        broken = sorted(name for name, number in metrics.items() if not math.isfinite(number))
+        if broken:
+            found["nan"] = f"NaN or infinity in {', '.join(broken)}"
+        entropy = metrics.get("ppo/entropy", math.nan)
+        self._entropy = max(self._entropy, entropy if math.isfinite(entropy) else 0.0)
+        if 0 <= entropy < LOW_ENTROPY * self._entropy:
+            found["entropy"] = (
+                f"entropy collapsed to {entropy:.3g} from {self._entropy:.3g}: the policy hardly explores; raise "
+                "--agent.entropy_coef or lower the learning rate"
+            )
+        kl = metrics.get("ppo/approx_kl", math.nan)
+        usual = sorted(self._kls)[len(self._kls) // 2] if self._kls else 0.0
+        if kl > max(KL_SPIKE, 5 * usual):
+            found["kl"] = (
+                f"the policy moved by a KL of {kl:.3g} in one iteration (usually {usual:.3g}); lower the learning "
+                "rate or --update_epochs, or set --target_kl"
+            )
+        if math.isfinite(kl):
+            self._kls.append(kl)
+        self._bad_values = self._bad_values + 1 if metrics.get("ppo/explained_variance", 0.0) < 0 else 0
+        if self._bad_values >= LONG:
+            found["values"] = (
+                f"explained variance is below 0 for {self._bad_values} iterations: the values are worse than their "
+                "mean; look at the reward's scale (--standardize_returns) and the critic's learning rate"
+            )
+        if metrics.get("debug/advantage_std", 1.0) < 1e-8:
+            found["advantages"] = "all advantages are equal: there is nothing to learn; does the reward ever differ?"
+        zero = metrics.get("debug/grad_zero_share", 0.0)
+        if zero > ZERO_GRADIENTS:
+            found["gradients"] = f"{zero:.1%} of the gradients are zero: dead units, or a loss that depends on nothing"
+        return found
+
+
+class DebugCheckpoints(_Topic):
+    """Report every checkpoint and milestone once it is written, and where a resumed run begins.
+
+    A line has the file's size, the seconds from the end of the iteration until it was written, and its content: steps,
+    world size, whether a run resumed from it is bit-identical, the fingerprint that another run must share. Each file
+    is read again, which also verifies its checksum.
+    """
+
+    name = "checkpoints"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._heard = BufferingHandler(sys.maxsize)
+        self._ended = time.time()
+        self._restored = False
+
+    def on_train_start(self, state: TrainState) -> None:
+        if not state.fabric.is_global_zero:
+            return
+        logger.addHandler(self._heard)
+        if state.iteration:
+            whole = ", with what callbacks remember" if self._restored else "; Debug was not among its callbacks"
+            end = f"{state.steps:,} of {state.args.total_timesteps:,} steps, iteration {state.iteration}"
+            self.log(state, f"continues at {end}: weights, optimizer and counters{whole}")
+        else:
+            self.log(state, "nothing was resumed")
+        if state.run_id is None:
+            self.log(state, "this run keeps nothing")
+
+    def on_iteration_start(self, state: TrainState) -> None:
+        self._report(state)
+
+    def on_iteration_end(self, state: TrainState) -> None:
+        self._ended = time.time()  # saving begins after this
+
+    def on_train_end(self, state: TrainState) -> None:
+        self._report(state)
+        logger.removeHandler(self._heard)
+
+    def on_exception(self, state: TrainState, error: BaseException) -> None:
+        logger.removeHandler(self._heard)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"known": True}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._restored = True
+
+    def _report(self, state: TrainState) -> None:
+        records, self._heard.buffer = self._heard.buffer, []
+        for record in records:
+            kind, _, where = record.getMessage().partition(" ")
+            if kind in ("checkpoint", "milestone") and Path(where).exists():
+                path = Path(where) if kind == "checkpoint" else next(iter(checkpoints(where)), Path(where))
+                try:
+                    self.log(state, f"{kind} {path}: {record.created - self._ended:.2f} s, {_contents(path)}")
+                except checkpoint.CheckpointError as error:
+                    self.warn(state, str(error))
+
+
+def _contents(path: Path) -> str:
+    saved = checkpoint.read(path)
+    exact = "resumes bit-identical" if saved.get("exact") else "resumes equivalent, not bit-identical"
+    environment = "with" if any(rank.get("env") is not None for rank in saved["ranks"]) else "without"
+    texts = ((name, " ".join(str(text).split())) for name, text in saved["fingerprint"].items())
+    prints = "; ".join(f"{name} {text if len(text) <= 80 else f'{text[:77]}...'}" for name, text in texts)
+    return (
+        f"{path.stat().st_size / 1e6:.2f} MB, {saved['steps']:,} steps, iteration {saved['iteration']}, world size "
+        f"{saved['world_size']}, {environment} the environment's state, {exact}; {prints}"
+    )
+
+
+class DebugResets(_Topic):
+    """Note the first states of `episodes` episodes of rank 0, write them as a table, and warn of impossible ones.
+
+    Seen are the episodes that begin with the run, and those that begin in the last step of an iteration.
+    """
+
+    name = "resets"
+
+    def __init__(self, episodes: int = 64, folder: str | Path | None = None) -> None:
+        super().__init__()
+        self.episodes, self.folder = episodes, folder
+        self._seen, self._done = 0, False
+
+    def on_train_start(self, state: TrainState) -> None:
+        self._seen, self._done = 0, False
+        self._look(state)
+        if not self._seen and not self._done:
+            self._report(state)
+
+    def on_iteration_start(self, state: TrainState) -> None:
+        if state.iteration and not self._done:
+            self._look(state)
+
+    def on_train_end(self, state: TrainState) -> None:
+        if not self._done and self._seen:
+            self._report(state)
+
+    def _look(self, state: TrainState) -> None:
+        inspector = getattr(state.env, "inspector", None)
+        if state.fabric.is_global_zero and isinstance(inspector, Inspector):
+            self._seen += inspector.first_states()
+            if self._seen >= self.episodes:
+                self._report(state)
+
+    def _report(self, state: TrainState) -> None:
+        self._done = self._seen > 0
+        inspector = getattr(state.env, "inspector", None)
+        if not isinstance(inspector, Inspector):
+            self.log(state, f"no first states: {type(state.env).__name__} cannot be looked into")
+            return
+        if not state.fabric.is_global_zero:
+            return
+        lines, rows = inspector.describe_resets(), inspector.reset_rows()
+        folder = Path(self.folder) if self.folder is not None else _run_folder()
+        if rows and folder is not None:
+            write_text(folder / RESETS, csv_text(list(rows[0]), rows))
+            lines.append(f"written: {folder / RESETS}")
+        self.log(state, *lines)
+        self.warn(state, *inspector.reset_problems())
+
+
+def _run_folder() -> Path | None:
+    logs = [handler for handler in logger.handlers if isinstance(handler, RunLog)]
+    return Path(logs[-1].baseFilename).parent if logs else None
+
+
+class DebugProbe(_Topic):
+    """Report the environment's own test of the agent: at the start, then every `every_iterations`.
+
+    A `RocketSimPool` tests if cars recover from their roofs. The agent samples its actions, as in training, and torch's
+    generators are restored afterwards.
+    """
+
+    name = "probe"
+
+    def on_train_start(self, state: TrainState) -> None:
+        self._test(state)
+
+    def on_iteration_end(self, state: TrainState) -> None:
+        if state.iteration % self.every == 0 or state.done:
+            self._test(state)
+
+    def _test(self, state: TrainState) -> None:
+        if not state.fabric.is_global_zero:
+            return
+        inspector = getattr(state.env, "inspector", None)
+        if not isinstance(inspector, HasProbe):
+            self.log(state, f"{type(state.env).__name__} has no test of its own")
+            return
+        device = state.agent.device
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            torch.manual_seed(0)
+            lines = inspector.probe(policy(state.agent, deterministic=False))
+        self.log(state, f"after {state.steps:,} steps", *lines)
+
+
+class Debug(Callbacks):
+    """Print diagnostics on rank 0 and log them as `debug/...` during training.
+
+    On the command line: `--callbacks+=fabric_rl.callbacks.Debug --callbacks.actions true`. See docs/debugging.md for
+    the topics. If an environment does not support a topic, the log names it. Training stays bit-identical.
+    """
+
+    @checks_arguments
+    def __init__(
+        self,
+        actions: bool = False,
+        learning: bool = False,
+        checkpoints: bool = False,
+        resets: bool = False,
+        probe: bool = False,
+        everything: bool = False,
+        every_iterations: Count = 10,
+        episodes: Count = 64,
+        folder: str | None = None,
+    ) -> None:
+        """Choose the topics.
+
+        Args:
+            actions: Report the action table at the start, which actions are used, and how many are replaced.
+            learning: Report gradients, activations, advantages, value errors, and signs of problems.
+            checkpoints: Report when checkpoints are written, and what was restored.
+            resets: Write a table of initial states, and warn of impossible ones.
+            probe: Run the environment's own test of the agent; a RocketSimPool tests if cars recover from their roofs.
+            everything: Report all topics.
+            every_iterations: Iterations between two printed reports; metrics are logged in every iteration.
+            episodes: Number of initial states in the table.
+            folder: Folder for the table; default: the folder of the run.
+
+        Raises:
+            ValueError: No topic is chosen.
+        """
+        topics: list[tuple[bool, _Topic]] = [
+            (actions, DebugActions(every_iterations)),
+            (learning, DebugLearning(every_iterations)),
+            (checkpoints, DebugCheckpoints()),
+            (resets, DebugResets(episodes, folder)),
+            (probe, DebugProbe(every_iterations)),
+        ]
+        super().__init__({topic.name: topic for chosen, topic in topics if chosen or everything})
+        if not self.parts:
+            names = ", ".join(topic.name for _, topic in topics)
+            raise ValueError(f"Debug: nothing is chosen; set one of {names} or everything to true")
+
+    def on_train_start(self, state: TrainState) -> None:
+        if state.fabric.is_global_zero:
+            logger.info("debug topics: %s; rank 0 of %s", ", ".join(self.parts), state.fabric.world_size)
+        super().on_train_start(state)
