@@ -15,7 +15,6 @@ import inspect
 import logging
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -25,19 +24,7 @@ from lightning.fabric.loggers.logger import Logger
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
 from envs.partials import as_settings, taken_apart
-from fabric_rl import (
-    GAE,
-    Callback,
-    Estimator,
-    Hardware,
-    OffPolicyAgent,
-    SACArgs,
-    Saving,
-    StartArgs,
-    TrainArgs,
-    train,
-    train_off_policy,
-)
+from fabric_rl import GAE, Callback, Estimator, Hardware, SACArgs, Saving, StartArgs, TrainArgs
 from fabric_rl.base.argv import DEFAULT_CONFIG
 from fabric_rl.base.errors import fail
 from fabric_rl.callbacks import Evaluation, Profiler
@@ -46,6 +33,7 @@ from fabric_rl.callbacks.observers import RunVideos
 from fabric_rl.cli.command_line import read_settings, settings_of_call
 from fabric_rl.cli.connect import connect, share_cores
 from fabric_rl.cli.report import errors_end_in_one_line, next_steps, report, unsaved
+from fabric_rl.evaluation.algorithm import choose_algorithm, with_demonstrations
 from fabric_rl.evaluation.demonstrations import trajectories_of
 from fabric_rl.evaluation.players import guests_of
 from fabric_rl.imitation import Cloning, Kickstart
@@ -127,14 +115,11 @@ def main(
             agent = partial(agent, value_heads=1 + len(signals))
         resolved_config, lost = settings_of_call(main, locals(), as_settings)
         if lost and launch.is_rank_0():
-            say(
-                f"note: config.yaml cannot hold {', '.join(lost)}; give it again to what reads the run (docs/export.md)"
-            )
+            say(f"note: config.yaml cannot hold {', '.join(lost)}; give it to what reads the run (docs/export.md)")
     of_id = {"--num_envs": num_envs is not None, "--env_kwargs": env_kwargs is not None, "--wrappers": bool(wrappers)}
-    if env_id is None and any(of_id.values()):
+    if env_id is None and (given := ", ".join(flag for flag, is_given in of_id.items() if is_given)):
         raise ValueError(
-            f"{', '.join(flag for flag, given in of_id.items() if given)} goes with --env_id; other environments have "
-            "their own setting, e.g. --env.num_arenas"
+            f"{given} goes with --env_id; other environments have their own setting, e.g. --env.num_arenas"
         )
     if env_id is not None:
         copies = 4 if num_envs is None else num_envs
@@ -148,8 +133,8 @@ def main(
             raise ValueError(f"--{flag}: {able} can be shown, {made.__name__} cannot: it has no setting {setting}")
     if watch and saving.record_minutes is None:
         raise ValueError("--watch shows the games that the run records; give it --record_minutes")
-    signals = signals if start.inference else [_shown(signal, env) for signal in signals]
-    trainer = _trainer_of(agent, env, estimator, sac, signals, start.inference)
+    signals = signals if start.inference else [with_demonstrations(signal, env) for signal in signals]
+    trainer = choose_algorithm(agent, env, estimator, sac, signals, start.inference)
     with open_run(env, agent, args, start, resolved_config) as opened:
         fabric = connect(hardware, args.num_players, loggers_of(opened, logger))
         launch.check_same_settings(fabric, resolved_config)
@@ -190,38 +175,6 @@ def main(
     if fabric.is_global_zero:
         say(report(run, summary))
     return summary
-
-
-def _shown(signal: SignalFactory, env: EnvFactory) -> SignalFactory:
-    """A signal that learns from demonstrations, with what its files hold; any other one as it is."""
-    call = taken_apart(signal)
-    if not hasattr(call.function, "show"):
-        return signal
-    name = f"--signals {getattr(call.function, '__name__', '')}: demos"
-    found = trajectories_of(call.named().get("demos") or (), env, name)
-    return lambda *spaces: signal(*spaces).show(found)  # type: ignore[attr-defined]  # it has that
-
-
-def _trainer_of(
-    agent: AgentFactory,
-    env: EnvFactory,
-    estimator: Estimator,
-    sac: SACArgs,
-    signals: Sequence[SignalFactory],
-    inference: bool,
-) -> Callable[..., dict[str, Any]]:
-    """What trains such agents: SAC's loop or PPO's; a ValueError for settings of the other one."""
-    made = taken_apart(agent).function
-    if not (isinstance(made, type) and issubclass(made, OffPolicyAgent)):
-        given = [f"--{field.name}" for field in fields(sac) if getattr(sac, field.name) != field.default]
-        if given:
-            raise ValueError(f"{', '.join(given)}: only agents have that which learn with SAC; leave it out")
-        return partial(train, estimator=estimator, signals=signals)
-    if type(estimator) is not GAE:
-        raise ValueError("--estimator: only PPO estimates advantages, not SAC; leave it out")
-    files = () if inference else sac.demonstrations
-    shown = trajectories_of(files, env, "--demonstrations", rewards=True) if files else ()
-    return partial(train_off_policy, sac=sac, signals=signals, demonstrations=shown)
 
 
 def cli(argv: Sequence[str] | None = None, hints: bool = True) -> None:
