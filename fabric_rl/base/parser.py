@@ -67,6 +67,14 @@ class FlagParser(ArgumentParser):
         """Adds the settings of a class; see `jsonargparse.ArgumentParser.add_class_arguments`."""
         self._owner = getattr(theclass, "__name__", str(theclass))
         names: list[str] = super().add_class_arguments(theclass, *args, **kwargs)
+        for action in self._actions:
+            hint, default = getattr(action, "_typehint", None), action.default
+            if (
+                inspect.isclass(hint)
+                and isinstance(default, hint)
+                and type(default).__module__.startswith("fabric_rl.")
+            ):
+                action.default = {"class_path": _path_of(type(default))}  # jsonargparse cannot write an object
         return names
 
     def parse_args(self, args: Any = None, *others: Any, **settings: Any) -> Any:  # noqa: ANN401
@@ -127,6 +135,13 @@ class FlagParser(ArgumentParser):
                 hint = f"use {old}"
             message = f"{self._owner} has no setting {unknown['name']} ({hint})"
         super().error(message, ex)
+
+
+def _path_of(made: type) -> str:
+    """Return the path of a class, from the package that exports it if one does."""
+    package = made.__module__.rpartition(".")[0]
+    exported = getattr(sys.modules[package], made.__name__, None) is made
+    return f"{package if exported else made.__module__}.{made.__qualname__}"
 
 
 @cache

@@ -204,6 +204,12 @@ def test_a_kickstart_goes_into_the_settings_of_a_run_and_comes_back(output, tmp_
     assert "serialize" not in again.err
 
 
+def test_a_setting_whose_default_is_an_object_is_written_as_its_class(output):
+    printed = yaml.safe_load(output("--self_play", "SelfPlay", "--print_config").out)["self_play"]["init_args"]
+    assert printed["sampling"] == {"class_path": "fabric_rl.selfplay.Uniform"}
+    assert printed["eviction"] == {"class_path": "fabric_rl.selfplay.Oldest"}
+
+
 def test_a_flag_that_holds_itself_is_one_line(output):
     error = output("--agent.actor_hidden_sizes", "&a [*a]").err
     assert error == "train_fabric.py: error: --agent.actor_hidden_sizes: nested too deeply, or holds itself\n"
