@@ -15,7 +15,6 @@ from envs.demonstrations.file import SUFFIX, Demonstration
 from envs.partials import as_settings
 from fabric_rl.base.argv import DEFAULT_CONFIG
 from fabric_rl.base.files import write_text
-from fabric_rl.base.settings import CountOrZero
 from fabric_rl.evaluation.demonstrations import trajectories_of
 from fabric_rl.imitation.pretrain import CloneArgs, pretrain
 from fabric_rl.metrics.csv_tables import csv_text
@@ -38,12 +37,7 @@ def clone(
     demos: Sequence[Path],
     env: EnvFactory | None = None,
     agent: AgentFactory = PPOLightningAgent,
-    epochs: int = _DEFAULTS.epochs,
-    batch_size: int = _DEFAULTS.batch_size,
-    learning_rate: float = _DEFAULTS.learning_rate,
-    validation: float = _DEFAULTS.validation,
-    patience: int = _DEFAULTS.patience,
-    seed: CountOrZero = _DEFAULTS.seed,
+    args: CloneArgs = _DEFAULTS,
     soft_labels: bool = False,
     run_id: str | None = None,
     runs_dir: str = "runs",
@@ -59,27 +53,20 @@ def clone(
         env: Environment that the agent is for. Default: that of configs/rocket_1v1.yaml, as in training, or the
             Gymnasium id that the demonstrations name.
         agent: Agent class with its settings; must be a PPO agent. Default: that of the same preset.
-        epochs: Maximum number of passes over the demonstrations.
-        batch_size: Steps per optimizer step.
-        learning_rate: Learning rate of Adam.
-        validation: Share of the episodes that is held back, at least one episode. 0: none, and training runs for all
-            epochs.
-        patience: Number of epochs without a lower validation loss after which training stops, with the best weights.
-        seed: Seed of the weights, the order of steps and the choice of validation episodes.
+        args: How it learns.
         soft_labels: Controls between two rows of an action table count for both rows. Default: only for the nearest
             row.
         run_id: Name of the run and its folder. Default: date and time.
         runs_dir: Folder that contains all runs.
     """
-    args = CloneArgs(epochs, batch_size, learning_rate, validation, patience, seed=seed)
     first = Demonstration(demos[0])
     if env is None:
         env = RocketSimPool if first.of_states else partial(GymnasiumEnvs, str(first.about.get("env")))
     found = trajectories_of(demos, env, "DEMOS", soft_labels)
-    envs = env(seed=seed)
+    envs = env(seed=args.seed)
     spaces = envs.single_observation_space, envs.single_action_space
     envs.close()
-    torch.manual_seed(seed)
+    torch.manual_seed(args.seed)
     with one_thread():
         module = agent(*spaces)
         if not isinstance(module, ActorCritic):

@@ -25,7 +25,7 @@ from fabric_rl.evaluation.results import (
     statistics_summary,
     summary,
 )
-from fabric_rl.evaluation.settings import DEFAULT_PLAY, Confidence, Minutes, PlaySettings, UpTo
+from fabric_rl.evaluation.settings import DEFAULT_CONTEST, ContestSettings, PlaySettings, UpTo
 from fabric_rl.runs.trained import Trained
 from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES
 
@@ -38,13 +38,10 @@ def evaluate(
     opponent: str | None = None,
     /,
     matches: UpTo | None = None,
-    minutes: Minutes | None = None,
-    play: PlaySettings = DEFAULT_PLAY,
+    play: ContestSettings = DEFAULT_CONTEST,
     episodes: UpTo | None = None,
     until_width: Positive | None = None,
     sequential: bool = False,
-    confidence: Confidence = 0.95,
-    workers: UpTo = 1,
     record: Path | None = None,
 ) -> Iterator[Report]:
     """Play pairs of matches on real physics, and report the goal difference with its interval.
@@ -66,15 +63,12 @@ def evaluate(
         opponent: Opponent, with the same choices. Default: chaser.
         matches: Number of matches; an odd number is rounded up to full pairs. Default: 200. With --sequential or
             --until_width: the maximum, by default 2000.
-        minutes: Game time of each match in minutes. Default: 5.
         play: How they play.
         episodes: Number of episodes for an agent of another environment, the same number in every sub-environment.
             Default: 100.
         until_width: Play until the interval of the goal difference is at most this wide, in goals per match.
         sequential: Play until it is clear which player wins more matches; a draw is half a win.
-        confidence: Confidence level of all intervals, above 0 and below 1.
         record: .frl file for an additional match between the two, to watch (docs/watching.md).
-        workers: Processes that play matches in parallel; one per CPU core is best. The results do not depend on it.
     """
     if sequential and until_width is not None:
         raise ValueError("--sequential and --until_width: choose one of them")
@@ -83,15 +77,9 @@ def evaluate(
         if episodes is not None:
             entrant(player, play.sample, play.runs_dir)  # an error if there is no such player
             raise ValueError(f"--episodes is for agents that play alone; {player} plays --matches")
-        return _evaluate_pair(
-            player, opponent or "chaser", play, matches, minutes, until_width, sequential, confidence, workers, record
-        )
-    of_matches: dict[str, object] = {
-        "matches": matches,
-        "minutes": minutes,
-        "team_size": play.team_size,
-        "tick_skip": play.tick_skip,
-    }
+        return _evaluate_pair(player, opponent or "chaser", play, matches, until_width, sequential, record)
+    of_matches: dict[str, object] = {"matches": matches, "minutes": play.minutes, "team_size": play.team_size}
+    of_matches["tick_skip"] = play.tick_skip
     of_matches |= {"until_width": until_width, "sequential": sequential or None, "record": record}
     unfit = ["an opponent"] if opponent is not None else []
     unfit += [f"--{flag}" for flag, value in of_matches.items() if value is not None]
@@ -114,36 +102,33 @@ def _evaluate_alone(alone: Trained, episodes: int, play: PlaySettings) -> Report
 def _evaluate_pair(
     player: str,
     opponent: str,
-    play: PlaySettings,
+    play: ContestSettings,
     matches: int | None,
-    minutes: float | None,
     until_width: float | None,
     sequential: bool,
-    confidence: float,
-    workers: int,
     record: Path | None,
 ) -> Iterator[Report]:
     looks = sequential or until_width is not None
-    rules = Rules.of([entrant(name, play.sample, play.runs_dir) for name in (player, opponent)], play, minutes)
+    rules = Rules.of([entrant(name, play.sample, play.runs_dir) for name in (player, opponent)], play, play.minutes)
     limit = -(-(matches or (_MOST_MATCHES if looks else _MATCHES)) // SIDES)
     blocks = [Block(player, opponent, play.seed, number) for number in range(-(-limit // PAIRS_AT_ONCE))]
     parts: list[Matches] = []
     known: dict[str, Any] = {}
     what = f"{'up to ' if looks else ''}{SIDES * limit} matches"
-    with progress(what) as tell, closing(play_blocks(rules, blocks, workers, tell)) as blocks_played:
+    with progress(what) as tell, closing(play_blocks(rules, blocks, play.workers, tell)) as blocks_played:
         for part in blocks_played:
             parts.append(part)
-            if looks and (known := look(Matches.of(parts, limit), until_width, confidence))["reached"]:
+            if looks and (known := look(Matches.of(parts, limit), until_width, play.confidence))["reached"]:
                 break
     played = Matches.of(parts, limit)
     names = short_name(player), short_name(opponent)
     tables = [
         results_table(names, played, *rules.remarks),
-        statistics_table(names, played.statistics, confidence, looks),
+        statistics_table(names, played.statistics, play.confidence, looks),
     ]
-    lines = look_lines(played, known, names) if looks else [difference_line(played, confidence)]
+    lines = look_lines(played, known, names) if looks else [difference_line(played, play.confidence)]
     found = {"player": player, "opponent": opponent, "seed": play.seed, "sample": play.sample}
-    found |= {"tick_skip": rules.tick_skip} | summary(played, confidence, looks) | known
+    found |= {"tick_skip": rules.tick_skip} | summary(played, play.confidence, looks) | known
     yield Report([*tables, *lines], found)
     if record is not None:
         record_game(player, opponent, rules.play, rules.minutes, record)

@@ -57,11 +57,6 @@ def export(
         force: Overwrite an earlier export in the folder.
         team_size: New number of cars per team, for weights only; for example, to start a 2v2 training from a 1v1 bot.
         runs_dir: Folder that contains all runs.
-
-    Raises:
-        ValueError: The agent does not exist, or the format does not support it.
-        OSError: The folder is not empty or cannot be written.
-        ImportError: The packages of the format are not installed.
     """
     old = _exported(folder)
     if folder.exists() and not (folder.is_dir() and (force or not any(folder.iterdir()))):
@@ -105,11 +100,7 @@ def _exported(folder: Path) -> list[str]:
 
 
 def _replace(new: Path, folder: Path, old: list[str]) -> None:
-    """Puts the files of `new` in the place of `old` ones, which what fails leaves.
-
-    Raises:
-        OSError: They cannot be written, or the folder has others of the same name.
-    """
+    """Put the files of `new` in the place of `old` ones, which stay if that fails."""
     taken = [file.name for file in sorted(new.iterdir()) if file.name not in old and (folder / file.name).exists()]
     if taken:
         raise FileExistsError(f"{folder} has files that are of no export: {', '.join(taken)}; choose a new folder")

@@ -20,7 +20,7 @@ from fabric_rl.commands.record import record_game
 from fabric_rl.evaluation.play import Block, play_blocks
 from fabric_rl.evaluation.players import Rules, entrant, short_name
 from fabric_rl.evaluation.results import Competitor, standings
-from fabric_rl.evaluation.settings import DEFAULT_PLAY, Confidence, Minutes, PlaySettings, UpTo
+from fabric_rl.evaluation.settings import DEFAULT_CONTEST, ContestSettings, UpTo
 from fabric_rl.runs.records import find_run
 
 _WIDEST = 10
@@ -31,11 +31,8 @@ _WIDEST = 10
 def league(
     players: Sequence[str],
     matches: UpTo = 40,
-    minutes: Minutes | None = None,
-    play: PlaySettings = DEFAULT_PLAY,
+    play: ContestSettings = DEFAULT_CONTEST,
     record: Path | None = None,
-    confidence: Confidence = 0.95,
-    workers: UpTo = 1,
 ) -> Iterator[Report]:
     """Play a round robin and rate the players, with intervals.
 
@@ -47,11 +44,8 @@ def league(
         players: Two or more players, as in `fabric-rl evaluate`; or one run, whose milestones play and whose folder
             gets league.json.
         matches: Number of matches between any two players; an odd number is rounded up to full pairs.
-        minutes: Game time of each match in minutes. Default: 5.
         play: How they play.
         record: Folder for one .frl replay of each pair of players, to watch (docs/watching.md).
-        confidence: Confidence level of the intervals, above 0 and below 1.
-        workers: Processes that play matches in parallel; one per CPU core is best. The results do not depend on it.
     """
     if record is not None and record.exists() and not record.is_dir():
         raise ValueError(f"--record {record}: must be a folder")
@@ -64,7 +58,7 @@ def league(
     for one, other in pairings:
         if entrants[one].who == entrants[other].who:
             raise ValueError(f"{field[one].name} and {field[other].name} are the same; a league takes different ones")
-    rules = Rules.of(entrants, play, minutes)
+    rules = Rules.of(entrants, play, play.minutes)
     pairs = -(-matches // SIDES)
     seeds = np.random.SeedSequence(play.seed).generate_state(len(pairings)).tolist()
     blocks = [
@@ -73,12 +67,12 @@ def league(
         for (i, j), own_seed in zip(pairings, seeds, strict=True)
     ]
     what = f"{len(pairings)} times {SIDES * pairs} matches"
-    with progress(what) as tell, closing(play_blocks(rules, blocks, workers, tell)) as blocks_played:
+    with progress(what) as tell, closing(play_blocks(rules, blocks, play.workers, tell)) as blocks_played:
         parts = list(blocks_played)
     played = {pair: Matches.of(parts[first :: len(pairings)], pairs) for first, pair in enumerate(pairings)}
-    found = standings(field, played, confidence) | {"seed": play.seed, "sample": play.sample}
+    found = standings(field, played, play.confidence) | {"seed": play.seed, "sample": play.sample}
     found |= {"minutes": rules.minutes, "team_size": rules.team_size, "tick_skip": rules.tick_skip}
-    found["confidence"] = confidence
+    found["confidence"] = play.confidence
     title = [f"{what} of {rules.minutes:g} minutes, {rules.team_size}v{rules.team_size}", *rules.remarks]
     shown: list[Table | str] = [*tables(found, "; ".join(title)), verdict(found)]
     yield Report(shown, found, draw=partial(draw_league, found), files=files)

@@ -7,10 +7,10 @@ from typing import Annotated
 from envs.render.videos import FORMATS
 from envs.replays.replay import SUFFIX
 from fabric_rl.base.settings import Between
+from fabric_rl.commands.export_replay import write_film
 from fabric_rl.commands.output import Out, writes
 from fabric_rl.evaluation.play import Duel, replay_file
 from fabric_rl.evaluation.settings import DEFAULT_PLAY, PlaySettings
-from fabric_rl.evaluation.show import write_film
 
 
 @writes(Out("out", [SUFFIX]), Out("mp4", [*FORMATS]))

@@ -50,9 +50,6 @@ def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
 
     Returns:
         0 if everything is identical, otherwise 1.
-
-    Raises:
-        ValueError: The path is not a run with settings, or the run has nothing to compare.
     """
     folder = run_of(locate("RUN", runs_dir, run)).dir
     config = Provenance(folder).config

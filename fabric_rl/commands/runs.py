@@ -21,9 +21,6 @@ def runs(runs_dir: Path = _RUNS) -> int:
 
     Args:
         runs_dir: Folder that contains all runs.
-
-    Raises:
-        ValueError: The folder does not exist.
     """
     found = list_runs(_existing(runs_dir))
     Console().print(runs_table(found) if found else Text(f"there are no runs in {runs_dir}"))
@@ -36,9 +33,6 @@ def show_run(id: str, runs_dir: Path = _RUNS) -> int:
     Args:
         id: Run id or folder.
         runs_dir: Folder that contains all runs.
-
-    Raises:
-        ValueError: The run or the folder does not exist.
     """
     run = find_run(_existing(runs_dir), id)
     console = Console()
@@ -57,10 +51,6 @@ def compare_runs(
         metrics: Names of metrics, or patterns such as 'ppo/*'. Default: returns, touches, goals and entropy.
         output: PNG file. Default: compare.png in the folder of all runs.
         runs_dir: Folder that contains all runs.
-
-    Raises:
-        ValueError: A run, the folder or a metric does not exist, or fewer than two runs are named.
-        ImportError: A plotting package is missing; everything that works without it was shown.
     """
     folders = list(dict.fromkeys(find_run(_existing(runs_dir), run_id).folder.resolve() for run_id in ids))
     if len(folders) < 2:

@@ -41,10 +41,6 @@ def tune(training: Sequence[str], minutes: float = 10.0, seconds: float = 3.0, o
             some time to start (15 seconds on two slow cores). On a fast machine, 5 minutes are enough.
         seconds: Seconds of training in each measurement, after two iterations that are not counted.
         out: YAML file to write.
-
-    Raises:
-        ValueError: A flag is wrong, the agent does not learn from rollouts, or the settings do not train at all.
-        OSError: The file cannot be written, or there is one that tune did not write.
     """
     check_file(out, "--out")
     if any(Path(file).resolve() == out.resolve() for file in config_files(training)):

@@ -37,4 +37,16 @@ class PlaySettings(ActSettings):
     """Cars per team. Default: as in the training of the first agent; 1 for bots."""
 
 
-DEFAULT_ACT, DEFAULT_PLAY = ActSettings(), PlaySettings()
+@dataclass(frozen=True)
+class ContestSettings(PlaySettings):
+    """The same for many matches, whose results are measured."""
+
+    minutes: Minutes | None = None
+    """Game time of each match in minutes. Default: 5."""
+    confidence: Confidence = 0.95
+    """Confidence level of all intervals, above 0 and below 1."""
+    workers: UpTo = 1
+    """Processes that play matches in parallel; one per CPU core is best. The results do not depend on it."""
+
+
+DEFAULT_ACT, DEFAULT_PLAY, DEFAULT_CONTEST = ActSettings(), PlaySettings(), ContestSettings()

@@ -3,20 +3,13 @@
 import html
 import io
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from shlex import quote
 
-from rlgym.rocket_league.common_values import TICKS_PER_SECOND
-
-from envs.render.videos import Frame, write_video
-from envs.replays.film import film
 from envs.replays.replay import SUFFIX, Replay, excerpt, read_replay
-from fabric_rl.base.tables import progress
 from fabric_rl.evaluation.play import Duel
 from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.runs.trained import Trained
-from fabric_rl.viewer.page import page_with
+from fabric_rl.viewer.page import check_size, page_with
 
 
 class Shown:
@@ -81,33 +74,3 @@ def show(
     played = io.BytesIO()
     duel.play(played, minutes, seed)
     return Shown(played.getvalue(), height)
-
-
-_MOST_BYTES = 100_000_000
-
-_RATES = {".mp4": 30, ".gif": 15}
-
-
-def check_size(file: Path) -> None:
-    """Raise ValueError for a replay that is too large for a page."""
-    if (size := file.stat().st_size) > _MOST_BYTES:
-        watch = f"fabric-rl watch {quote(file.as_posix())}"
-        raise ValueError(f"{file}: {size / 1e6:,.0f} MB are too many for a page; watch it: {watch}")
-
-
-def write_film(file: Path, out: Path, width: int = 640) -> None:
-    """Draw all games of a replay as .mp4 or .gif, and print where."""
-    replay, rate = read_replay(file), _RATES[out.suffix]
-    lengths = [float(game.columns["ticks"][-1]) / TICKS_PER_SECOND for game in replay.games if game.num_frames]
-    if not lengths:
-        raise ValueError(f"{file}: there is nothing to draw, it has no frames")
-    seconds = sum(lengths) + len(lengths) / rate
-
-    def frames() -> Iterator[Frame]:
-        for number, frame in enumerate(film(replay, rate, (width, width * 9 // 16))):
-            tell(number / rate / seconds)
-            yield frame
-
-    with progress(f"drawing {out.name}") as tell:
-        write_video(out, frames(), rate)
-    print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)")

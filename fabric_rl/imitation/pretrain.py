@@ -7,7 +7,7 @@ from typing import Annotated
 import torch
 from lightning import Fabric
 
-from fabric_rl.base.settings import Between, Count, NonNegative, check_settings
+from fabric_rl.base.settings import Between, Count, CountOrZero, NonNegative, check_settings
 from fabric_rl.imitation.batches import Trajectory, check_imitates, learn_pass, shown
 from fabric_rl.learning.imitation import CanImitate, Shown
 from fabric_rl.learning.normalize import ObsNormalizer
@@ -19,19 +19,19 @@ class CloneArgs:
     """Settings of cloning before any training."""
 
     epochs: Count = 100
-    """Passes over the demonstrations, at most."""
+    """Maximum number of passes over the demonstrations."""
     batch_size: Count = 256
     """Steps per optimizer step."""
     learning_rate: Annotated[float, Between(0, 1, above=True, below=True)] = 1e-3
     """Learning rate of Adam."""
     validation: Annotated[float, Between(0, 1, below=True)] = 0.1
-    """Share of the episodes that is not learned from, at least one; 0: all are, through all epochs."""
+    """Share of the episodes that is held back, at least one episode. 0: none, and training runs for all epochs."""
     patience: Count = 5
-    """Epochs without a lower loss on those after which it ends; the weights are those of the best one."""
+    """Epochs without a lower validation loss after which training stops, with the best weights."""
     max_grad_norm: NonNegative = 0.5
     """Clip the norm of the gradient to this; 0 does not clip."""
-    seed: int = 0
-    """Seed of the weights, the order and the choice of episodes."""
+    seed: CountOrZero = 0
+    """Seed of the weights, the order of steps and the choice of validation episodes."""
 
     def __post_init__(self) -> None:
         check_settings(self, "--")

@@ -3,8 +3,10 @@
 import base64
 import gzip
 from pathlib import Path
+from shlex import quote
 
 FOLDER = Path(__file__).parent
+_MOST_BYTES = 100_000_000
 PAGE, SCRIPT = "page.html", "viewer.js"
 _TAG = '<script src="viewer.js"></script>'
 _LOADER = (
@@ -23,3 +25,10 @@ def page_with(replay: bytes) -> str:
 
 def _data(name: str, content: bytes) -> str:
     return f'<script id="{name}" type="text/plain">{base64.b64encode(content).decode()}</script>'
+
+
+def check_size(file: Path) -> None:
+    """Raise ValueError for a replay that is too large for a page."""
+    if (size := file.stat().st_size) > _MOST_BYTES:
+        watch = f"fabric-rl watch {quote(file.as_posix())}"
+        raise ValueError(f"{file}: {size / 1e6:,.0f} MB are too many for a page; watch it: {watch}")

@@ -247,7 +247,7 @@ def test_ctrl_c_is_no_error(words, replay, tmp_path, monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("fabric_rl.evaluation.show.film", interrupted)
+    monkeypatch.setattr("fabric_rl.commands.export_replay.film", interrupted)
     monkeypatch.setattr("fabric_rl.commands.watch.read_replay", interrupted)
     assert command(*[word.format(replay) for word in words]) == 130
     assert capsys.readouterr() == ("", "") and list(tmp_path.iterdir()) == []
