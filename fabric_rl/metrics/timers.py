@@ -1,4 +1,4 @@
-"""Where the time goes: a tree of named timers, written as `timers.json` in the manner of ML-Agents.
+"""A tree of named timers shows where the time goes; written as `timers.json` in the manner of ML-Agents.
 
     timers = Timers()
     with timers("collect"):

@@ -226,13 +226,13 @@ class Run:
 
 
 def _holds_nothing(folder: Path) -> bool:
-    """Whether all files are those of a start (temporary ones of a killed one, too), or videos."""
+    """Returns whether all files are those of a start (temporary ones of a killed one, too), or videos."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.parent != folder / "videos")
     return all(path.name in _MADE_AT_START or path.suffix == ".tmp" for path in files)
 
 
 def _is_unfinished(folder: Path) -> bool:
-    """Whether it is that of a run which was killed while its folder was made."""
+    """Returns whether the run was killed while its folder was made."""
     return folder.is_dir() and not (folder / _CHECKPOINTS).is_dir() and _holds_nothing(folder)
 
 
@@ -247,5 +247,5 @@ def move_aside(path: Path, folder: Path) -> None:
 
 
 def _replaced(folder: Path) -> Path:
-    """Where `--force` keeps the run of that folder until the new one has begun."""
+    """Returns the place where `--force` keeps the run of that folder until the new one has begun."""
     return folder.with_name(f".{folder.name}.replaced")

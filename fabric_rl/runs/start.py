@@ -1,4 +1,4 @@
-"""How a run starts: new, with the weights of another one, or where it was left; and how one ends that fails."""
+"""The start of a run: new, with the weights of another one, or where it was left; and the end of one that fails."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -185,7 +185,7 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
 
 
 def _trained_with(name: str, weights: Path, config: str | None) -> str:
-    """What the settings of another run have to do with it if its weights do not fit; empty if nothing, or not known."""
+    """Says which settings of another run may be why its weights do not fit; empty if none, or not known."""
     if config is None:
         return ""
     try:
@@ -229,7 +229,6 @@ def _play(other: Start, runs_dir: str, config: str | None) -> Start:
 
 
 def _how_it_starts(name: str, start: Start, args: TrainArgs, changes: Sequence[str]) -> list[str]:
-    """Where the run goes on or comes from, and which settings have changed."""
     whose = f" with the weights of {start.weights.path}" if start.weights else ""
     if not start.going_on:
         return [f"run {name} begins{whose}"] if whose else []

@@ -1,4 +1,4 @@
-"""When a run saves itself: checkpoints by timesteps and minutes, milestones."""
+"""Saves a run when it is due: checkpoints by timesteps and minutes, milestones."""
 
 import time
 import warnings
@@ -88,7 +88,7 @@ class Saver(NoSaver):
         return {"unsaved_steps": lost, "checkpoint": None if newest is None else str(newest)}
 
     def begin(self, resumed: dict[str, Any] | None) -> None:
-        """Of a resumed run, writes the milestone that it was killed before, and moves those of another time aside.
+        """Write the milestone that a resumed run was killed before, and move those of another time aside.
 
         The former was due with the checkpoint. The latter are of a time that the run does not go on from: they go to
         `milestones/set_aside/<phase>/` and stay whole. One of the same phase and steps that lies there already keeps
@@ -134,7 +134,7 @@ class Saver(NoSaver):
             self.run.write_timers(self._session.timers)
 
     def _save_what_is_due(self, on_demand: bool, ending: bool) -> bool:
-        """Whether anything was; `ending`: the loop ends here, with a last checkpoint."""
+        """Saves what is due, and returns whether anything was; `ending`: the loop ends here, with a last checkpoint."""
         by_steps = self._passed(self.saving.checkpoint_every_timesteps)
         milestone = self._passed(self.saving.milestone_interval)
         if not (by_steps or milestone or on_demand or ending):
@@ -165,7 +165,7 @@ class Saver(NoSaver):
             warnings.warn(f"{error}; {goes_on}older checkpoints stay", RuntimeWarning, stacklevel=2)
 
     def _passed(self, interval: int | None) -> bool:
-        """Whether this iteration crossed a multiple of `interval` agent-steps."""
+        """Returns whether this iteration crossed a multiple of `interval` agent-steps."""
         steps = self._session.state.steps
         return (
             interval is not None and steps // interval > (steps - self._session.state.steps_per_iteration) // interval
