@@ -100,7 +100,7 @@ def check_bfloat16() -> None:
 
 
 def gain_of_bfloat16(device: str = "cpu") -> float:
-    """Measure in a process of its own how many times as fast as float32 bfloat16 multiplies matrices; 0 if it cannot."""
+    """Measure in a process of its own how many times as fast as float32 bfloat16 multiplies; 0 if it cannot."""
     command = [sys.executable, "-c", _PRODUCTS, device]
     try:
         probe = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_SECONDS)

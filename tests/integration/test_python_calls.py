@@ -103,7 +103,7 @@ def test_what_cannot_be_written_is_said_once_and_can_be_given_later(own, capsys)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"env": partial(GymnasiumEnvs, "CartPol-v1")}, "GymnasiumEnvs: env_id CartPol-v1: "),
+        ({"env": partial(GymnasiumEnvs, "CartPol-v1")}, "GymnasiumEnvs: --env_id CartPol-v1: "),
         ({"env": partial(RocketSimPool, num_arenas=0)}, "num_arenas"),
         ({"agent": partial(PPOLightningAgent, actor_lr=-1)}, "actor_lr must be a number above 0"),
         ({"start": StartArgs(resume="nothing")}, "resume nothing: no such checkpoint, run or milestone"),
@@ -120,5 +120,5 @@ def test_mistakes_are_exceptions_of_one_line(tmp_path: Path, monkeypatch, argume
 
 def test_an_environment_without_a_seed_is_told_so(tmp_path):
     start = StartArgs(runs_dir=str(tmp_path))
-    with pytest.raises(TypeError, match=r"^env is called with seed=\.\.\. and must take it .*env_id"):
+    with pytest.raises(TypeError, match=r"^--env is called with seed=\.\.\. and must take it .*env_id"):
         main(env=partial(gymnasium.make_vec, "CartPole-v1", num_envs=2), start=start)

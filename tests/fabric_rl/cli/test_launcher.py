@@ -96,13 +96,6 @@ without_sdk = pytest.mark.skipif(installed("lightning-sdk"), reason="lightning-s
 
 
 @without_sdk
-def test_unknown_command_as_a_process(process):
-    result = process("login")
-    assert_one_error_line(result, "'login'", "lightning run model", "fabric run", "lightning-sdk")
-    assert result.out == ""
-
-
-@without_sdk
 @pytest.mark.parametrize("args", [["run"], ["run", "app.py"], ["--version"]])
 def test_unknown_command_is_one_line(command, args):
     assert_one_error_line(command(*args), " ".join(args), "lightning run model", "fabric run", "lightning-sdk")
