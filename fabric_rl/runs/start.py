@@ -37,12 +37,7 @@ def open_run(
 ) -> Iterator[Start]:
     """Choose or make the folder of a run, on rank 0, and hold it while the block trains.
 
-    Args:
-        env: Builds the environment, for the choice of a run that fits.
-        agent: Builds the agent, likewise.
-        args: Settings of the training loop.
-        start: How the run starts.
-        config: All settings as YAML.
+    Environment and agent are built where a run that fits them is looked for; `config` has all settings as YAML.
 
     Raises:
         LostRankError: Another rank is gone.
@@ -114,17 +109,12 @@ def loggers_of(start: Start, given: Logger | list[Logger] | None) -> list[Logger
 
 
 class Announcement(Callback):
-    """Says how a run starts once everything is built and restored, and makes the folder that of this run."""
+    """Says how a run starts once everything is built and restored, and makes the folder that of this run.
+
+    `config` has all settings as YAML, `hardware` says which ranks and cores the run has.
+    """
 
     def __init__(self, start: Start, args: TrainArgs, config: str | None, hardware: str) -> None:
-        """Keeps what is to be said on rank 0.
-
-        Args:
-            start: How the run starts, shared already.
-            args: The settings of the training loop.
-            config: All settings as YAML.
-            hardware: The ranks and cores of the run, in words.
-        """
         self._start, self._args, self._config, self._hardware = start, args, config, hardware
         self._settings = flat_settings(yaml.safe_load(config)) if config else {}
         self._has_steps_left = True

@@ -19,21 +19,21 @@ from fabric_rl.session.session import Session
 
 
 class NoSaver:
-    """Of a run that keeps nothing."""
+    """Saves nothing, of a run that keeps nothing; its methods are those of `Saver`."""
 
     @property
     def minutes_due(self) -> bool:
-        """Whether rank 0's clock asks for a checkpoint: never."""
+        """Rank 0's clock asks for a checkpoint."""
         return False
 
     def begin(self, resumed: dict[str, Any] | None) -> None:
-        """Nothing."""
+        """Called before the first iteration."""
 
     def after_iteration(self, on_demand: bool) -> None:
-        """Nothing."""
+        """Called after each iteration."""
 
     def unsaved(self) -> dict[str, Any]:
-        """What the summary says about steps that should have been saved and are not: nothing."""
+        """Return what the summary says of steps that should have been saved and are not."""
         return {}
 
 
@@ -44,14 +44,7 @@ class Saver(NoSaver):
     """
 
     def __init__(self, run: Run, saving: Saving, session: Session, record: Record, exact: bool = True) -> None:
-        """Starts the clock.
-
-        Args:
-            run: Where to.
-            saving: When.
-            session: What.
-            record: Its figures.
-            exact: Whether the run began, or goes on, exactly as one without a break.
+        """Starts the clock; `exact`: the run began, or goes on, exactly as one without a break.
 
         Raises:
             TypeError: A callback remembers something that cannot be saved.
@@ -69,7 +62,6 @@ class Saver(NoSaver):
 
     @property
     def minutes_due(self) -> bool:
-        """Whether rank 0's clock asks for a checkpoint."""
         minutes = self.saving.checkpoint_every_minutes
         return (
             self._session.fabric.is_global_zero
