@@ -3,7 +3,6 @@
 import os
 import shutil
 import tempfile
-import warnings
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +12,7 @@ from filelock import FileLock, Timeout
 
 from fabric_rl.args import check_run_id
 from fabric_rl.base.files import read_json, write_json
+from fabric_rl.metrics.log import logger
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, INITIAL, WEIGHTS, Provenance, Weights
@@ -189,14 +189,14 @@ class Run:
         try:
             timers.write(self.dir / "timers.json")
         except OSError as error:
-            warnings.warn(f"the timers of {self.dir} cannot be written: {error}", RuntimeWarning, stacklevel=2)
+            logger.warning("the timers of %s cannot be written: %s", self.dir, error)
 
     def write_summary(self, summary: dict[str, Any], timers: Timers | None = None) -> None:
         """Write `summary.json` and `timers.json` atomically. A full disk only causes a warning."""
         try:
             write_json(self.dir / "summary.json", summary)
         except OSError as error:
-            warnings.warn(f"the summary of {self.dir} cannot be written: {error}", RuntimeWarning, stacklevel=2)
+            logger.warning("the summary of %s cannot be written: %s", self.dir, error)
         if timers is not None:
             self.write_timers(timers)
 

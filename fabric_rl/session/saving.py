@@ -109,8 +109,7 @@ class Saver(NoSaver):
                 move_aside(best, self.run.dir / SET_ASIDE)
                 logger.info("best weights, of %s steps: moved to %s", f"{steps:,}", self.run.dir / SET_ASIDE)
         except OSError as error:
-            message = f"what {self.run.dir} has of newer steps cannot be moved to {SET_ASIDE}: {error}"
-            warnings.warn(message, RuntimeWarning, stacklevel=2)
+            logger.warning("what %s has of newer steps cannot be moved to %s: %s", self.run.dir, SET_ASIDE, error)
         if moved:
             logger.info("newer milestones: %s moved to %s", moved, aside)
 
