@@ -76,6 +76,22 @@ def test_a_folder_that_cannot_be_written_is_said_before_anything_happens(tmp_pat
         run.checkpoints.chmod(0o755)
 
 
+def test_a_file_is_written_beside_and_then_renamed(tmp_path, monkeypatch):
+    """What a link points to stays, and a name that somebody has taken is not written through."""
+    (tmp_path / "victim").write_text("kept")
+    (tmp_path / "a.json").symlink_to("victim")
+    (tmp_path / "taken").mkdir()
+    write_text(tmp_path / "a.json", "new")
+    with pytest.raises(OSError, match=r"directory: '.*taken'$"):
+        write_text(tmp_path / "taken", "new")
+    monkeypatch.setattr("fabric_rl.base.files.secrets.token_hex", lambda size: "known")
+    (tmp_path / "a.json.known.tmp").symlink_to("victim")
+    with pytest.raises(FileExistsError):
+        write_text(tmp_path / "a.json", "newer")
+    assert ((tmp_path / "victim").read_text(), (tmp_path / "a.json").read_text()) == ("kept", "new")
+    assert not (tmp_path / "a.json").is_symlink()
+
+
 def test_nothing_temporary_stays_where_the_disk_is_full(tmp_path, file_limit, capsys):
     write_text(tmp_path / "config.yaml", "old")
     file_limit(10)
