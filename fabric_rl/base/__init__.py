@@ -1,1 +1,1 @@
-"""What everything may use: no torch, no Lightning. `envs` imports this, and nothing else of fabric_rl."""
+"""The floor that everything stands on: no torch, no Lightning. `envs` imports this, and nothing else of fabric_rl."""

@@ -15,7 +15,7 @@ DEFAULT_CONFIG = PRESETS / "rocket_1v1.yaml"
 
 
 def preset_names() -> list[str]:
-    """Of all presets."""
+    """Return the names of all presets."""
     return sorted(path.stem for path in PRESETS.glob("*.yaml"))
 
 

@@ -21,7 +21,7 @@ _OF_A_CLASS = ("class_path", "init_args", "dict_kwargs")
 
 
 def read_yaml(path: str | Path) -> Any:  # noqa: ANN401 - whatever the file holds
-    """What a YAML file holds.
+    """Return the content of a YAML file.
 
     Raises:
         OSError, UnicodeDecodeError: It cannot be read.
@@ -65,7 +65,7 @@ def read_yaml(path: str | Path) -> Any:  # noqa: ANN401 - whatever the file hold
 
 
 def _ends(node: Any) -> bool:  # noqa: ANN401 - YAML's nodes
-    """Whether it is of a size that can be meant, each part counted as often as it stands there by its alias."""
+    """Returns whether its size can be meant; each part counts as often as it stands there by its alias."""
     waiting, seen = [(node, 0)], 0
     while waiting:
         node, depth = waiting.pop()
@@ -82,7 +82,7 @@ def _ends(node: Any) -> bool:  # noqa: ANN401 - YAML's nodes
 
 
 def place_of(flag: str, path: str | Path) -> str | None:
-    """Where a file of settings has the one that `--a.b.c` names: `<path>, line n`; None where it has none of it."""
+    """Return the place of the setting `--a.b.c` in a file, `<path>, line n`; None if the file does not have it."""
     node: Any = yaml.compose(Path(path).read_text(encoding="utf-8"), yaml.SafeLoader)
     line = None
     for name in flag.removeprefix("--").split("."):
@@ -161,7 +161,7 @@ def with_sections_of_config(flags: Sequence[str], names: Sequence[str], preset: 
 
 @contextmanager
 def naming_the_file(words: Sequence[str]) -> Iterator[None]:
-    """Where the block refuses a setting that a file has, its message says which file and line.
+    """Add file and line to the message of a block that refuses a setting which stands in a file.
 
     Args:
         words: The command line; the flags on it are no file's fault.
@@ -184,7 +184,7 @@ def naming_the_file(words: Sequence[str]) -> Iterator[None]:
 
 
 def configurations(flags: Sequence[str]) -> list[dict[str, Any]]:
-    """What the files, or texts, after each `--config` hold; without what is unreadable, which is said in its turn.
+    """Return the settings of all files, or texts, after `--config`; unreadable ones are left out, and told later.
 
     Raises:
         ValueError: One would never end.

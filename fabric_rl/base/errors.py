@@ -32,7 +32,7 @@ def fail(program: str, message: str, status: int = 2) -> NoReturn:
 
 
 def wants_traceback() -> bool:
-    """Whether errors keep their traceback: `FABRIC_RL_TRACEBACK=1`."""
+    """Return whether errors keep their traceback: `FABRIC_RL_TRACEBACK=1`."""
     return os.environ.get("FABRIC_RL_TRACEBACK") == "1"
 
 

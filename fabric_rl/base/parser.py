@@ -78,7 +78,7 @@ class FlagParser(ArgumentParser):
         return names
 
     def parse_args(self, args: Any = None, *others: Any, **settings: Any) -> Any:  # noqa: ANN401
-        """As jsonargparse's; a Gymnasium id `module:Id` among the words may import its module.
+        """Parses as jsonargparse does; a Gymnasium id `module:Id` among the words may import its module.
 
         Raises:
             ValueError: A configuration that `read_yaml` refuses.
@@ -95,11 +95,11 @@ class FlagParser(ArgumentParser):
             raise ValueError(f"{holding or 'the settings'}: nested too deeply, or holds itself") from error
 
     def parse_string(self, content: str, *others: Any, **settings: Any) -> Any:  # noqa: ANN401
-        """As jsonargparse's, which also reads files with it; class paths as `spelt_here`."""
+        """Parses as jsonargparse does, which also reads files with it; class paths are `spelt_here`."""
         return super().parse_string(spelt_here(content), *others, **settings)
 
     def instantiate(self, namespace: Namespace, *others: Any, **settings: Any) -> Namespace:  # noqa: ANN401
-        """As jsonargparse's; before that, everything that would be called is of the right base.
+        """Instantiates as jsonargparse does, once everything that would be called is of the right base.
 
         Raises:
             ValueError: It is not.
@@ -211,7 +211,7 @@ def check_env_id(value: Any, flag: str) -> None:  # noqa: ANN401
 
 
 def _made_by(hint: Any) -> type | None:  # noqa: ANN401
-    """What a callable type, or a protocol with `__call__`, returns; None for other types, `object` for anything."""
+    """Returns what a callable type, or a protocol with `__call__`, makes; None for other types, `object` for all."""
     if get_origin(hint) is Callable:
         returned = get_args(hint)[1]
     elif getattr(hint, "_is_protocol", False) and "__call__" in vars(hint):
@@ -223,7 +223,6 @@ def _made_by(hint: Any) -> type | None:  # noqa: ANN401
 
 
 def _returns(function: Any, made: type) -> bool:  # noqa: ANN401
-    """Whether its annotation says so."""
     try:
         returned = get_type_hints(function).get("return")
     except (AttributeError, NameError, TypeError):  # builtins, and annotations that cannot be read

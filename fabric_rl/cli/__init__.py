@@ -1,1 +1,1 @@
-"""What the programs on the command line share."""
+"""The parts that all programs on the command line share."""

@@ -39,7 +39,7 @@ _OF_ONE_START |= dict.fromkeys(("resume", "force", "inference"), False)
 
 @dataclass(frozen=True)
 class Settings:
-    """What a command line says."""
+    """The content of a command line."""
 
     given: list[str]
     """Its words, flags spelt with underscores; where a run goes on, after those that name its configuration."""
@@ -140,7 +140,7 @@ def _parser_of(main: Callable[..., Any], about: str = "") -> tuple[dict[str, Any
 
 
 def _as_yaml(parser: FlagParser, config: Namespace) -> str:
-    """What a run keeps of its settings: without those of this start, and without an `env` that was not its own."""
+    """Writes the settings without those of this start, and without an `env` that was not its own."""
     config.pop("config", None)
     for name, default in _OF_ONE_START.items():
         config[name] = default
@@ -296,7 +296,7 @@ INSTANTIATORS = [(build, object, True)]
 
 @contextmanager
 def naming_the_flag(config: Any) -> Iterator[None]:  # noqa: ANN401 - jsonargparse's Namespace
-    """Where the block, which instantiates `config`, fails: the first part that did is the reason, with its flag.
+    """Name the flag of the first part that fails while the block instantiates `config`.
 
     jsonargparse tries every type that a setting may have, and would list what each of them had to say.
 

@@ -81,7 +81,7 @@ def share_cores(fabric: Fabric, num_threads: int | None) -> str:
 
 
 def _left_by_fabric_run(hardware: Hardware) -> dict[str, Any]:
-    """What Fabric still takes under `fabric run`, which has fixed the rest: the precision, if not given there."""
+    """Returns the precision, if it was not given to `fabric run`, which has fixed all the rest."""
     precision = os.environ.get("LT_PRECISION")
     if precision is None:
         return {"precision": hardware.precision}

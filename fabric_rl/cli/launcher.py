@@ -3,19 +3,13 @@
 Lightning 2.3 renamed ``lightning run model`` to ``fabric run`` and left the name ``lightning`` to ``lightning-sdk``.
 """
 
-from __future__ import annotations
-
 import logging
 import os
-import signal
 import sys
 from importlib import metadata
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from fabric_rl.base.errors import fail
-
-if TYPE_CHECKING:
-    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
 _RUN_MODEL = "lightning run model"
 _USAGE = f"""\
@@ -55,18 +49,14 @@ def lightning() -> None:
 
 
 def _run_model(args: list[str]) -> NoReturn:
-    """Runs Fabric's launcher and turns what a user can cause into one line and an exit status.
+    """Hands the command line after `lightning run model` to Fabric's launcher, which prints its own errors.
 
-    Args:
-        args: The command line after ``lightning run model``.
+    The status is that of the worker that failed first, the others having been ended because of it.
     """
     entry_point = _console_script("lightning", "fabric")
     if entry_point is None:
         fail(_RUN_MODEL, "the installed `lightning` package has no `fabric` command; install lightning>=2.6.6")
 
-    import click
-    from lightning.fabric.utilities.exceptions import MisconfigurationException
-    from torch.distributed import DistNetworkError
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
@@ -78,23 +68,20 @@ def _run_model(args: list[str]) -> NoReturn:
         logger.propagate = False
     sys.argv[0] = _RUN_MODEL
     run = entry_point.load().commands["run"]
-    status: int | None
     try:
         check_devices(run.make_context(_RUN_MODEL, list(args), resilient_parsing=True).params.get("devices") or 1)
-        status = run.main(args, prog_name=_RUN_MODEL, standalone_mode=False)
+    except ValueError as error:
+        fail(_RUN_MODEL, str(error))
+    try:
+        sys.exit(run.main(args, prog_name=_RUN_MODEL))
     except SignalException as error:  # raised once the workers have ended
-        status = 128 + error.sigval
-    except (click.Abort, KeyboardInterrupt):
-        status = 128 + signal.SIGINT
-    except ChildFailedError as error:
-        status = _status_of_first_failure(error)
-    except click.ClickException as error:
-        fail(_RUN_MODEL, f"{error.format_message()} (see {_RUN_MODEL} --help)")
-    except DistNetworkError as error:
-        fail(_RUN_MODEL, f"{_message(error)} (if another run holds the port, choose a free one with --main-port)")
-    except (MisconfigurationException, TypeError, ValueError, AssertionError) as error:
-        fail(_RUN_MODEL, f"{_message(error)} (check --devices, --accelerator, --num-nodes, --main-port)")
-    sys.exit(status)
+        sys.exit(128 + error.sigval)
+    except ChildFailedError as error:  # the worker has said why, unless a signal killed it
+        rank, failure = error.get_first_failure()
+        if failure.exitcode >= 0:
+            sys.exit(failure.exitcode)
+        print(f"{_RUN_MODEL}: error: rank {rank} was killed by {failure.signal_name()}", file=sys.stderr)
+        sys.exit(128 - failure.exitcode)
 
 
 def _console_script(distribution: str, name: str) -> metadata.EntryPoint | None:
@@ -104,20 +91,3 @@ def _console_script(distribution: str, name: str) -> metadata.EntryPoint | None:
     except metadata.PackageNotFoundError:
         return None
     return next(iter(entry_points.select(group="console_scripts", name=name)), None)
-
-
-def _status_of_first_failure(error: ChildFailedError) -> int:
-    """Returns the exit status of the worker that failed first, the others having been ended because of it.
-
-    A worker that fails has said why itself, unless a signal killed it: then one line says so.
-    """
-    rank, failure = error.get_first_failure()
-    if failure.exitcode >= 0:
-        return failure.exitcode
-    print(f"{_RUN_MODEL}: error: rank {rank} was killed by {failure.signal_name()}", file=sys.stderr)
-    return 128 - failure.exitcode
-
-
-def _message(error: BaseException) -> str:
-    """An error's message, without a C++ stack trace that may follow it."""
-    return str(error).partition("\nException raised from")[0]

@@ -1,4 +1,4 @@
-"""How training ends, in words: its figures and what may come next, or one line that says what went wrong."""
+"""The end of a training, in words: figures and what may come next, or one line that says what went wrong."""
 
 import shlex
 import sys
@@ -55,7 +55,7 @@ def report(run: Run, summary: dict[str, Any]) -> str:
 
 
 def unsaved(summary: dict[str, Any]) -> str:
-    """How much of a run is lost whose last checkpoint could not be written, in one line."""
+    """Say in one line how much of a run is lost whose last checkpoint could not be written."""
     newest = summary["checkpoint"]
     where = "there is no good checkpoint" if newest is None else f"the newest good checkpoint is {newest}"
     return f"the last {summary['unsaved_steps']:,} steps are NOT SAVED (the checkpoint could not be written); {where}"

@@ -1,4 +1,4 @@
-"""What happens in a run: each event is logged once, and goes to the console of rank 0 and into the run's `log.txt`."""
+"""The events of a run: each is logged once, and goes to the console of rank 0 and into the run's `log.txt`."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 
 def program() -> str:
-    """What begins the lines of warnings and errors: the name under which training, or a command, was started."""
+    """Return the beginning of warnings and errors: the name under which training, or a command, was started."""
     if Path(sys.argv[0]).stem != "fabric-rl":
         return "train_fabric.py"
     return " ".join(("fabric-rl", *sys.argv[1:2]))
@@ -28,7 +28,7 @@ def say(*lines: str) -> None:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether somebody sits there; a stream that was closed before Python began is None."""
+    """Return whether somebody sits there; a stream that was closed before Python began is None."""
     return stream is not None and stream.isatty()
 
 

@@ -1,4 +1,4 @@
-"""Where metrics go: TensorBoard and other loggers of the user's choice, and `metrics.csv`, which every run has."""
+"""Loggers of metrics: TensorBoard and others of the user's choice, and `metrics.csv`, which every run has."""
 
 import csv
 import math
@@ -112,7 +112,7 @@ class Loggers:
 
 
 def _first_cause(error: BaseException) -> BaseException:
-    """What made an error happen, if it says so: TensorBoardLogger hides a full disk behind another message."""
+    """Returns the cause of an error, if it says so: TensorBoardLogger hides a full disk behind another message."""
     while (cause := error.__cause__ or error.__context__) is not None and str(cause):
         error = cause
     return error

@@ -1,4 +1,4 @@
-"""Where the time goes: a tree of named timers, written as `timers.json` in the manner of ML-Agents.
+"""A tree of named timers shows where the time goes; written as `timers.json` in the manner of ML-Agents.
 
     timers = Timers()
     with timers("collect"):
@@ -34,21 +34,23 @@ class Timer:
         children: Timers that were begun inside this one, by name.
     """
 
-    __slots__ = ("_began", "_parent", "_tree", "children", "count", "is_parallel", "longest", "total")
+    __slots__ = ("_began", "_is_open", "_parent", "_tree", "children", "count", "is_parallel", "longest", "total")
 
     def __init__(self, tree: "Timers", parent: "Timer | None") -> None:
-        self._tree, self._parent, self._began = tree, parent, 0.0
+        self._tree, self._parent, self._began, self._is_open = tree, parent, 0.0, False
         self.children: dict[str, Timer] = {}
         self.total, self.count, self.longest, self.is_parallel = 0.0, 0, 0.0, False
 
     def __enter__(self) -> "Timer":
         self._tree._open = self
+        self._is_open = True
         self.count += 1
         self._began = self._tree._clock()
         return self
 
     def __exit__(self, *error: object) -> None:
         seconds = self._tree._clock() - self._began
+        self._is_open = False
         self.total += seconds
         if seconds > self.longest:
             self.longest = seconds
@@ -81,6 +83,7 @@ class Timers:
         self._root = Timer(self, None)
         self._open = self._root
         self._root.__enter__()
+        self._root._is_open = self.enabled
         self._start_time = time.time()
 
     def __call__(self, name: str) -> AbstractContextManager[object]:
@@ -115,13 +118,7 @@ class Timers:
         Every node is `{total, count, self, max?, is_parallel?, children?}` with `self` = total minus the children's,
         at least 0; children in the order of their names, so that two reports can be compared line by line.
         """
-        now = self._clock()
-        running: set[int] = set()
-        node: Timer | None = self._open if self.enabled else None
-        while node is not None:
-            running.add(id(node))
-            node = node._parent
-        return {"name": "root", **_report(self._root, now, running)}
+        return {"name": "root", **_report(self._root, self._clock())}
 
     def write(self, path: str | Path) -> None:
         """Writes `to_dict` and some metadata in one step; a disabled tree writes none.
@@ -140,10 +137,10 @@ class Timers:
         write_json(Path(path), self.to_dict() | {"metadata": metadata})
 
 
-def _report(node: Timer, now: float, running: set[int]) -> dict[str, Any]:
-    so_far = now - node._began if id(node) in running else 0.0
+def _report(node: Timer, now: float) -> dict[str, Any]:
+    so_far = now - node._began if node._is_open else 0.0
     total = node.total + so_far
-    children = {name: _report(node.children[name], now, running) for name in sorted(node.children)}
+    children = {name: _report(node.children[name], now) for name in sorted(node.children)}
     report: dict[str, Any] = {
         "total": total,
         "count": node.count,

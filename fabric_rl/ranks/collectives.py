@@ -44,7 +44,7 @@ def check_same_on_all_ranks(fabric: Fabric, numbers: dict[str, int]) -> None:
 
 
 def gather_everywhere(fabric: Fabric, mine: Any) -> list[Any]:  # noqa: ANN401 - what can be pickled
-    """What every rank has, in the order of the ranks, on all of them. A collective."""
+    """Return on all ranks what every rank has, in their order. A collective."""
     if fabric.world_size == 1:
         return [mine]
     everyone: list[Any] = [None] * fabric.world_size
@@ -53,7 +53,7 @@ def gather_everywhere(fabric: Fabric, mine: Any) -> list[Any]:  # noqa: ANN401 -
 
 
 def gather_to_rank_0(fabric: Fabric, mine: Any) -> list[Any] | None:  # noqa: ANN401 - what can be pickled
-    """What every rank has, in the order of the ranks, on rank 0; None on the others. A collective."""
+    """Return on rank 0 what every rank has, in their order; None on the others. A collective."""
     if fabric.world_size == 1:
         return [mine]
     everyone: list[Any] | None = [None] * fabric.world_size if fabric.is_global_zero else None

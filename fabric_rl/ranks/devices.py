@@ -4,8 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -19,7 +17,6 @@ MULTIPLICATIONS_FOR_THREADS = 2**24
 """Of a minibatch on its way through the networks; below, one thread is used. Two threads of
 a net as small as CartPole's were six to ten times slower than one where other programs took their cores."""
 _ISA = "ONEDNN_MAX_CPU_ISA"
-_WITHOUT_TILES = "AVX512_CORE_BF16"
 _PROBE = """
 import torch
 layer, x = torch.nn.Linear(64, 64), torch.randn(64, 64)
@@ -40,8 +37,8 @@ def seconds(dtype):
 
 print(seconds(torch.float32) / seconds(torch.bfloat16))
 """
-_SECONDS = 20.0
-"""More than a probe ever takes; a child of a process with threads may hang."""
+_SECONDS = 60.0
+"""More than a measurement ever takes."""
 
 
 @contextmanager
@@ -57,7 +54,7 @@ def one_thread(if_small: bool = True) -> Iterator[None]:
 
 
 def is_small(module: nn.Module, rows: int) -> bool:
-    """Whether one thread learns from `rows` steps at once as fast as several."""
+    """Return whether one thread learns from `rows` steps at once as fast as several."""
     return sum(p.numel() for p in module.parameters()) * rows < MULTIPLICATIONS_FOR_THREADS
 
 
@@ -83,79 +80,30 @@ def to_host(tensor: Tensor) -> NDArray[Any]:
     return cast(NDArray[Any], host.numpy())
 
 
-def avoid_illegal_instructions() -> None:
-    """Makes bfloat16 on the CPU safe; call it before the first computation in bfloat16.
+def check_bfloat16() -> None:
+    """Try a small layer in bfloat16 on the CPU, in a process of its own, which the processor may stop there.
 
-    A small layer is tried in a process of its own. If the processor refuses an instruction there, oneDNN is told to do
-    without tiles (environment variable ONEDNN_MAX_CPU_ISA, which wins if it is set already), with a warning: bfloat16
-    is slower than float32 then.
+    Some report tiles (AMX) that their system does not let programs use. The variable ONEDNN_MAX_CPU_ISA tells oneDNN to
+    do without them.
 
     Raises:
-        ValueError: It is too late to tell oneDNN, which reads the variable once, because this process has computed
-            before. Without oneDNN bfloat16 would be ten times slower.
+        ValueError: The processor has stopped it, which would have happened to this process in the middle of a run.
     """
-    if sys.platform == "win32":
+    if sys.platform == "win32" or _ISA in os.environ:
         return
-    given = _ISA in os.environ
-    if not given:
-        if not refuses_bfloat16():
-            return
-        os.environ[_ISA] = _WITHOUT_TILES
-    if not _runs_here():
-        if not given:
-            del os.environ[_ISA]
+    probe = subprocess.run([sys.executable, "-c", _PROBE], capture_output=True, check=False)
+    if probe.returncode == -signal.SIGILL:
         raise ValueError(
             "--precision bf16-mixed: this machine does not run the bfloat16 tile instructions that its processor "
-            f"reports, and this process has begun to use them; set {_ISA}={_WITHOUT_TILES} before Python starts, or "
-            "use 32-true"
+            f"reports; set {_ISA}=AVX512_CORE_BF16 before Python starts, which is slower than 32-true, or use 32-true"
         )
-    if not given:
-        warnings.warn(
-            "--precision: this machine does not run the bfloat16 tile instructions that its processor reports; going "
-            f"on without them ({_ISA}={_WITHOUT_TILES}), which is slower than --precision 32-true",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-
-
-def refuses_bfloat16() -> bool:
-    """Whether the processor stops a process of its own, as this one would begin, at an instruction for bfloat16."""
-    if sys.platform == "win32":
-        return False
-    probe = subprocess.run([sys.executable, "-c", _PROBE], capture_output=True, check=False)
-    return probe.returncode == -signal.SIGILL
 
 
 def gain_of_bfloat16(device: str = "cpu") -> float:
-    """How many times as fast a process of its own multiplies matrices in bfloat16 as in float32; 0 if it cannot."""
+    """Measure in a process of its own how many times as fast as float32 bfloat16 multiplies; 0 if it cannot."""
     command = [sys.executable, "-c", _PRODUCTS, device]
     try:
-        probe = subprocess.run(command, capture_output=True, text=True, check=True, timeout=3 * _SECONDS)
+        probe = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_SECONDS)
         return float(probe.stdout.split()[-1])
     except (subprocess.SubprocessError, ValueError, IndexError):
         return 0.0
-
-
-def _runs_here() -> bool:
-    """Whether a copy of this process, with all that its libraries have decided, computes in bfloat16."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forks of processes with threads
-        child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            torch.set_num_threads(1)  # the threads of the pool have stayed in the parent
-            exec(_PROBE, {})
-            status = 0
-        finally:
-            os._exit(status)
-    end = time.monotonic() + _SECONDS
-    while True:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return status == 0
-        if time.monotonic() > end:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            return False
-        time.sleep(0.01)

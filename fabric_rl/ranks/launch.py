@@ -1,4 +1,4 @@
-"""Who has started this process, and what is already decided: `fabric run`, torchrun, SLURM, or Fabric itself."""
+"""The launcher that has started this process, and what it has decided: `fabric run`, torchrun, SLURM, or Fabric."""
 
 import atexit
 import os
@@ -107,7 +107,7 @@ def check_devices(devices: int | str) -> None:
 
 
 def installed(name: str) -> str:
-    """How this Python's program of that name is called from here: by its name where that is found."""
+    """Return how to call this Python's program of that name: by its name where that is found, else by its path."""
     own, found = Path(sys.executable).with_name(name), shutil.which(name)
     return name if found and (not own.exists() or Path(found).samefile(own)) else str(own)
 
@@ -127,7 +127,7 @@ def command(alone: bool = False) -> list[str]:
 
 
 def _launcher() -> list[str]:
-    """What starts the same number of ranks in the same way."""
+    """Returns the words that start as many ranks in the same way."""
     launched = detect()
     machines = launched.machines
     if used_fabric_run():
@@ -170,7 +170,7 @@ def _disconnect() -> None:
 
 
 def ranks_on_these_cores(fabric: Fabric) -> int:
-    """How many ranks share the cores of this one; every rank calls it.
+    """Count the ranks that share the cores of this one; every rank calls it.
 
     Those of this machine, unless the launcher (SLURM, numactl) has bound each of them to cores of its own. Your own
     `LOCAL_WORLD_SIZE` wins where it is not torchrun's.
@@ -281,7 +281,7 @@ def run_before_restart() -> Path | None:
 
 
 def share_text(text: str | None) -> str | None:
-    """What rank 0 has read, for machines that do not see its files; every rank calls it.
+    """Return what rank 0 has read, for machines that do not see its files; every rank calls it.
 
     On one machine, and where torchrun has not started the ranks, every rank gets what it has read itself.
     """

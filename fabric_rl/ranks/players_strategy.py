@@ -46,7 +46,7 @@ class PlayersStrategy(DDPStrategy):
 
     @property
     def plays(self) -> bool:
-        """Whether this rank does; else it trains."""
+        """This rank plays; else it trains."""
         return self.global_rank >= self.num_trainers
 
     def setup_module(self, module: nn.Module) -> nn.Module:  # type: ignore[override]  # not all are wrapped
@@ -58,7 +58,7 @@ class PlayersStrategy(DDPStrategy):
         return tensor.copy_(_all_reduce(tensor.cpu(), group, reduce_op)) if isinstance(tensor, Tensor) else tensor
 
     def roles(self) -> str:
-        """Who does what, in words."""
+        """Say which ranks train and which play."""
         trainers, device = self.num_trainers, "" if self.root_device.type == "cpu" else " on the CPU"
         return f"{_ranks(0, trainers, 'train')}, {_ranks(trainers, self.world_size, 'play')}{device}"
 
@@ -100,12 +100,12 @@ class PeerFabric(Fabric):
         return _all_reduce(data, self._group, reduce_op)
 
     def no_backward_sync(self, module: nn.Module, enabled: bool = True) -> AbstractContextManager[Any]:
-        """As Fabric's; a single trainer has nothing to synchronise."""
+        """Works as Fabric's does; a single trainer has nothing to synchronise."""
         return super().no_backward_sync(cast(Any, module), enabled) if self.world_size > 1 else nullcontext()
 
 
 def fabric_arguments(num_players: int, hardware: dict[str, Any], patience: timedelta) -> dict[str, Any]:
-    """What Fabric gets in the place of `hardware`, its arguments in a coupled run.
+    """Return what Fabric gets in the place of `hardware`, its arguments in a coupled run.
 
     Args:
         num_players: K.

@@ -31,7 +31,7 @@ def cores() -> set[int]:
 
 
 def orphaned() -> bool:
-    """Whether the process that has started this one has just ended."""
+    """Return whether the process that has started this one has just ended."""
     time.sleep(1)  # its connections close a moment before
     return os.getppid() != PARENT
 
@@ -63,7 +63,7 @@ def _watch(seconds: float) -> None:
 
 
 def _agents_are_gone() -> bool:
-    """Whether torchrun's agents had ended before this process could ask who its parent is: their store is closed."""
+    """Returns whether torchrun's agents ended before this process could ask for its parent: their store is closed."""
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         return False
     try:
@@ -78,7 +78,7 @@ class LostRankError(RuntimeError):
 
 
 def lost_rank(error: BaseException) -> str | None:
-    """What has happened to the other ranks if `error` is what torch.distributed raises then; None for other errors.
+    """Say what has happened to the other ranks if `error` is what torch.distributed raises then; None for other errors.
 
     A process or machine that has died closes its connections, which is noticed in the next collective operation; one
     that is silent (a pulled cable, a hung machine) is given up after the time that was set for the process group.

@@ -59,12 +59,12 @@ class ShardedStrategy(ModelParallelStrategy):
         return module, optimizers, scheduler
 
     def clip_gradients_norm(self, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401 - Lightning's
-        """As Lightning's; returns the norm over all ranks' shards, 0-dim."""
+        """Clips as Lightning does; returns the norm over all ranks' shards, 0-dim."""
         return whole(super().clip_gradients_norm(*args, **kwargs))
 
 
 def is_sharded(module: nn.Module) -> bool:
-    """Whether `ShardedStrategy` has set the module up."""
+    """Return whether `ShardedStrategy` has set the module up."""
     return isinstance(module, FSDPModule)
 
 
@@ -218,6 +218,6 @@ def _large_sequentials(module: nn.Module) -> Iterator[nn.Module]:
 
 
 def _reshard_after_forward(unit: Any, wanted: bool) -> None:  # noqa: ANN401 - a method that older versions lack
-    """Whether a unit's weights are dropped between forward and backward; in versions that cannot switch, they stay."""
+    """Switches dropping a unit's weights between forward and backward; in versions that cannot switch, they stay."""
     if hasattr(unit, "set_reshard_after_forward"):
         unit.set_reshard_after_forward(wanted, recurse=False)

@@ -326,7 +326,7 @@ class _Decoder:
 
 
 def _ordered(plain: dict[Any, Any], attributes: dict[str, Any]) -> "OrderedDict[Any, Any]":
-    """With the versions of modules that torch's state dicts keep in an attribute."""
+    """Restores the versions of modules that torch's state dicts keep in an attribute."""
     ordered = OrderedDict(plain)
     versions = attributes.get("_metadata", {})
     if versions:
@@ -342,7 +342,7 @@ def _is_dense(tensor: Tensor) -> bool:
 
 
 def _is_plain(dtype: "np.dtype[Any]") -> bool:
-    """Whether it has numbers, text, bytes, and structures of them, but no objects."""
+    """Returns whether it has numbers, text, bytes, and structures of them, but no objects."""
     if dtype.subdtype is not None:
         return _is_plain(dtype.subdtype[0])
     if dtype.names is not None:

@@ -3,7 +3,6 @@
 import os
 import shutil
 import tempfile
-import warnings
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +12,7 @@ from filelock import FileLock, Timeout
 
 from fabric_rl.args import check_run_id
 from fabric_rl.base.files import read_json, write_json
+from fabric_rl.metrics.log import logger
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, INITIAL, WEIGHTS, Provenance, Weights
@@ -72,32 +72,16 @@ class Run:
         base = Path(runs_dir)
         name = datetime.now().strftime("%Y%m%d-%H%M%S") if run_id is None else run_id
         check_run_id(name)
-        folder = base / name
         made: Run | None = None
-        if force and folder.is_dir():
-            replaced = cls(folder)
+        if force and (base / name).is_dir():
+            replaced = cls(base / name)
             replaced.claim()
             replaced.release()  # Windows moves no folder with an open file
         try:
-            if force and folder.is_dir():
-                shutil.rmtree(_replaced(folder), ignore_errors=True)
-                os.replace(folder, _replaced(folder))
-            base.mkdir(parents=True, exist_ok=True)
-            for attempt in range(2, 100):
-                try:
-                    folder.mkdir()
-                    break
-                except FileExistsError:
-                    if run_id is not None:
-                        if _is_unfinished(folder):
-                            break
-                        raise
-                    folder = base / f"{name}-{attempt}"
-            taken = cls(folder)
-            taken.claim()
-            if taken.checkpoints.is_dir():  # by another process, meanwhile
-                raise FileExistsError(folder)
-            made = taken
+            if force and (base / name).is_dir():
+                shutil.rmtree(_replaced(base / name), ignore_errors=True)
+                os.replace(base / name, _replaced(base / name))
+            made = cls._claim_new(base, name, exactly=run_id is not None)
             if weights is not None:
                 made.provenance.begin_with(weights)
             made.provenance.write(config)
@@ -105,15 +89,37 @@ class Run:
         except BaseException as error:
             if made is not None:
                 made.discard_if_empty()
-            if not isinstance(error, OSError) or isinstance(error, BlockingIOError):
-                raise
             if isinstance(error, FileExistsError) and base.is_dir():
                 raise FileExistsError(
-                    f"--run_id {name}: {folder} already exists; choose another run id, go on with it (--resume) or "
-                    "delete it and start again (--force)"
+                    f"--run_id {name}: {base / name} already exists; choose another run id, go on with it (--resume) "
+                    "or delete it and start again (--force)"
                 ) from error
-            raise OSError(f"--runs_dir {base}: cannot write there ({error.strerror}); choose another folder") from error
+            if isinstance(error, OSError) and not isinstance(error, BlockingIOError):
+                reason = f"cannot write there ({error.strerror}); choose another folder"
+                raise OSError(f"--runs_dir {base}: {reason}") from error
+            raise
         return made
+
+    @classmethod
+    def _claim_new(cls, base: Path, name: str, exactly: bool) -> "Run":
+        """Makes and locks a folder of that name; where it is taken, of another one that begins so, unless `exactly`."""
+        base.mkdir(parents=True, exist_ok=True)
+        folder = base / name
+        for attempt in range(2, 100):
+            try:
+                folder.mkdir()
+                break
+            except FileExistsError:
+                if exactly and not _is_unfinished(folder):
+                    raise
+                if exactly:
+                    break
+                folder = base / f"{name}-{attempt}"
+        run = cls(folder)
+        run.claim()
+        if run.checkpoints.is_dir():  # by another process, meanwhile
+            raise FileExistsError(folder)
+        return run
 
     @classmethod
     def find(cls, runs_dir: str | Path, run_id: str) -> "Run":
@@ -183,14 +189,14 @@ class Run:
         try:
             timers.write(self.dir / "timers.json")
         except OSError as error:
-            warnings.warn(f"the timers of {self.dir} cannot be written: {error}", RuntimeWarning, stacklevel=2)
+            logger.warning("the timers of %s cannot be written: %s", self.dir, error)
 
     def write_summary(self, summary: dict[str, Any], timers: Timers | None = None) -> None:
         """Write `summary.json` and `timers.json` atomically. A full disk only causes a warning."""
         try:
             write_json(self.dir / "summary.json", summary)
         except OSError as error:
-            warnings.warn(f"the summary of {self.dir} cannot be written: {error}", RuntimeWarning, stacklevel=2)
+            logger.warning("the summary of %s cannot be written: %s", self.dir, error)
         if timers is not None:
             self.write_timers(timers)
 
@@ -226,13 +232,13 @@ class Run:
 
 
 def _holds_nothing(folder: Path) -> bool:
-    """Whether all files are those of a start (temporary ones of a killed one, too), or videos."""
+    """Returns whether all files are those of a start (temporary ones of a killed one, too), or videos."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.parent != folder / "videos")
     return all(path.name in _MADE_AT_START or path.suffix == ".tmp" for path in files)
 
 
 def _is_unfinished(folder: Path) -> bool:
-    """Whether it is that of a run which was killed while its folder was made."""
+    """Returns whether the run was killed while its folder was made."""
     return folder.is_dir() and not (folder / _CHECKPOINTS).is_dir() and _holds_nothing(folder)
 
 
@@ -247,5 +253,5 @@ def move_aside(path: Path, folder: Path) -> None:
 
 
 def _replaced(folder: Path) -> Path:
-    """Where `--force` keeps the run of that folder until the new one has begun."""
+    """Returns the place where `--force` keeps the run of that folder until the new one has begun."""
     return folder.with_name(f".{folder.name}.replaced")

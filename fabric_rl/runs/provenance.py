@@ -1,4 +1,4 @@
-"""Where a run comes from: its settings, its code, the versions it was made with, and the weights that it began with."""
+"""The origin of a run: its settings, its code, the versions it was made with, and the weights that it began with."""
 
 import os
 import platform
@@ -64,7 +64,7 @@ _CHANGE = re.compile(
 
 @dataclass(frozen=True)
 class Weights:
-    """What a run begins with in place of new weights."""
+    """Weights of another run, with which one begins."""
 
     path: Path
     """The checkpoint file that they are from."""
@@ -180,7 +180,7 @@ class Provenance:
         write_json(self.folder / WEIGHTS, {"from": path, "inference": weights.inference})
 
     def weights(self) -> Weights | None:
-        """What the run, which has no checkpoint yet, begins again with; None for new weights.
+        """Return what a run without a checkpoint begins again with; None for new weights.
 
         Raises:
             CheckpointError: The run only plays, or its weights cannot be read.
@@ -207,7 +207,7 @@ class Provenance:
 
 
 def digest_of(config: str) -> str:
-    """What tells whether somebody has edited a `config.yaml`."""
+    """Return a digest that tells whether somebody has edited a `config.yaml`."""
     return sha256(config.encode()).hexdigest()
 
 
@@ -222,7 +222,7 @@ def read_initial(path: Path) -> dict[str, Tensor]:
 
 
 def describe_environment() -> dict[str, Any]:
-    """When, by which command, with which versions, on which hardware; and the git state of fabric-rl itself."""
+    """Describe this process: time, command, versions, hardware, and the git state of fabric-rl itself."""
     names = (path.stem for folder in sys.path for path in Path(folder).glob("*.dist-info"))
     found = (name.lower().rpartition("-") for name in sorted(names))
     installed = {name.replace("_", "-"): version for name, _, version in found}
@@ -282,7 +282,7 @@ def commit_of(folder: Path) -> dict[str, str | None]:
 
 
 def patch_of(folder: Path, besides: Path, commit: str = "HEAD") -> str:
-    """What `git apply` needs to make of the commit the code as it is; without git, what makes it of an empty folder.
+    """Return what `git apply` needs to make of the commit, or without git of an empty folder, the code as it is.
 
     Args:
         folder: That of a repository, or one without git, of which only the files right inside count.
@@ -318,12 +318,11 @@ def changed_since(folder: Path, commit: str) -> list[str] | None:
 
 
 def is_source(name: str) -> bool:
-    """Whether a file may be the experiment."""
+    """Return whether a file may be the experiment."""
     return Path(name).suffix in _SOURCES
 
 
 def _is_made(path: Path, folder: Path) -> bool:
-    """Whether a run or a sweep below `folder` has written it."""
     above = (part for part in path.parents if part != folder and part.is_relative_to(folder))
     return any(all((part / name).exists() for name in made) for part in above for made in _MADE)
 
@@ -341,7 +340,7 @@ def _added(path: Path, name: str) -> str:
 
 
 def _git(folder: Path, *command: str) -> str | None:
-    """What git says there; None without git or outside of a repository."""
+    """Returns what git says there; None without git or outside of a repository."""
     try:
         done = subprocess.run(["git", *command], cwd=folder, capture_output=True, check=True)
     except (OSError, subprocess.CalledProcessError):

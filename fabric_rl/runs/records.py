@@ -71,7 +71,7 @@ class Milestone:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """What a run folder tells.
+    """The content of a run folder.
 
     Attributes:
         folder: `runs/<run_id>`.
@@ -125,7 +125,7 @@ def find_run(runs_dir: str | Path, run_id: str) -> RunRecord:
 
 
 def names_of_runs(runs_dir: str | Path) -> list[str]:
-    """Of all runs of a folder, which may not exist."""
+    """Return the names of all runs of a folder, which may not exist."""
     return [folder.name for folder in Path(runs_dir).glob("*") if _is_run(folder)]
 
 
@@ -159,7 +159,7 @@ def _group(config: Path) -> str | None:
 
 
 def is_worked_on(folder: Path) -> bool:
-    """Whether a process trains the run in a folder; where nobody can tell, none has ended."""
+    """Return whether a process trains the run in a folder; where nobody can tell, none has ended."""
     if not (folder / LOCK).is_file():
         return False
     try:

@@ -1,4 +1,4 @@
-"""What a run goes on from: which checkpoints fit, and the one that is asked for, chosen by hand, or the newest."""
+"""Finds what a run goes on from: a checkpoint that is asked for, chosen by hand, or the newest one that fits."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -195,7 +195,7 @@ def load_checkpoint(path: str | Path) -> tuple[Path, dict[str, Any]]:
 
 
 def _instead(path: Path) -> str:
-    """What a run has where its checkpoints are lost; empty without milestones."""
+    """Names the milestones of a run whose checkpoints are lost; empty without any."""
     folders = [m.folder for m in load_run(path).milestones if checkpoints(m.folder)]
     if not folders:
         return ""

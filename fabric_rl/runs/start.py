@@ -1,4 +1,4 @@
-"""How a run starts: new, with the weights of another one, or where it was left; and how one ends that fails."""
+"""The start of a run: new, with the weights of another one, or where it was left; and the end of one that fails."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -37,12 +37,7 @@ def open_run(
 ) -> Iterator[Start]:
     """Choose or make the folder of a run, on rank 0, and hold it while the block trains.
 
-    Args:
-        env: Builds the environment, for the choice of a run that fits.
-        agent: Builds the agent, likewise.
-        args: Settings of the training loop.
-        start: How the run starts.
-        config: All settings as YAML.
+    Environment and agent are built where a run that fits them is looked for; `config` has all settings as YAML.
 
     Raises:
         LostRankError: Another rank is gone.
@@ -114,17 +109,12 @@ def loggers_of(start: Start, given: Logger | list[Logger] | None) -> list[Logger
 
 
 class Announcement(Callback):
-    """Says how a run starts once everything is built and restored, and makes the folder that of this run."""
+    """Says how a run starts once everything is built and restored, and makes the folder that of this run.
+
+    `config` has all settings as YAML, `hardware` says which ranks and cores the run has.
+    """
 
     def __init__(self, start: Start, args: TrainArgs, config: str | None, hardware: str) -> None:
-        """Keeps what is to be said on rank 0.
-
-        Args:
-            start: How the run starts, shared already.
-            args: The settings of the training loop.
-            config: All settings as YAML.
-            hardware: The ranks and cores of the run, in words.
-        """
         self._start, self._args, self._config, self._hardware = start, args, config, hardware
         self._settings = flat_settings(yaml.safe_load(config)) if config else {}
         self._has_steps_left = True
@@ -185,7 +175,7 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
 
 
 def _trained_with(name: str, weights: Path, config: str | None) -> str:
-    """What the settings of another run have to do with it if its weights do not fit; empty if nothing, or not known."""
+    """Says which settings of another run may be why its weights do not fit; empty if none, or not known."""
     if config is None:
         return ""
     try:
@@ -229,7 +219,6 @@ def _play(other: Start, runs_dir: str, config: str | None) -> Start:
 
 
 def _how_it_starts(name: str, start: Start, args: TrainArgs, changes: Sequence[str]) -> list[str]:
-    """Where the run goes on or comes from, and which settings have changed."""
     whose = f" with the weights of {start.weights.path}" if start.weights else ""
     if not start.going_on:
         return [f"run {name} begins{whose}"] if whose else []

@@ -183,7 +183,7 @@ def _to_play(section: Any) -> Any:  # noqa: ANN401
 
 
 def _factory(weights: Path, name: str, kind: Any) -> Any:  # noqa: ANN401 - of that kind
-    """What jsonargparse makes of a section of a configuration; a ValueError of one line if it cannot."""
+    """Lets jsonargparse make a section of a configuration; a ValueError of one line if it cannot."""
     section = _section(weights, name)
     if isinstance(section, dict) and isinstance(section.get("init_args"), dict):
         section["init_args"].pop("video_folder", None)  # only a training writes, where its own settings say
@@ -281,7 +281,7 @@ def policy(agent: ActorCritic, deterministic: bool = True, seed: int | None = No
 def _thoughts(
     agent: ActorCritic, obs: Tensor, given: dict[str, Tensor]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-    """What `Tell` is told; of several value heads the sum."""
+    """Returns what `Tell` is told; the sum of several value heads."""
     values = agent.value(obs, **{name: tensor for name, tensor in given.items() if name == "state"})
     found = agent.probabilities(obs, **given)
     return values.reshape(len(obs), -1).sum(dim=1).cpu().numpy(), None if found is None else found.cpu().numpy()

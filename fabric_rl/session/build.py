@@ -25,7 +25,7 @@ from fabric_rl.learning.normalize import ReturnScaler
 from fabric_rl.learning.update import memory_named, take
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import check_same_on_all_ranks, raised_on_all_ranks
-from fabric_rl.ranks.devices import avoid_illegal_instructions, one_thread
+from fabric_rl.ranks.devices import check_bfloat16, one_thread
 from fabric_rl.ranks.sharding import explaining, is_sharded
 from fabric_rl.rollouts.collectors import Collector, CollectorAhead
 from fabric_rl.rollouts.players import Exchange, Player, Trainer
@@ -50,7 +50,7 @@ from fabric_rl.types import (
 
 
 class Scheme:
-    """What is not the same in every session; this one learns from its newest rollouts.
+    """The differences between sessions; this one learns from its newest rollouts.
 
     Attributes:
         flags: What says how long a rollout is, and how large a minibatch.
@@ -84,7 +84,7 @@ class Scheme:
         gamma: Tensor,
         signals: Signals,
     ) -> Onlooker:
-        """What learns from such rollouts, with the discounts of their rewards, and what pays the last of those."""
+        """Return what learns from such rollouts; `gamma` has the discounts of their rewards, the last for `signals`."""
         return Learner(state, peers, timers, state.args.rollouts_kept(rollout_steps))
 
 
@@ -176,7 +176,7 @@ def _make_parts(
     All of it before Fabric wraps anything: a part that does not work is one clear line then.
     """
     if fabric.device.type == "cpu" and fabric.strategy.precision.precision == "bf16-mixed":
-        avoid_illegal_instructions()
+        check_bfloat16()
     fabric.seed_everything(args.seed, verbose=False)  # equal weights everywhere
     if fabric.world_size > 1:  # pools share the cores between the ranks of a machine
         nodes = int(getattr(fabric.strategy, "num_nodes", 1))

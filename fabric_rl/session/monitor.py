@@ -19,7 +19,7 @@ START_STEPS, END_STEPS = 50_000, 200_000
 
 
 class Record:
-    """Measures, adds up over the ranks, logs, shows, and sums up.
+    """Measures, adds up over the ranks, logs, shows, and sums up; goes on where the `resumed` checkpoint was saved.
 
     Attributes:
         seconds: Of the whole run, earlier parts of it included: `wall`, `collect`, `learn`.
@@ -27,14 +27,6 @@ class Record:
     """
 
     def __init__(self, session: Session, run: Run | None, plain: bool | None, resumed: dict[str, Any] | None) -> None:
-        """Takes up the figures of a run that goes on.
-
-        Args:
-            session: What is recorded.
-            run: Its folder, if it has one.
-            plain: Lines instead of the live view; None decides by whether this is a terminal.
-            resumed: The checkpoint that the run goes on from.
-        """
         fabric, state = session.fabric, session.state
         self._session, self._run = session, run
         self.seconds = dict.fromkeys(("wall", "collect", "learn"), 0.0) | (resumed["seconds"] if resumed else {})

@@ -1,4 +1,4 @@
-"""When a run saves itself: checkpoints by timesteps and minutes, milestones."""
+"""Saves a run when it is due: checkpoints by timesteps and minutes, milestones."""
 
 import time
 import warnings
@@ -19,21 +19,21 @@ from fabric_rl.session.session import Session
 
 
 class NoSaver:
-    """Of a run that keeps nothing."""
+    """Saves nothing, of a run that keeps nothing; its methods are those of `Saver`."""
 
     @property
     def minutes_due(self) -> bool:
-        """Whether rank 0's clock asks for a checkpoint: never."""
+        """Rank 0's clock asks for a checkpoint."""
         return False
 
     def begin(self, resumed: dict[str, Any] | None) -> None:
-        """Nothing."""
+        """Called before the first iteration."""
 
     def after_iteration(self, on_demand: bool) -> None:
-        """Nothing."""
+        """Called after each iteration."""
 
     def unsaved(self) -> dict[str, Any]:
-        """What the summary says about steps that should have been saved and are not: nothing."""
+        """Return what the summary says of steps that should have been saved and are not."""
         return {}
 
 
@@ -44,14 +44,7 @@ class Saver(NoSaver):
     """
 
     def __init__(self, run: Run, saving: Saving, session: Session, record: Record, exact: bool = True) -> None:
-        """Starts the clock.
-
-        Args:
-            run: Where to.
-            saving: When.
-            session: What.
-            record: Its figures.
-            exact: Whether the run began, or goes on, exactly as one without a break.
+        """Starts the clock; `exact`: the run began, or goes on, exactly as one without a break.
 
         Raises:
             TypeError: A callback remembers something that cannot be saved.
@@ -69,7 +62,6 @@ class Saver(NoSaver):
 
     @property
     def minutes_due(self) -> bool:
-        """Whether rank 0's clock asks for a checkpoint."""
         minutes = self.saving.checkpoint_every_minutes
         return (
             self._session.fabric.is_global_zero
@@ -88,7 +80,7 @@ class Saver(NoSaver):
         return {"unsaved_steps": lost, "checkpoint": None if newest is None else str(newest)}
 
     def begin(self, resumed: dict[str, Any] | None) -> None:
-        """Of a resumed run, writes the milestone that it was killed before, and moves those of another time aside.
+        """Write the milestone that a resumed run was killed before, and move those of another time aside.
 
         The former was due with the checkpoint. The latter are of a time that the run does not go on from: they go to
         `milestones/set_aside/<phase>/` and stay whole. One of the same phase and steps that lies there already keeps
@@ -117,8 +109,7 @@ class Saver(NoSaver):
                 move_aside(best, self.run.dir / SET_ASIDE)
                 logger.info("best weights, of %s steps: moved to %s", f"{steps:,}", self.run.dir / SET_ASIDE)
         except OSError as error:
-            message = f"what {self.run.dir} has of newer steps cannot be moved to {SET_ASIDE}: {error}"
-            warnings.warn(message, RuntimeWarning, stacklevel=2)
+            logger.warning("what %s has of newer steps cannot be moved to %s: %s", self.run.dir, SET_ASIDE, error)
         if moved:
             logger.info("newer milestones: %s moved to %s", moved, aside)
 
@@ -134,7 +125,7 @@ class Saver(NoSaver):
             self.run.write_timers(self._session.timers)
 
     def _save_what_is_due(self, on_demand: bool, ending: bool) -> bool:
-        """Whether anything was; `ending`: the loop ends here, with a last checkpoint."""
+        """Saves what is due, and returns whether anything was; `ending`: the loop ends here, with a last checkpoint."""
         by_steps = self._passed(self.saving.checkpoint_every_timesteps)
         milestone = self._passed(self.saving.milestone_interval)
         if not (by_steps or milestone or on_demand or ending):
@@ -165,7 +156,7 @@ class Saver(NoSaver):
             warnings.warn(f"{error}; {goes_on}older checkpoints stay", RuntimeWarning, stacklevel=2)
 
     def _passed(self, interval: int | None) -> bool:
-        """Whether this iteration crossed a multiple of `interval` agent-steps."""
+        """Returns whether this iteration crossed a multiple of `interval` agent-steps."""
         steps = self._session.state.steps
         return (
             interval is not None and steps // interval > (steps - self._session.state.steps_per_iteration) // interval

@@ -33,7 +33,7 @@ from fabric_rl.types import ActorCritic, CheckpointError
 
 @dataclass
 class Session:
-    """What `train` works with on this rank, and all that the future of the run depends on.
+    """The live objects of `train` on this rank, and all that the future of the run depends on.
 
     After `state_dict` this run goes on exactly as one that loads what it returned: environments that can be restored
     restore themselves (RocketSim's contact caches are in no snapshot), others only if they may begin new episodes, with
@@ -61,7 +61,7 @@ class Session:
 
     @property
     def iterations_done(self) -> int:
-        """Those of other sizes, with other numbers of ranks or sub-environments, included."""
+        """All iterations, also those with other numbers of ranks or sub-environments."""
         return self.state.iteration + self.iterations_missed
 
     def estimate(self, rollout: Rollout) -> tuple[Tensor, Tensor]:

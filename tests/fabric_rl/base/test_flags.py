@@ -1,20 +1,39 @@
-"""The command line's help, notes and words."""
+"""The command line: its help, notes and words, presets by their names, and nothing that makes its reader crash."""
 
+import contextlib
 import inspect
 import io
 import re
 from contextlib import redirect_stdout
+from functools import partial
 
 import pytest
 import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
 from jsonargparse import ArgumentError
 
 import train_fabric
 from agents import RecurrentPPOAgent
-from fabric_rl.base.argv import value_of, with_classes_of_help, without
+from envs import GymnasiumEnvs
+from fabric_rl.base.argv import (
+    DEFAULT_CONFIG,
+    PRESETS,
+    file_of,
+    names_of,
+    normalise,
+    preset_names,
+    value_of,
+    with_classes_of_help,
+    without,
+)
+from fabric_rl.base.config_files import section_of
 from fabric_rl.base.messages import one_line
 from fabric_rl.base.parser import FlagParser, old_names
+from fabric_rl.base.text import did_you_mean
+from fabric_rl.cli.command_line import read_settings
 from fabric_rl.commands import main as commands
+from fabric_rl.commands.demonstrations import trajectories_of
 
 
 @pytest.fixture
@@ -47,11 +66,9 @@ def test_help_is_short_and_names_no_python_types(output):
     assert "<class" not in text
     assert "Args:" not in text
     assert "type: EnvFactory, default: envs.RocketSimPool" in " ".join(text.split())
-
-
-def test_help_of_an_agent_lists_no_modules_of_torch(output):
-    """jsonargparse would list hundreds of subclasses of torch.nn.Module."""
-    text = output("--agent.help").out
+    words = text.replace(",", " ").replace(".", " ").split()
+    assert {"cartpole", "rocket_1v1_quickstart", "two_policies"} <= set(words)  # the presets
+    text = output("--agent.help").out  # jsonargparse would list hundreds of subclasses of torch.nn.Module
     assert text.count("\n") < 100
     assert "for example torch.nn.ReLU. (type: type[Module], default: torch.nn.Tanh)" in " ".join(text.split())
 
@@ -143,10 +160,6 @@ def test_a_class_that_is_none_says_what_helps(output, tmp_path, monkeypatch, fla
     monkeypatch.syspath_prepend(tmp_path)
     err = output(*flags).err
     assert err.startswith(f"train_fabric.py: error: {line}") and err.count("\n") == 1
-
-
-def test_other_messages_are_one_line_as_they_are():
-    assert one_line("training stopped: Errors:\n  - two lines") == "training stopped: Errors: - two lines"
 
 
 @pytest.mark.parametrize(
@@ -242,17 +255,7 @@ def test_hints_for_names_of_other_trainers_name_flags_that_exist(known_flags):
 @pytest.mark.parametrize(
     ("flags", "line"),
     [
-        (
-            ["--n_proc", 8],
-            "--n_proc: no such setting; use --env.num_arenas (in threads), or --num_envs with --env_id, ",
-        ),
-        (["--ts_per_iteration=9"], "--ts_per_iteration: no such setting; use --num_steps, of each sub-environment: a "),
         (["--critic-lr", 1e-4], "--critic_lr: no such setting; use --agent.critic_lr\n"),
-        (
-            ["--anneal-lr"],
-            "--anneal_lr: no such setting; use --lr_schedule linear (the default), or --lr_schedule cons",
-        ),
-        (["--num_epoch", 3], "--num_epoch: no such setting; use --update_epochs\n"),
         (["--agent.beta", 0.1], "--agent.beta: PPOLightningAgent has no such setting; use --agent.entropy_coef\n"),
         (["--env.n_envs", 3], "--env.n_envs: RocketSimPool has no such setting; use --env.num_arenas (in threads), or"),
         (["--env.beta", 0.1], "--env.beta: RocketSimPool has no such setting; known: num_arenas, "),
@@ -290,12 +293,6 @@ def test_a_mistake_in_a_file_names_the_file_and_the_line(output, tmp_path, text,
     assert output("--config", own).err == f"train_fabric.py: error: {message.format(own)}\n"
 
 
-def test_a_mistake_on_the_command_line_is_not_the_files(output, tmp_path):
-    own = tmp_path / "own.yaml"
-    own.write_text("num_steps: 8\n")
-    assert output("--config", own, "--num_steps", "x").err.endswith("expected a whole number, got x\n")
-
-
 def test_messages_of_a_command_name_the_file(tmp_path, capsys):
     own = tmp_path / "own.yaml"
     own.write_text("env:\n  class_path: envs.RocketSimPool\n  init_args: {num_arena: 2}\n")
@@ -307,3 +304,119 @@ def test_messages_of_a_command_name_the_file(tmp_path, capsys):
 def test_a_plain_word_behind_a_flag_with_its_value_stays():
     assert without(["--config=a.yaml", "runs/x", "--seed", "1"], ["--config"]) == ["runs/x", "--seed", "1"]
     assert without(["--config", "a.yaml", "runs/x"], ["--config"]) == ["runs/x"]
+
+
+@pytest.mark.parametrize("name", ["cartpole", "cartpole.yaml", "configs/cartpole.yaml"])
+def test_a_preset_has_three_names(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert file_of(name) == str(PRESETS / "cartpole.yaml")
+    (tmp_path / "cartpole").mkdir()
+    assert file_of(name) == str(PRESETS / "cartpole.yaml")
+
+
+def test_a_file_of_the_users_own_comes_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cartpole.yaml").write_text("seed: 7")
+    assert file_of("cartpole.yaml") == "cartpole.yaml"
+    assert file_of("../cartpole") == "../cartpole" and file_of("seed: 7\n") == "seed: 7\n"
+    assert file_of("configs/demonstrations/cartpole.frd") == str(PRESETS / "demonstrations" / "cartpole.frd")
+
+
+@pytest.mark.parametrize("words", [["--config", "cartpole"], ["--config=cartpole"]])
+def test_a_command_line_takes_its_name(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = read_settings(train_fabric.main, words, "", DEFAULT_CONFIG)
+    assert settings.given == words  # as it was said, for what is printed
+    assert settings.arguments["env"].keywords["env_id"] == "CartPole-v1"
+    assert section_of(file_of("cartpole"), "env")["class_path"] == "envs.GymnasiumEnvs"
+
+
+def test_the_demonstrations_of_a_preset_are_found_from_any_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    env = partial(GymnasiumEnvs, "CartPole-v1", 1)
+    assert trajectories_of(["configs/demonstrations/cartpole.frd"], env)
+
+
+def test_the_error_of_a_file_that_there_is_not_lists_them(capsys):
+    with pytest.raises(SystemExit, match=r"^2$"):
+        train_fabric.cli(["--config", "cartpol"])
+    assert (
+        f"--config cartpol: no such file; did you mean cartpole? presets: {', '.join(preset_names())}\n"
+        in capsys.readouterr().err
+    )
+
+
+SWITCHES = ("--resume", "--plain")
+words = st.sampled_from(
+    ["--resume", "--plain", "--run-id", "--run_id", "--env.num-arenas=3", "--agent.help", "--", "a-b", "-1", "--x=--y"]
+)
+words |= st.text(max_size=8) | st.text(alphabet="-=_.ab", max_size=8)
+lines = st.lists(words, max_size=6)
+pieces = st.sampled_from(
+    [
+        'Parser key "env": ',
+        'Parser key "agent.lr": ',
+        "Problem with given class_path 'a.B': ",
+        "Does not validate against any of the Union subtypes\nSubtypes: [int]\nErrors:\n",
+        "  - Expected a <class 'int'>. Got value: x\n",
+        "Given value: x",
+        "it has no setting actor.lr (did you mean actor_lr?)",
+        "has no setting",
+        "Expected a Literal['a', 'b']",
+        "No module named 'a'",
+        "module 're' has no attribute 'Nothing'",
+        "argument --x: expected one argument",
+        "\n    ",
+    ]
+)
+messages = st.lists(pieces | st.text(max_size=10), max_size=6).map("".join)
+
+
+@given(lines)
+def test_flags_are_normalised_once_and_for_all(given_words):
+    flags = normalise(given_words, SWITCHES)
+    assert len(flags) == len(given_words)
+    assert normalise(flags, SWITCHES) == flags
+    for word, flag in zip(given_words, flags, strict=True):
+        assert flag == word or word.startswith("--")
+    assert all("-" not in name[2:] for name in names_of(flags))
+
+
+@given(lines)
+def test_a_flag_is_found_until_it_is_taken_out(given_words):
+    flags = normalise(given_words, SWITCHES)
+    for name in names_of(flags):
+        left = without(flags, [name])
+        assert name not in names_of(left) and value_of(left, name) is None
+        assert set(names_of(left)) == set(names_of(flags)) - {name}
+    assert with_classes_of_help(flags, {}) == flags
+
+
+@given(messages)
+@example("")
+def test_every_message_becomes_one_line(message):
+    line = one_line(message)
+    assert "\n" not in line
+    assert one_line(line).count("\n") == 0
+
+
+@given(st.text(max_size=8), st.lists(st.text(max_size=8), max_size=4))
+def test_a_suggestion_is_something_that_is_there(word, known):
+    suggestion = did_you_mean(word, known)
+    assert suggestion == "" or suggestion[len("; did you mean ") : -1] in known
+
+
+@pytest.mark.slow
+@given(
+    st.lists(
+        st.sampled_from(["--nonsense", "--env_id", "--seed", "x", "--agent", "agents.Nope", "--gamma=[1"]), min_size=1
+    )
+)
+@example(["--seed"])
+def test_a_command_line_of_mistakes_ends_in_one_line(given_words):
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.raises(SystemExit) as ended, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        train_fabric.cli([*given_words, "--print_config"])
+    if ended.value.code:
+        assert ended.value.code == 2 and err.getvalue().count("\n") == 1
+        assert err.getvalue().startswith("train_fabric.py: error: ")

@@ -1,14 +1,18 @@
-"""What launchers have decided, read from what they set; torchrun's memory on a real store."""
+"""What launchers have decided, read from what they set; torchrun's memory on a real store; what processors refuse."""
 
 import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch.distributed import TCPStore
 
 from fabric_rl.ranks import launch
+from fabric_rl.ranks.devices import check_bfloat16
 from fabric_rl.ranks.processes import lost_rank
 
 TORCHRUN = {"TORCHELASTIC_RUN_ID": "none", "RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}
@@ -178,3 +182,14 @@ def test_ranks_meet_at_a_new_place_after_each_restart(launched):
 )
 def test_which_errors_mean_that_a_rank_is_lost(error, words):
     assert lost_rank(error) == words
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+def test_a_processor_that_refuses_its_own_bfloat16_is_told_before_anything_is_computed(monkeypatch):
+    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
+    stopped = SimpleNamespace(returncode=-signal.SIGILL)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: stopped)
+    with pytest.raises(ValueError, match=r"--precision bf16-mixed: .* set ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 before"):
+        check_bfloat16()
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
+    check_bfloat16()

@@ -1,5 +1,6 @@
 """Checkpoint files: exact round trips, and every way in which a file can be bad."""
 
+import copy
 import hashlib
 import io
 import os
@@ -13,6 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from lightning import Fabric
 
 from envs import RocketSimPool
@@ -75,38 +79,14 @@ def structured(dtype):
 @pytest.mark.parametrize(
     "state",
     [
-        [
-            None,
-            True,
-            False,
-            1,
-            -1,
-            2**63,
-            -(2**63),
-            -(2**63) - 1,
-            2**200,
-            -(2**3000),
-            0.1,
-            float("inf"),
-            float("nan"),
-            -0.0,
-        ],
-        ["", "text", "ümlaut", b"", b"\x00\xff", torch.float32, torch.Size([2, 3]), torch.device("cpu")],
+        [2**63, -(2**63), -(2**63) - 1, 2**200, -(2**3000), torch.float32, torch.Size([2, 3]), torch.device("cpu")],
         [(), (1, (2, [3])), deque([1, 2], maxlen=3), deque(), {1, 2}, frozenset({(1, 2)}), OrderedDict(b=1, a=2)],
         {1: "int", "1": "str", None: 0, 0.5: 1, (1, 2): {}, 2**70: 1, "__type__": "array"},
         {False: 0, np.int64(3): 1, b"k": 2},
         OrderedDict({(1, 2): 3}),
         {"__type__": "array"},
         [np.float32(0.1), np.float64(0.1), np.bool_(True), np.int8(-3), np.uint64(2**64 - 1), np.str_("x")],
-        [
-            np.array(1.5),
-            np.zeros((0, 3), np.float32),
-            np.array([True, False]),
-            np.array(["ab", "c"]),
-            np.array([b"ab"]),
-        ],
-        [np.arange(3, dtype=">i2"), np.array([2**64 - 1], np.uint64), np.array([1e-8], np.float16), np.array([1j])],
-        [np.datetime64("2024-01-01"), np.array([np.nan, -np.nan, -0.0])],
+        [np.array([b"ab"]), np.array([1j]), np.datetime64("2024-01-01"), np.array([np.nan, -np.nan, -0.0])],
         [structured(CAR_STATE), structured(CAR_DETAILS), structured(CAR_DETAILS)[0, 1], structured(CAR_STATE)[0]],
         random.Random(3).getstate(),
         [torch.tensor([1, 2], dtype=dtype) for dtype in (torch.bool, torch.uint8, torch.int64, torch.bfloat16)],
@@ -187,18 +167,6 @@ def test_restored_arrays_are_writable_and_apart_from_the_file_state():
     assert from_primitives(primitives)["a"].tolist() == [0, 1, 2]
 
 
-def test_a_view_does_not_drag_its_whole_storage_along(tmp_path):
-    write(tmp_path / "view.ckpt", {"row": torch.zeros(1000, 1000)[5]})
-    assert (tmp_path / "view.ckpt").stat().st_size < 10_000
-    assert read(tmp_path / "view.ckpt")["row"].shape == (1000,)
-
-
-def test_weights_that_two_layers_share_are_saved_once(tmp_path):
-    weight = torch.zeros(100_000)
-    write(tmp_path / "tied.ckpt", {"a": weight, "b": weight})
-    assert (tmp_path / "tied.ckpt").stat().st_size < 500_000  # one of them has 400,000 bytes
-
-
 @pytest.mark.parametrize(
     ("state", "where"),
     [
@@ -232,10 +200,6 @@ def one_line(error):
     return text
 
 
-def test_torch_itself_opens_the_file(good):
-    assert torch.load(good, weights_only=True)["steps"] == 1000
-
-
 def test_a_file_cut_short_anywhere_is_refused(good):
     whole = good.read_bytes()
     for size in (0, 1, 47, 48, 49, len(whole) // 2, len(whole) - 48, len(whole) - 1):
@@ -245,31 +209,12 @@ def test_a_file_cut_short_anywhere_is_refused(good):
         assert str(good) in one_line(error)
 
 
-def test_any_flipped_bit_is_refused(good):
+def test_a_mark_alone_and_more_than_was_written_are_refused(good):
     whole = good.read_bytes()
-    for position in [*range(0, len(whole) - 48, 37), *range(len(whole) - 48, len(whole))]:
-        damaged = bytearray(whole)
-        damaged[position] ^= 1 << position % 8
-        good.write_bytes(damaged)
-        with pytest.raises(CheckpointError, match=r"damaged|cut short") as error:
-            verify(good)
-        with pytest.raises(CheckpointError, match=r"damaged|cut short"):
-            read(good)
-        one_line(error)
-
-
-def test_bytes_appended_or_missing_in_the_middle_are_refused(good):
-    whole = good.read_bytes()
-    for content in (whole + b"x", whole[:100] + whole[101:], whole[:-48] * 2 + whole[-48:]):
+    for content in (_MARK, whole + b"x", whole[:-48] * 2 + whole[-48:]):
         good.write_bytes(content)
         with pytest.raises(CheckpointError):
             read(good)
-
-
-def test_a_file_shorter_than_the_trailer_is_refused_whatever_is_in_it(good):
-    good.write_bytes(_MARK)
-    with pytest.raises(CheckpointError, match="cut short"):
-        read(good)
 
 
 def test_too_little_memory_does_not_make_a_file_bad(good, monkeypatch):
@@ -338,6 +283,14 @@ def test_sealed_nonsense_is_refused(tmp_path):
 # ---------------------------------------------------------------- folders
 
 
+def test_a_tensor_is_saved_once_and_without_the_rest_of_its_storage(tmp_path):
+    weight = torch.zeros(1000, 1000)
+    write(tmp_path / "a.ckpt", {"row": weight[5], "tied": weight[6], "again": weight[5]})
+    assert (tmp_path / "a.ckpt").stat().st_size < 20_000
+    assert read(tmp_path / "a.ckpt")["row"].shape == (1000,)
+    assert torch.load(tmp_path / "a.ckpt", weights_only=True)["row"].shape == (1000,)  # torch itself opens the file
+
+
 def fill(folder, *steps):
     for n in steps:
         write(folder / file_name(n), {"steps": n})
@@ -402,11 +355,6 @@ def test_prune_never_removes_the_newest_good_one(tmp_path):
     assert steps_in(tmp_path) == [20, 30, 40]
     spoil(tmp_path / file_name(20))
     assert prune(tmp_path, 1) == []
-
-
-def test_a_lost_folder_is_made_again(tmp_path):
-    fill(tmp_path / "runs" / "a", 10)
-    assert steps_in(tmp_path / "runs" / "a") == [10]
 
 
 def test_content_is_on_disk_before_the_name_and_the_name_before_write_returns(tmp_path, monkeypatch):
@@ -475,10 +423,6 @@ def test_one_list_holds_what_every_rank_has(monkeypatch):
         monkeypatch.setenv("MASTER_PORT", str(free.getsockname()[1]))  # and monkeypatch removes it again
     packed = Fabric(accelerator="cpu", devices=2, strategy="ddp_fork").launch(pack)
     assert same(packed, [{"rank": 0, "array": np.array([0])}, {"rank": 1, "array": np.array([0, 1])}])
-
-
-def test_a_single_rank_is_a_list_of_one():
-    assert gather_to_rank_0(Fabric(accelerator="cpu", devices=1), {"a": 1}) == [{"a": 1}]
 
 
 # ---------------------------------------------------------------- files that somebody made: lies with a right checksum
@@ -567,14 +511,6 @@ def test_what_is_no_number_of_a_format_is_damaged_and_an_older_file_takes_its_pl
         assert newest_good(tmp_path) == (tmp_path / file_name(1), {"steps": 1})
 
 
-def test_the_number_of_a_newer_format_is_said_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr("fabric_rl.runs.checkpoint.FORMAT", 20261122204600)
-    write(tmp_path / file_name(1), {"steps": 1})
-    monkeypatch.undo()
-    with pytest.raises(NewerFormatError, match="has format 20261122204600, this"):
-        read(tmp_path / file_name(1))
-
-
 def test_a_file_that_names_no_format_is_of_the_first_one(tmp_path):
     content = io.BytesIO()
     torch.save(to_primitives({"steps": 1}), content)
@@ -582,3 +518,55 @@ def test_a_file_that_names_no_format_is_of_the_first_one(tmp_path):
     trailer = _TRAILER.pack(_MARK, len(data), hashlib.sha256(data).digest())
     (tmp_path / "first.ckpt").write_bytes(data + trailer)
     assert read(tmp_path / "first.ckpt") == {"steps": 1}
+
+
+shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3)
+plain = hnp.boolean_dtypes() | hnp.integer_dtypes(endianness="?") | hnp.floating_dtypes(endianness="?")
+dtypes = plain | hnp.unicode_string_dtypes(max_len=3) | hnp.array_dtypes(plain, max_size=3)
+tensors = st.sampled_from(["bool", "uint8", "int16", "int64", "float32", "float64"]).flatmap(
+    lambda name: hnp.arrays(name, shapes).map(lambda array: torch.from_numpy(np.ascontiguousarray(array)))
+)
+numbers = st.none() | st.booleans() | st.integers() | st.floats()
+keys = st.integers(-5, 5) | st.text(max_size=3) | st.booleans() | st.none()
+leaves = numbers | st.text() | st.binary() | dtypes.flatmap(lambda dtype: hnp.arrays(dtype, shapes)) | tensors
+leaves |= hnp.arrays(plain, 1).map(lambda array: array[0])
+states = st.recursive(
+    leaves,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+        | st.lists(inner, max_size=4).map(lambda items: deque(items, maxlen=5))
+        | st.sets(keys, max_size=4)
+        | st.frozensets(keys, max_size=4)
+        | st.dictionaries(keys | st.tuples(keys, keys) | st.just("__type__"), inner, max_size=4)
+        | st.dictionaries(keys, inner, max_size=4).map(OrderedDict)
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(max_size=3), states, max_size=3))
+def test_what_is_in_a_file_comes_back(tmp_path_factory, state):
+    path, before = tmp_path_factory.getbasetemp() / "step_000000000001.ckpt", copy.deepcopy(state)
+    write(path, state)
+    assert same(read(path), before) and same(state, before)
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    path = tmp_path_factory.mktemp("whole") / "step_000000000001.ckpt"
+    write(path, {"agent": torch.arange(5), "steps": 1})
+    return path.read_bytes()
+
+
+@given(data=st.data())
+def test_no_changed_byte_and_no_lost_end_goes_unnoticed(content, tmp_path_factory, data):
+    place, change = data.draw(st.integers(0, len(content) - 1)), data.draw(st.integers(1, 255))
+    damaged = bytearray(content)
+    damaged[place] ^= change
+    path = tmp_path_factory.getbasetemp() / "damaged.ckpt"
+    for bad in (damaged, content[:place], content[place + 1 :]):
+        path.write_bytes(bad)
+        for reader in (read, verify):
+            with pytest.raises(CheckpointError, match=r"damaged\.ckpt is (damaged|cut short)"):
+                reader(path)

@@ -1,7 +1,10 @@
-"""What a run keeps of its beginning, and that it comes back when the folder is lost."""
+"""The folder of a run: how it is made and taken, what it keeps of its beginning, and the user's code."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,13 +12,107 @@ import torch
 import yaml
 
 from fabric_rl import Run
+from fabric_rl.base.files import write_text
+from fabric_rl.metrics.loggers import MetricsFile
 from fabric_rl.runs import checkpoint
-from fabric_rl.runs.provenance import Weights, digest_of, flat_settings
+from fabric_rl.runs import provenance as code
+from fabric_rl.runs.provenance import Weights, commit_of, digest_of, flat_settings, patch_of
 from fabric_rl.runs.records import file_name
 from fabric_rl.runs.resume import load_weights, other_world
 from fabric_rl.types import CheckpointError
 
 CONFIG = "seed: 3\ninitialize_from: null\ninference: false\nagent:\n  initialize_from: 7\n"
+
+
+def half_made(folder, *files):
+    """What a kill leaves before `checkpoints` is made, the last thing."""
+    folder.mkdir(parents=True)
+    for name in files:
+        (folder / name).write_text("cut sho")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "files", [(), (".lock",), (".lock", "config.yaml.tmp", "environment.json", "initial.ckpt.tmp")]
+)
+def test_a_folder_whose_start_was_killed_is_taken_by_the_next_start(tmp_path, files):
+    folder = half_made(tmp_path / "r", *files)
+    with pytest.raises(FileNotFoundError, match=r"^--run_id r: it was killed before it began; start it without --res"):
+        Run.find(tmp_path, "r")
+    assert Run.create(tmp_path, "r", config=CONFIG).dir == folder
+    assert Run.find(tmp_path, "r").provenance.config.read_text() == CONFIG
+
+
+def test_a_folder_that_holds_something_else_is_not_taken(tmp_path):
+    half_made(tmp_path / "r", "notes.txt")
+    with pytest.raises(FileExistsError, match=r"--run_id r: .* already exists"):
+        Run.create(tmp_path, "r")
+    assert (tmp_path / "r/notes.txt").exists()
+
+
+def test_a_folder_that_another_process_makes_is_left_to_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("fabric_rl.runs.folder._PATIENCE", 0.1)
+    other = Run(half_made(tmp_path / "r"))
+    other.claim()
+    with pytest.raises(BlockingIOError, match="another process works on"):
+        Run.create(tmp_path, "r")
+    assert other.dir.is_dir()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions")
+def test_a_folder_that_cannot_be_written_is_said_before_anything_happens(tmp_path):
+    run = Run.create(tmp_path, "r")
+    run.check_writable()
+    run.checkpoints.chmod(0o555)
+    root = os.geteuid() == 0  # who may write anywhere
+    try:
+        if root:
+            os.seteuid(65534)
+        with pytest.raises(OSError, match=r"^--resume: cannot write into .*; make it writable, or begin a new run"):
+            run.check_writable()
+    finally:
+        if root:
+            os.seteuid(0)
+        run.checkpoints.chmod(0o755)
+
+
+def test_a_file_is_written_beside_and_then_renamed(tmp_path, monkeypatch):
+    """What a link points to stays, and a name that somebody has taken is not written through."""
+    (tmp_path / "victim").write_text("kept")
+    (tmp_path / "a.json").symlink_to("victim")
+    (tmp_path / "taken").mkdir()
+    write_text(tmp_path / "a.json", "new")
+    with pytest.raises(OSError, match=r"directory: '.*taken'$"):
+        write_text(tmp_path / "taken", "new")
+    monkeypatch.setattr("fabric_rl.base.files.secrets.token_hex", lambda size: "known")
+    (tmp_path / "a.json.known.tmp").symlink_to("victim")
+    with pytest.raises(FileExistsError):
+        write_text(tmp_path / "a.json", "newer")
+    assert ((tmp_path / "victim").read_text(), (tmp_path / "a.json").read_text()) == ("kept", "new")
+    assert not (tmp_path / "a.json").is_symlink()
+
+
+def test_nothing_temporary_stays_where_the_disk_is_full(tmp_path, file_limit, capsys):
+    write_text(tmp_path / "config.yaml", "old")
+    file_limit(10)
+    with pytest.raises(OSError):
+        write_text(tmp_path / "config.yaml", "n" * 1000)
+    assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
+    metrics = MetricsFile(tmp_path)
+    metrics.log_metrics({"a": 1.0}, 1)
+    assert "cannot be written" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
+
+
+@pytest.fixture
+def file_limit():
+    """Lets no file grow over so many bytes: the disk is full."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda most: resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
 WEIGHTS = Weights(Path("runs/x/step.ckpt"), {"w": torch.tensor([1.5, -2.0])})
 
 
@@ -23,29 +120,22 @@ def texts(run):
     return {path.name: path.read_text() for path in run.dir.iterdir() if path.suffix in (".yaml", ".json")}
 
 
-@pytest.mark.parametrize("name", ["", "  "])
-def test_a_run_without_a_name_is_refused(tmp_path, name):
-    with pytest.raises(ValueError, match="--run_id is empty; give the run a name"):
+BAD_NAMES = {
+    **dict.fromkeys(["", "  "], "--run_id is empty; give the run a name"),
+    **dict.fromkeys(
+        ["a:b", "what?", "-x", "n" * 101, "tab\there", "dot.", "a\u2028b"], "must not begin with a dash, be longer"
+    ),
+    **dict.fromkeys(["CON", "nul", "Aux.txt", "com1", "LPT9.tar.gz"], "is the name of a device on Windows"),
+    "a\u202eb": r"^--run_id a\\u202eb: must not",  # invisible: told, and not shown
+}
+
+
+@pytest.mark.parametrize(("name", "line"), BAD_NAMES.items())
+def test_a_name_that_is_none_somewhere_is_refused(tmp_path, name, line):
+    with pytest.raises(ValueError, match=line):
         Run.create(tmp_path, name)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["a:b", "what?", "-x", "n" * 101, "tab\there", "dot.", "a\u202eb", "a\u2028b"])
-def test_a_name_that_is_none_on_windows_or_in_a_shell_is_refused(tmp_path, name):
-    with pytest.raises(ValueError, match=r"--run_id .* must not begin with a dash, be longer than 100 characters"):
-        Run.create(tmp_path, name)
-
-
-def test_invisible_characters_are_told_and_not_shown(tmp_path):
-    with pytest.raises(ValueError, match=r"^--run_id a\\u202eb: must not"):
-        Run.create(tmp_path, "a\u202eb")
-
-
-@pytest.mark.parametrize("name", ["CON", "nul", "Aux.txt", "com1", "LPT9.tar.gz"])
-def test_a_name_of_a_device_on_windows_is_refused(tmp_path, name):
-    with pytest.raises(ValueError, match=rf"^--run_id {name}: is the name of a device on Windows"):
-        Run.create(tmp_path, name)
-    assert Run.create(tmp_path, f"{name[0]}{name}").dir.is_dir()
+    assert Run.create(tmp_path, "CCON").dir.is_dir()
 
 
 def test_what_is_set_aside_stays_beside_what_was(tmp_path):
@@ -68,27 +158,17 @@ def test_a_new_run_keeps_its_settings_as_they_are(tmp_path):
 
 def test_a_run_keeps_a_copy_of_the_weights_it_begins_with(tmp_path):
     run = Run.create(tmp_path, "r [1] #2", weights=WEIGHTS)
-    run.provenance.write(CONFIG)
     copy = run.dir / "initial.ckpt"
+    run.provenance.write("seed: 3")  # without a word about weights
+    assert yaml.safe_load(run.provenance.config.read_text())["initialize_from"] == str(copy)
+    run.provenance.write(CONFIG)
+    assert run.provenance.changed_settings(CONFIG.replace("3", "4")) == ["seed: 3 -> 4"]  # how it began is no setting
     expected = {"seed": 3, "initialize_from": str(copy), "inference": False, "agent": {"initialize_from": 7}}
     assert yaml.safe_load(run.provenance.config.read_text()) == expected
     kept = Run(run.dir).provenance.weights()
     assert kept.path == copy and kept.agent["w"].tolist() == [1.5, -2.0]
     assert load_weights(copy).agent["w"].tolist() == [1.5, -2.0]
     assert json.loads((run.dir / "weights.json").read_text())["from"] == str(WEIGHTS.path.absolute())
-
-
-def test_settings_without_a_word_about_weights_get_one(tmp_path):
-    run = Run.create(tmp_path, "r", weights=WEIGHTS)
-    run.provenance.write("seed: 3")
-    copy = str(run.dir / "initial.ckpt")
-    assert yaml.safe_load(run.provenance.config.read_text()) == {"seed": 3, "initialize_from": copy, "inference": False}
-
-
-def test_how_a_run_began_is_no_changed_setting(tmp_path):
-    run = Run.create(tmp_path, "r", weights=WEIGHTS)
-    run.provenance.write(CONFIG)
-    assert run.provenance.changed_settings(CONFIG.replace("3", "4")) == ["seed: 3 -> 4"]
 
 
 def test_a_run_that_plays_keeps_what_it_plays_with(tmp_path):
@@ -201,3 +281,109 @@ def test_a_task_by_its_name_is_another_world():
     cartpole, acrobot = ({"env": None, "env_id": name} for name in ("CartPole-v1", "Acrobot-v1"))
     assert other_world(cartpole, acrobot) == "--env_id CartPole-v1 (yours: Acrobot-v1)"
     assert other_world(cartpole, cartpole) == ""
+
+
+def git(folder, *words):
+    return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def project(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    (folder / "agent.py").write_text("lr = 1\n")
+    git(folder, "add", ".")
+    git(folder, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
+    return folder
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links are for administrators there")
+def test_a_link_to_itself_is_no_code(project, tmp_path):
+    (project / "loop.yaml").symlink_to("loop.yaml")
+    (project / "new.py").write_text("a = 1\n")
+    assert "new.py" in patch_of(project, project / "runs")
+
+
+def test_the_patch_makes_of_the_commit_what_was_there(project, tmp_path):
+    (project / "agent.py").write_text("lr = 2\n")
+    (project / "more").mkdir()
+    files = {
+        "more/env.py": "a = 1\r\nb = '\x0c'\nc = 2",
+        "ünï.yaml": "é: 1\n",
+        "big.py": "x" * 100_001,
+        "secret.json": "{}",
+    }
+    for name, text in files.items():
+        (project / name).write_bytes(text.encode())
+    (project / "runs/r").mkdir(parents=True)
+    (project / "runs/r/config.yaml").write_text("seed: 1\n")
+    about = commit_of(project / "more")
+    assert (about["folder"], about["commit"]) == (str(project), git(project, "rev-parse", "HEAD").strip())
+    assert "agent.py" in about["changed_files"]
+    patch = patch_of(project, besides=project / "runs")
+    copy = tmp_path / "copy"
+    git(tmp_path, "clone", "-q", str(project), str(copy))
+    subprocess.run(["git", "apply"], cwd=copy, input=patch.encode(), check=True)
+    paths = [path for path in copy.rglob("*") if path.is_file() and ".git" not in path.parts]
+    there = {path.relative_to(copy).as_posix(): path.read_bytes().decode() for path in paths}
+    assert there == {"agent.py": "lr = 2\n", "more/env.py": files["more/env.py"], "ünï.yaml": files["ünï.yaml"]}
+
+
+def test_a_folder_without_git_has_its_sources(tmp_path):
+    (tmp_path / "agent.py").write_text("lr = 1\n")
+    assert commit_of(tmp_path) == {"folder": str(tmp_path), "commit": None, "branch": None, "changed_files": None}
+    assert patch_of(tmp_path, tmp_path / "runs") == "--- /dev/null\n+++ b/agent.py\n@@ -0,0 +1 @@\n+lr = 1\n"
+
+
+def test_a_long_patch_is_cut(project, monkeypatch):
+    monkeypatch.setattr(code, "MOST_BYTES", 200)
+    (project / "new.py").write_text("line\n" * 100)
+    patch = patch_of(project, project / "runs")
+    assert len(patch) < 300 and patch.endswith("git apply does not take it\n")
+
+
+def test_a_run_keeps_its_code_and_each_start(project, tmp_path, monkeypatch):
+    monkeypatch.chdir(project)
+    monkeypatch.setattr("sys.argv", ["train_fabric.py", "--seed", "3"])
+    (project / "agent.py").write_text("lr = 2\n")
+    run = Run.create(tmp_path / "runs", "r", config="seed: 3\n")
+    run.provenance.write("seed: 3\n", {"ranks": 2})
+    kept = json.loads((run.dir / "environment.json").read_text())
+    assert kept["command"][1:] == ["train_fabric.py", "--seed", "3"] and kept["folder"] == str(project)
+    assert kept["ranks"] == 2 and kept["earlier"] == [] and kept["installed"]["torch"] == kept["packages"]["torch"]
+    assert kept["hardware"]["cores"] >= 1 and "+lr = 2" in (run.dir / "code.diff").read_text()
+    run.release()
+    (project / "agent.py").write_text("lr = 3\n")
+    monkeypatch.setattr("sys.argv", ["train_fabric.py", "--resume"])
+    Run(run.dir).provenance.write("seed: 3\n")
+    again = json.loads((run.dir / "environment.json").read_text())
+    assert [each["command"] for each in again["earlier"]] == [kept["command"]]
+    assert "+lr = 2" in (run.dir / "code.diff").read_text() and "+lr = 3" in (run.dir / "code_2.diff").read_text()
+
+
+def test_what_runs_and_sweeps_have_written_is_no_code(project, tmp_path):
+    for name in ("sweeps/s/study.journal", "sweeps/s/best.yaml", "sweeps/s/runs/r/config.yaml", "old/r/config.yaml"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text("a: 1\n")
+    (project / "old/r/checkpoints").mkdir()
+    (project / "old/r/environment.json").write_text("{}")
+    (project / "old/mine.py").write_text("a = 1\n")
+    patch = patch_of(project, tmp_path / "runs")
+    assert patch.count("+++ ") == 1 and "+++ b/old/mine.py" in patch
+
+
+def test_sources_differ_by_what_they_are_and_not_by_how_they_are_kept(project, tmp_path):
+    """What was an untracked file and a change then is committed now: the same code."""
+    runs, first = tmp_path / "runs", git(project, "rev-parse", "HEAD").strip()
+    (project / "ü b.py").write_text("a = 1\n")
+    (project / "agent.py").write_text("lr = 2\n")
+    then = patch_of(project, runs)
+    (project / "notes.md").write_text("words\n")
+    git(project, "add", ".")
+    git(project, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "second")
+    assert code.sources_that_differ((then, patch_of(project, runs, first))) == []
+    (project / "agent.py").unlink()
+    (project / "ü b.py").write_text("a = 2\n")
+    assert code.sources_that_differ((then, patch_of(project, runs, first))) == ["agent.py", "ü b.py"]
+    assert code.changed_since(project, first) == ["agent.py", "ü b.py"] and code.changed_since(project, "abc") is None

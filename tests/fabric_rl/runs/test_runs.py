@@ -75,11 +75,6 @@ def test_a_finished_run_that_was_resumed_and_went_on_is_unfinished(tmp_path):
     assert (run.status, run.steps) == ("unfinished", 300)
 
 
-def test_a_run_that_only_played_says_so(tmp_path):
-    summary = {"total_steps": 100, "stopped_early": False, "inference": True, "mean_return": 3.5}
-    assert load_run(make_run(tmp_path, "r", [[100, 1, 2]], summary)).status == "played"
-
-
 def test_milestones_that_the_run_has_gone_back_from_are_counted_only(tmp_path):
     kept, left = ("main", 100, META), [("set_aside/main", 200, META), ("set_aside/7", "300-2", META)]
     run = load_run(make_run(tmp_path, "r", milestones=[kept, *left]))
@@ -145,11 +140,6 @@ def test_curves_leave_out_gaps_and_the_later_row_of_a_step_counts(tmp_path):
         "ppo/entropy": ([20], [6]),
     }
     assert load_run(folder).steps == 30
-
-
-def test_the_last_step_of_a_long_file_and_of_a_column_in_another_place(tmp_path):
-    rows = [[i / 7, 10 * i, "x" * 50] for i in range(1, 3000)]
-    assert load_run(make_run(tmp_path, "r", rows, names=["a", "step", "b"])).steps == 29990
 
 
 def test_missing_or_foreign_metrics_are_one_line(tmp_path):
@@ -341,9 +331,3 @@ def test_nobody_reads_on(forks, runs, argv, shown):
     folder = ["--runs_dir", runs] if argv[0] == "runs" else []
     statuses, _, err = forks.wait([forks.start(*argv, *folder, program="fabric-rl", BROKEN_PIPE=shown)])
     assert (statuses, err) == ([1], "")
-
-
-def test_milestones_are_in_the_order_of_their_phases_then_of_their_steps(tmp_path):
-    for phase, steps in (("b", 5), ("a", 30), ("b", 40), ("a", 9)):
-        (tmp_path / f"milestones/{phase}/{steps:012d}").mkdir(parents=True)
-    assert [(m.phase, m.steps) for m in load_run(tmp_path).milestones] == [("a", 9), ("a", 30), ("b", 5), ("b", 40)]

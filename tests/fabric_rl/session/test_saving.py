@@ -96,16 +96,15 @@ MEAN = (4 * 6 + 7 * 3 + 3 * 10) / 14
 """Of all episodes that end in 10 steps and, begun anew at the checkpoint, in 5 more; 5.5 in the last 5 alone."""
 
 
-def test_a_milestone_tells_the_mean_return_of_the_recent_episodes(known, tmp_path):
-    summary = known("a", 45, saving=RARE)
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_milestone_tells_the_mean_return_of_the_recent_episodes(known, tmp_path, resumed):
+    if resumed:
+        known("a", 30, saving=RARE)
+        summary = known(Run(tmp_path / "a"), 45, saving=RARE, resume=load_checkpoint(tmp_path / "a")[1])
+    else:
+        summary = known("a", 45, saving=RARE)
     assert meta_of(tmp_path / "a", 45)["mean_reward"] == pytest.approx(MEAN)
     assert summary["mean_return"] == pytest.approx(MEAN)
-
-
-def test_just_after_a_resume_too(known, tmp_path):
-    known("a", 30, saving=RARE)
-    known(Run(tmp_path / "a"), 45, saving=RARE, resume=load_checkpoint(tmp_path / "a")[1])
-    assert meta_of(tmp_path / "a", 45)["mean_reward"] == pytest.approx(MEAN)
 
 
 def test_the_seconds_of_a_resumed_run_are_those_of_all_its_parts(known, tmp_path):
@@ -262,13 +261,6 @@ def test_a_disk_that_is_full_at_the_end(known, file_limit, tmp_path):
     assert checkpoints(tmp_path / "a/checkpoints") == [good]
     (line,) = (line for line in report(Run(tmp_path / "a"), summary).splitlines() if "NOT SAVED" in line)
     assert "the last 30 steps" in line and line.endswith(f"the newest good checkpoint is {good}")
-
-
-def test_a_disk_that_is_full_before_the_first_checkpoint(known, file_limit, tmp_path):
-    with pytest.warns(RuntimeWarning, match="cannot be written"):
-        summary = known("a", 30, callbacks=[FullDisk(begins=1)])
-    assert (summary["unsaved_steps"], summary["checkpoint"]) == (30, None)
-    assert "there is no good checkpoint" in report(Run(tmp_path / "a"), summary)
 
 
 def test_a_disk_that_has_room_again_at_the_end(known, file_limit, tmp_path):
