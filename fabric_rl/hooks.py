@@ -84,7 +84,7 @@ class Hooks:
         return {name: pair for callback in self.callbacks for name, pair in _drained(callback).items()}
 
     def state_dict(self) -> dict[str, Any]:
-        """What the callbacks remember, in order, and their names."""
+        """Return the states of all callbacks, in order, and their names."""
         return {
             "callbacks": [callback.state_dict() for callback in self.callbacks],
             "callback_names": [type(callback).__qualname__ for callback in self.callbacks],
@@ -110,7 +110,7 @@ class Hooks:
 
 
 def _checked(batch: Any, callback: Callback) -> Minibatch:  # noqa: ANN401 - whatever was returned
-    """What a callback has returned from `on_learn_start`, if it can be learned from."""
+    """Return the result of `on_learn_start` if it can be learned from, else raise TypeError or ValueError."""
     where = f"--callbacks {type(callback).__name__}.on_learn_start()"
     if not isinstance(batch, Minibatch):
         raise TypeError(f"{where}: must return a fabric_rl.Minibatch or None, got {type(batch).__name__}")
@@ -181,7 +181,6 @@ class Callbacks(Callback):
         return chosen
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Return the metrics of all parts."""
         return {name: pair for part in self.parts.values() for name, pair in part.drain_metrics().items()}
 
     def state_dict(self) -> dict[str, Any]:

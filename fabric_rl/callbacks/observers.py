@@ -27,7 +27,6 @@ class History(Callback):
         self.agent: ActorCritic | None = None
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Store the agent and the metrics of the iteration."""
         self.agent = state.agent
         self.rows.append({"steps": state.steps, **state.metrics})
 
@@ -40,7 +39,6 @@ class Profiler(Callback):
         self._profiler: torch.profiler.profile | None = None
 
     def on_train_start(self, state: TrainState) -> None:
-        """Start the profiler."""
         if state.fabric.is_global_zero:
             os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # above USDT's, whose two lines nobody has asked for
             self._profiler = torch.profiler.profile(
@@ -50,7 +48,6 @@ class Profiler(Callback):
             self._profiler.start()
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Advance the profiler by one iteration."""
         if self._profiler is not None:
             self._profiler.step()
 
@@ -97,7 +94,6 @@ class VideoLogger(Callback):
             thread.shutdown(wait=False)
 
     def on_train_end(self, state: TrainState) -> None:
-        """Log the last video."""
         for _ in range(2):  # what is being converted, and what has come since
             self.on_iteration_end(state)
             if self._converting is not None:

@@ -171,7 +171,6 @@ class Lessons(Callback):
         }
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Begin the next lesson of each curriculum whose threshold is exceeded."""
         episodes = state.sums.get(EPISODE_RETURN, (0.0, 0.0))[1]
         pairs = {name: self._measure(course.curriculum.measure, state) for name, course in self.courses.items()}
         changed = False
@@ -190,7 +189,6 @@ class Lessons(Callback):
             state.env.set_parameters(self.values)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position of each curriculum."""
         return {name: course.state_dict() for name, course in self.courses.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Where rollouts come from: collected in turn with learning, or one ahead of it in a thread (`--overlap`)."""
+"""Collectors of rollouts: in turn with learning, or one ahead of it in a thread (`--overlap`)."""
 
 import copy
 import threading
@@ -144,7 +144,7 @@ class Collector:
         }
 
     def is_of_same_size(self, state: dict[str, Any]) -> bool:
-        """Whether what `state_dict` gave is of as many sub-environments.
+        """Return True if a saved state is of as many sub-environments.
 
         Raises:
             ValueError: Its parts are not of the same number.
@@ -236,12 +236,11 @@ class CollectorAhead(Collector):
         self._stream = torch.cuda.Stream(fabric.device) if on_gpu else None  # type: ignore[no-untyped-call]
 
     def compile(self) -> None:
-        """Compiles the methods of its copy of the agent."""
         for name in ("act", "value"):
             setattr(self._actor, name, torch.compile(getattr(self._actor, name)))
 
     def next_rollout(self) -> Rollout:
-        """As `Collector.next_rollout`; a copy, since the buffers are filled again while it is learned from."""
+        """Return a copy, since the buffers are filled again while the agent learns from it."""
         return super().next_rollout().copy()
 
     @contextmanager

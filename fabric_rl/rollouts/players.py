@@ -31,7 +31,7 @@ from fabric_rl.types import HasParameters, ParameterValue
 
 @dataclass(frozen=True)
 class EnvDescription:
-    """What a player tells the trainers about its environment."""
+    """Description of a player's environment for the trainers."""
 
     kind: str
     num_envs: int
@@ -102,7 +102,7 @@ _COLUMNS = tuple(name for name in TENSORS if name != "state")
 
 
 class Exchange:
-    """What players and trainers give one another: this rank's part of it.
+    """This rank's link between players and trainers.
 
     Attributes:
         peers: The Fabric of those that do the same as this rank.
@@ -228,7 +228,7 @@ class Player(_Joined):
     """Collects the next rollout while others learn from the last one."""
 
     def next_rollout(self) -> Rollout:
-        """As `Collector.next_rollout`; the trainers get it, too."""
+        """Collect a rollout, and send it to the trainers."""
         rollout = super().next_rollout()
         self._exchange.send(rollout, self.seconds)
         return rollout
@@ -247,14 +247,13 @@ class Trainer(_Joined):
     """Gets its rollouts from the players."""
 
     def next_rollout(self) -> Rollout:
-        """What the players have collected, with rewards as they have scaled them."""
+        """Return the rollout of the players, with rewards as they have scaled them."""
         with self._timers("wait_for_the_players"):
             self.seconds = self._exchange.receive(self.rollout)
         return self.rollout
 
     @contextmanager
     def meanwhile(self, another: bool) -> Iterator[None]:
-        """Gives the players what the block has learned."""
         yield
         with self._timers("weights"):
             self._exchange.share_weights(self.agent)

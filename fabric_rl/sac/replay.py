@@ -219,7 +219,7 @@ class ReplayBuffer:
         return (self._position - self._filled + age) % self._rows * self.num_envs + env
 
     def weights(self, at: Tensor, beta: float) -> Tensor:
-        """What the drawn steps `at [B]` count, since some are drawn more often than others (equation 2 there).
+        """Return the weights of the drawn steps `at [B]`, which correct for their priorities (equation 2 there).
 
         `[B]` float32, `(n P(i))^-beta` as a share of the greatest of them.
         """
@@ -360,7 +360,7 @@ class ReplayBuffer:
         return torch.stack(chain), torch.stack(there)
 
     def _after(self, obs: Tensor, at: Tensor, ended: Tensor) -> Tensor:
-        """What follows the steps `at [B]`: where `ended`, the last observation that was kept, else the row after it."""
+        """Return the observations after the steps `at [B]`: the kept last one where `ended`, else the next row."""
         after = obs[(at + self.num_envs) % len(obs)]
         if self._next == self._first:
             return after

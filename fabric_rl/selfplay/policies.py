@@ -68,7 +68,7 @@ class Frozen:
     def act(
         self, number: int, weights: Weights | None, obs: Tensor, rows: NDArray[np.intp], mask: Tensor | None
     ) -> Tensor:
-        """What the policy of that number chooses, drawn with torch's global generator; call it without gradients.
+        """Sample actions of the policy of a number with torch's global generator; call it without gradients.
 
         Args:
             number: Whose.
@@ -110,7 +110,7 @@ def probe_of(batch: Minibatch) -> tuple[Tensor, Tensor | None]:
 
 @torch.no_grad()
 def distributions_on(agent: ActorCritic, obs: Tensor, mask: Tensor | None) -> list[Distribution] | None:
-    """Of an agent's actions, at the first step of an episode if it has memory; None where they cannot be compared."""
+    """Return the distributions of an agent's actions, with empty memory; None if they cannot be compared."""
     state = torch.zeros(len(obs), agent.memory_size, device=obs.device) if agent.memory_size else None
     found = agent.distributions(obs, state, mask if reads_masks(agent) else None)
     try:

@@ -243,7 +243,7 @@ class SelfPlay(Callback):
         return apart
 
     def _policy(self, obs: Tensor, mask: Tensor | None = None) -> list[Distribution] | None:
-        """What the judge would do, see `distributions_on`.
+        """Return the judge's policy, see `distributions_on`.
 
         Raises:
             ValueError: `min_kl` for an agent that cannot be compared.
@@ -260,7 +260,6 @@ class SelfPlay(Callback):
     # ------------------------------------------------------------------ saving
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the opponent pool and the times of the last snapshot and swap."""
         return {
             "roster": self.roster.state_dict(),
             "streaks": list(self._streaks),
@@ -288,5 +287,5 @@ class SelfPlay(Callback):
 
 
 def _due(last: int, steps: int, interval: int) -> bool:
-    """Whether a multiple of the interval lies between; also after a time that has not been yet."""
+    """Return True if a multiple of the interval lies between, or if it has never happened."""
     return last == _NEVER or steps // interval != last // interval

@@ -208,7 +208,7 @@ class Actions(nn.Module):
         return torch.cat(columns, dim=1).float()
 
     def loss(self, predicted: Tensor, action: Tensor) -> Tensor:
-        """How far a prediction is off, a scalar.
+        """Return the error of a prediction, a scalar.
 
         Args:
             predicted: `[B, size]`, logits of numbered actions, else the vector itself.

@@ -171,7 +171,7 @@ class Signals:
     def learn_from(
         self, newest: Steps, minibatches: Sequence[Iterable[Steps]], sizes: Sequence[int]
     ) -> dict[str, float]:
-        """As `learn`, from minibatches of each signal's own.
+        """Let all signals learn like `learn`, but from minibatches of their own.
 
         Args:
             newest: All steps of this rank's newest rollout, for the statistics.
@@ -235,14 +235,14 @@ class Signals:
     # ------------------------------------------------------------------ saving and restoring
 
     def state_dict(self) -> list[dict[str, Any]]:
-        """What all ranks that learn share."""
+        """Return the state that all ranks that learn share."""
         return [
             {"name": signal.name, "module": signal.state_dict(), "optimizer": optimizer.state_dict()}
             for signal, _, optimizer in self._learning
         ]
 
     def rank_state_dict(self) -> dict[str, Any]:
-        """What each rank has of its own."""
+        """Return the state of this rank alone."""
         return {"running": self._running.clone(), "draws": self._draws.get_state()} if self.learns else {}
 
     def load_state_dict(self, state: list[dict[str, Any]]) -> list[str]:

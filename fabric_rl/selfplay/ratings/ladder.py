@@ -11,7 +11,7 @@ from scipy import optimize, stats
 
 
 def expected_score(rating: float, opponent: float) -> float:
-    r"""What one may expect of a game, 0..1: :math:`E = 1 / (1 + 10^{(R_o - R) / 400})` (Elo 1978)."""
+    r"""Return the expected score of a game, 0..1: :math:`E = 1 / (1 + 10^{(R_o - R) / 400})` (Elo 1978)."""
     return 1 / (1 + 10 ** max(-50.0, min(50.0, (opponent - rating) / 400)))
 
 
@@ -124,7 +124,7 @@ def fit_ladder(
 
 
 class Rating(NamedTuple):
-    """Of one player: Elo with its interval; mean and deviation of its skill, which begin with 25 and 25 / 3."""
+    """A player's Elo with its interval; mean and deviation of its skill, which begin with 25 and 25 / 3."""
 
     rating: float
     low: float
