@@ -11,8 +11,8 @@ from torch import Tensor
 
 from fabric_rl.base.state_schema import check_like, fitting, load_part
 from fabric_rl.callback import TrainState
-from fabric_rl.learning.normalize import ObsNormalizer, moments_of, over_ranks
-from fabric_rl.learning.update import join, learn, memory_named
+from fabric_rl.learning.normalize import ObsNormalizer, all_reduce_moments, moments_of
+from fabric_rl.learning.update import concat_batches, learn, memory_named
 from fabric_rl.learning.weights import check_weights, generator_state
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import check_same_on_all_ranks
@@ -189,7 +189,7 @@ class Learner(Onlooker):
                 self._peers,
                 self._model,
                 self.optimizer,
-                join(self._experience),
+                concat_batches(self._experience),
                 self.args,
                 minibatch_size,
                 self._shuffle,
@@ -253,7 +253,7 @@ def explained_variance(batch: Minibatch, peers: Fabric | None = None) -> float:
     if returns.dim() > batch.advantage.dim():
         returns, values = returns.sum(dim=-1), values.sum(dim=-1)
     samples = torch.stack((returns, returns - values), dim=-1)
-    of_returns, of_errors = over_ranks(moments_of(samples, dims=1), peers).m2.tolist()
+    of_returns, of_errors = all_reduce_moments(moments_of(samples, dims=1), peers).m2.tolist()
     return 1 - of_errors / of_returns if of_returns > 0 else 0.0
 
 

@@ -90,7 +90,7 @@ class Collector:
             reward.copy_(self._scaler.scale(reward, done, self._gamma, self.peers))
         return self.rollout
 
-    def meanwhile(self, another: bool) -> AbstractContextManager[None]:
+    def while_learning(self, another: bool) -> AbstractContextManager[None]:
         """Around learning from the last rollout; `another` says whether the run is to have one more."""
         return nullcontext()
 
@@ -244,7 +244,7 @@ class CollectorAhead(Collector):
         return super().next_rollout().copy()
 
     @contextmanager
-    def meanwhile(self, another: bool) -> Iterator[None]:
+    def while_learning(self, another: bool) -> Iterator[None]:
         """Collects the next rollout while the block runs, which must not touch the environment.
 
         Raises:
@@ -280,6 +280,6 @@ class CollectorAhead(Collector):
                 collect(self.envs, self._actor, self.rollout, self.episodes)
             if self._stream is not None:
                 self._stream.synchronize()
-        except BaseException as error:  # raised again by `meanwhile`
+        except BaseException as error:  # raised again by `while_learning`
             self._error = error
         self._took = time.perf_counter() - began

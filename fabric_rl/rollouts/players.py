@@ -234,7 +234,7 @@ class Player(_Joined):
         return rollout
 
     @contextmanager
-    def meanwhile(self, another: bool) -> Iterator[None]:
+    def while_learning(self, another: bool) -> Iterator[None]:
         """Collects, after the block in which nothing is learned; then takes the new weights."""
         yield
         if another:
@@ -253,7 +253,7 @@ class Trainer(_Joined):
         return self.rollout
 
     @contextmanager
-    def meanwhile(self, another: bool) -> Iterator[None]:
+    def while_learning(self, another: bool) -> Iterator[None]:
         yield
         with self._timers("weights"):
             self._exchange.share_weights(self.agent)

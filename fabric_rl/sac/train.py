@@ -73,7 +73,7 @@ def train_off_policy(
             player.holds_actions = sac.hold_random_actions and player.acts_at_random
             with record("collect"):
                 rollout = collector.next_rollout()  # [T, N]
-                session.signals.pay(rollout)
+                session.signals.add_intrinsic_rewards(rollout)
             player.holds_actions = False
             batch = hooks.on_learn_start(rollout.flat(rollout.reward))  # [T * N]
             with record("learn"):

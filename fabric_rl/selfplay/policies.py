@@ -15,7 +15,7 @@ from fabric_rl.selfplay.roster import LATEST, Weights
 from fabric_rl.types import ActorCritic, AgentFactory, Minibatch, reads_masks
 
 
-class Frozen:
+class SnapshotPolicies:
     """Policies with the weights of snapshots, one module for each that plays; each car's memory.
 
     Attributes:

@@ -106,7 +106,7 @@ class Signals:
         return bool(self._learning)
 
     @torch.no_grad()
-    def pay(self, rollout: Rollout) -> None:
+    def add_intrinsic_rewards(self, rollout: Rollout) -> None:
         """Fills the rewards of the signals into a rollout that was collected.
 
         The first rollout is worth nothing: there are no statistics to normalise it with.
@@ -152,7 +152,7 @@ class Signals:
         """Lets all signals learn from the rollout of this rank; every rank that learns brings as many steps.
 
         Args:
-            rollout: What `pay` has filled.
+            rollout: What `add_intrinsic_rewards` has filled.
             minibatch_size: The policy's.
 
         Returns:
