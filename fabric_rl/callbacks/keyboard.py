@@ -18,6 +18,10 @@ else:
     import select
     import termios
 
+PAUSE_SECONDS = 0.2
+"""How often all ranks look at each other during a pause, so that no collective runs into its time limit."""
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*.|O.|.)?", re.DOTALL)
+
 
 @dataclass(eq=False, repr=False)
 class StopAfter(Callback):
@@ -45,11 +49,6 @@ class StopAfter(Callback):
             self._end = self._now() + 60 * self.minutes
         else:
             state.stop |= self._now() > self._end
-
-
-PAUSE_SECONDS = 0.2
-"""How often all ranks look at each other during a pause, so that no collective runs into its time limit."""
-_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*.|O.|.)?", re.DOTALL)
 
 
 class KeyPress(Callback):

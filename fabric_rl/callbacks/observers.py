@@ -13,6 +13,9 @@ from fabric_rl.base.settings import Count, checks_arguments
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.types import ActorCritic, HasVideos
 
+_MOST_WIDTH, _MOST_SECONDS = 320, 120
+_GIF = f"scale=min({_MOST_WIDTH}\\,iw):-1,split[all][some];[some]palettegen[colours];[all][colours]paletteuse"
+
 
 class History(Callback):
     """Keep the agent and the metrics of every iteration, for a notebook.
@@ -55,10 +58,6 @@ class Profiler(Callback):
         """Stop the profiler, which writes its trace."""
         if self._profiler is not None:
             self._profiler.stop()
-
-
-_MOST_WIDTH, _MOST_SECONDS = 320, 120
-_GIF = f"scale=min({_MOST_WIDTH}\\,iw):-1,split[all][some];[some]palettegen[colours];[all][colours]paletteuse"
 
 
 class VideoLogger(Callback):

@@ -28,6 +28,9 @@ from fabric_rl.rollouts.collectors import Collector
 from fabric_rl.rollouts.rollout import TENSORS, Rollout, reward_signals
 from fabric_rl.types import HasParameters, ParameterValue
 
+_COLUMNS = tuple(name for name in TENSORS if name != "state")
+"""Tensors `[*, N, ...]` of a rollout that are learned from."""
+
 
 @dataclass(frozen=True)
 class EnvDescription:
@@ -95,10 +98,6 @@ class RemoteEnv(VectorEnv):
 
     def set_parameters(self, values: dict[str, ParameterValue]) -> None:
         """The players set them."""
-
-
-_COLUMNS = tuple(name for name in TENSORS if name != "state")
-"""Tensors `[*, N, ...]` of a rollout that are learned from."""
 
 
 class Exchange:

@@ -18,6 +18,13 @@ from fabric_rl.imitation.batches import Trajectory
 from fabric_rl.signals.base import Steps
 from fabric_rl.types import Minibatch, Sequences, Transitions
 
+_COLUMNS = ("obs", "action", "reward", "terminated", "done", "action_mask", "state")
+_ALSO_AFTER = ("obs", "action_mask")
+"""What is known of the row after the newest steps, too."""
+_FEW = 64
+"""Last observations of episodes that there is room for at first; it grows by doubling."""
+_LEAST_ERROR = 1e-6
+
 
 def allocated(shape: tuple[int, ...], like: Tensor, folder: str | Path | None) -> Tensor:
     """An empty tensor; if there is a folder, in a file without a name whose space is taken now, if the system can."""
@@ -104,14 +111,6 @@ class SumTree:
             left_over = torch.where(right, left_over - left, left_over)
             node = 2 * node + right
         return node - (1 << self._depth)
-
-
-_COLUMNS = ("obs", "action", "reward", "terminated", "done", "action_mask", "state")
-_ALSO_AFTER = ("obs", "action_mask")
-"""What is known of the row after the newest steps, too."""
-_FEW = 64
-"""Last observations of episodes that there is room for at first; it grows by doubling."""
-_LEAST_ERROR = 1e-6
 
 
 class ReplayBuffer:

@@ -14,6 +14,11 @@ from torch.distributions import Distribution, kl_divergence
 from fabric_rl.selfplay.roster import LATEST, Weights
 from fabric_rl.types import ActorCritic, AgentFactory, Minibatch, reads_masks
 
+PROBES = 512
+"""Observations that policies are compared on."""
+MOST = 1e6
+"""Nats that policies are apart, at most."""
+
 
 class SnapshotPolicies:
     """Policies with the weights of snapshots, one module for each that plays; each car's memory.
@@ -91,12 +96,6 @@ class SnapshotPolicies:
     def _new(self) -> ActorCritic:
         with torch.random.fork_rng(devices=[]):  # its first weights are nobody's business
             return cast(ActorCritic, self._agent(*self._spaces)).to(self.device).eval()
-
-
-PROBES = 512
-"""Observations that policies are compared on."""
-MOST = 1e6
-"""Nats that policies are apart, at most."""
 
 
 def probe_of(batch: Minibatch) -> tuple[Tensor, Tensor | None]:

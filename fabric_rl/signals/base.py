@@ -17,6 +17,9 @@ from fabric_rl.base.settings import Count, NonNegative, Positive, Share, checks_
 from fabric_rl.learning.normalize import ObsNormalizer, RunningMoments
 from fabric_rl.types import Stats
 
+_SIDE = 42
+"""Height and width that images are scaled to, as in Pathak et al. 2017."""
+
 
 class Steps(NamedTuple):
     """`B` steps that a signal rewards or learns from."""
@@ -122,10 +125,6 @@ class SignalFactory(Protocol):
 
     def __call__(self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> RewardSignal:
         """Builds it; the weights come from torch's global generator."""
-
-
-_SIDE = 42
-"""Height and width that images are scaled to, as in Pathak et al. 2017."""
 
 
 def layers(inputs: int, hidden_sizes: Sequence[int], outputs: int) -> nn.Sequential:

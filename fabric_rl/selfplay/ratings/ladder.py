@@ -9,6 +9,14 @@ from numpy.typing import NDArray
 from openskill.models import PlackettLuce
 from scipy import optimize, stats
 
+MEAN_RATING = 1200.0
+"""Of all players of a ladder."""
+LEAST_SQUARES = 0.25
+"""Of the scores' deviations from what was expected, for each two players: draws alone say little of how much they would
+vary (`mean_interval` has two more samples for the same reason)."""
+_ELO = 400 / math.log(10)
+"""Elo points of one unit of log-odds."""
+
 
 def expected_score(rating: float, opponent: float) -> float:
     r"""Return the expected score of a game, 0..1: :math:`E = 1 / (1 + 10^{(R_o - R) / 400})` (Elo 1978)."""
@@ -26,15 +34,6 @@ def elo_update(rating: float, opponent: float, score: float, k: float) -> tuple[
     """
     change = k * (score - expected_score(rating, opponent))
     return rating + change, opponent - change
-
-
-MEAN_RATING = 1200.0
-"""Of all players of a ladder."""
-LEAST_SQUARES = 0.25
-"""Of the scores' deviations from what was expected, for each two players: draws alone say little of how much they would
-vary (`mean_interval` has two more samples for the same reason)."""
-_ELO = 400 / math.log(10)
-"""Elo points of one unit of log-odds."""
 
 
 class Ladder(NamedTuple):
