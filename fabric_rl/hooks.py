@@ -125,10 +125,10 @@ def _checked(batch: Any, callback: Callback) -> Minibatch:  # noqa: ANN401 - wha
 
 
 def _drained(callback: Callback) -> dict[str, tuple[float, float]]:
-    """What `callback.drain_metrics` gives.
+    """Return the metrics of a callback since the last call.
 
     Raises:
-        TypeError: Something that is no sum and count.
+        TypeError: They are no pairs of sum and count.
     """
     metrics = callback.drain_metrics()
     where = f"--callbacks {type(callback).__name__}.drain_metrics()"
@@ -143,8 +143,8 @@ def _drained(callback: Callback) -> dict[str, tuple[float, float]]:
 Hook = TypeVar("Hook", bound=Callable[..., None])
 
 
-def _of_all(hook: Hook) -> Hook:
-    """Calls this hook of every part, in order."""
+def _call_all(hook: Hook) -> Hook:
+    """Return a method that calls this hook of every part, in order."""
 
     @wraps(hook)
     def call(self: "Callbacks", *args: object) -> None:
@@ -165,11 +165,11 @@ class Callbacks(Callback):
         self.parts = dict(parts)
         self._of_others: dict[str, Any] = {}
 
-    on_train_start = _of_all(Callback.on_train_start)
-    on_iteration_start = _of_all(Callback.on_iteration_start)
-    on_iteration_end = _of_all(Callback.on_iteration_end)
-    on_train_end = _of_all(Callback.on_train_end)
-    on_exception = _of_all(Callback.on_exception)
+    on_train_start = _call_all(Callback.on_train_start)
+    on_iteration_start = _call_all(Callback.on_iteration_start)
+    on_iteration_end = _call_all(Callback.on_iteration_end)
+    on_train_end = _call_all(Callback.on_train_end)
+    on_exception = _call_all(Callback.on_exception)
 
     def on_learn_start(self, state: TrainState) -> Minibatch | None:
         """Return the batch of the last callback that returns one; callbacks after it see that batch."""

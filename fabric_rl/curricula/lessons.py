@@ -56,7 +56,7 @@ class Curriculum:
         return {name: values[lesson] for name, values in self.parameters.items()}
 
 
-class Course:
+class LessonState:
     """The progress of training in a curriculum.
 
     Attributes:
@@ -145,7 +145,7 @@ class Lessons(Callback):
                 if parameter in owners:
                     raise ValueError(f"Lessons: both {owners[parameter]} and {name} set {parameter}")
                 owners[parameter] = name
-        self.courses = {name: Course(curriculum) for name, curriculum in curricula.items()}
+        self.courses = {name: LessonState(curriculum) for name, curriculum in curricula.items()}
         self._never_logged: set[str] = set()
 
     def on_train_start(self, state: TrainState) -> None:
