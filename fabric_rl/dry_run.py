@@ -145,7 +145,7 @@ def _try_agent(
         trial = copy.deepcopy(agent).to(fabric.device)
     trial.fabric = fabric  # as after fabric.setup
     replays = isinstance(agent, OffPolicyAgent)
-    length = agent.sequence_length
+    length = agent.sequence_length  # and enough steps for the burn-in, in whole sequences
     length = length + agent.burn_in if replays else length * max(1, math.ceil(agent.burn_in / length))
     rollout = Rollout(length, envs, fabric.device, trial, signals)
     rollout.begin(*first)

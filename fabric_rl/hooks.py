@@ -84,7 +84,7 @@ class Hooks:
         return {name: pair for callback in self.callbacks for name, pair in _drained(callback).items()}
 
     def state_dict(self) -> dict[str, Any]:
-        """What the callbacks remember, in order, and their names."""
+        """Return the states of all callbacks, in order, and their names."""
         return {
             "callbacks": [callback.state_dict() for callback in self.callbacks],
             "callback_names": [type(callback).__qualname__ for callback in self.callbacks],
@@ -110,7 +110,7 @@ class Hooks:
 
 
 def _checked(batch: Any, callback: Callback) -> Minibatch:  # noqa: ANN401 - whatever was returned
-    """What a callback has returned from `on_learn_start`, if it can be learned from."""
+    """Return the result of `on_learn_start` if it can be learned from, else raise TypeError or ValueError."""
     where = f"--callbacks {type(callback).__name__}.on_learn_start()"
     if not isinstance(batch, Minibatch):
         raise TypeError(f"{where}: must return a fabric_rl.Minibatch or None, got {type(batch).__name__}")
@@ -125,10 +125,10 @@ def _checked(batch: Any, callback: Callback) -> Minibatch:  # noqa: ANN401 - wha
 
 
 def _drained(callback: Callback) -> dict[str, tuple[float, float]]:
-    """What `callback.drain_metrics` gives.
+    """Return the metrics of a callback since the last call.
 
     Raises:
-        TypeError: Something that is no sum and count.
+        TypeError: They are no pairs of sum and count.
     """
     metrics = callback.drain_metrics()
     where = f"--callbacks {type(callback).__name__}.drain_metrics()"
@@ -143,8 +143,8 @@ def _drained(callback: Callback) -> dict[str, tuple[float, float]]:
 Hook = TypeVar("Hook", bound=Callable[..., None])
 
 
-def _of_all(hook: Hook) -> Hook:
-    """Calls this hook of every part, in order."""
+def _call_all(hook: Hook) -> Hook:
+    """Return a method that calls this hook of every part, in order."""
 
     @wraps(hook)
     def call(self: "Callbacks", *args: object) -> None:
@@ -165,11 +165,11 @@ class Callbacks(Callback):
         self.parts = dict(parts)
         self._of_others: dict[str, Any] = {}
 
-    on_train_start = _of_all(Callback.on_train_start)
-    on_iteration_start = _of_all(Callback.on_iteration_start)
-    on_iteration_end = _of_all(Callback.on_iteration_end)
-    on_train_end = _of_all(Callback.on_train_end)
-    on_exception = _of_all(Callback.on_exception)
+    on_train_start = _call_all(Callback.on_train_start)
+    on_iteration_start = _call_all(Callback.on_iteration_start)
+    on_iteration_end = _call_all(Callback.on_iteration_end)
+    on_train_end = _call_all(Callback.on_train_end)
+    on_exception = _call_all(Callback.on_exception)
 
     def on_learn_start(self, state: TrainState) -> Minibatch | None:
         """Return the batch of the last callback that returns one; callbacks after it see that batch."""
@@ -181,7 +181,6 @@ class Callbacks(Callback):
         return chosen
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Return the metrics of all parts."""
         return {name: pair for part in self.parts.values() for name, pair in part.drain_metrics().items()}
 
     def state_dict(self) -> dict[str, Any]:

@@ -73,10 +73,13 @@ def train(
             with record("collect"):
                 rollout = collector.next_rollout()  # [T, N]
             with record("advantages"):
-                session.signals.pay(rollout)
+                session.signals.add_intrinsic_rewards(rollout)
                 advantage, returns = session.estimate(rollout)  # [T, N]
             batch = hooks.on_learn_start(rollout.flat(advantage, returns))  # [T * N]
-            with collector.meanwhile(another=state.goes_on), record("learn"):  # --overlap plays the next rollout here
+            with (
+                collector.while_learning(another=state.goes_on),
+                record("learn"),
+            ):  # --overlap plays here
                 losses = learner.learn(batch, state.minibatch_size)  # epochs x minibatches of agent.training_step
                 losses |= session.signals.learn(rollout, state.minibatch_size)
             state.advance()

@@ -159,7 +159,7 @@ class ActorCritic(LightningModule):
 
 
 class Sequences(NamedTuple):
-    """What replayed steps are remembered from: S sequences of G observations in the order of time.
+    """Observations behind replayed steps: S sequences of G observations in the order of time.
 
     Behind the last step of a truncated episode stands its last observation, then the next episode begins. So each step
     and what follows it stand side by side; all are as long as the one with most such ends, with zeros behind.

@@ -103,13 +103,11 @@ class AdaptiveBatchSize(Callback):
                 logger.info("AdaptiveBatchSize: %s; give a larger --batch_size, or start", limit)
 
     def on_learn_start(self, state: TrainState) -> None:
-        """Start to measure the memory."""
         self._measuring = True
         if self._memory is not None:
             self._memory.begin()
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Choose the minibatch size of the next iteration."""
         if not self._measuring:
             return
         self._measuring = False
@@ -155,16 +153,16 @@ class GPUMemory:
         self._device, self._before = device, 0
 
     def begin(self) -> None:
-        """What is allocated from now on counts."""
+        """Begin to count what is allocated."""
         torch.cuda.reset_peak_memory_stats(self._device)
         self._before = torch.cuda.memory_allocated(self._device)
 
     def needed(self) -> float:
-        """The most that was allocated at once since `begin`, beyond what was then."""
+        """Return the most that was allocated at once since `begin`, beyond what was then."""
         return float(torch.cuda.max_memory_allocated(self._device) - self._before)
 
     def free(self) -> float:
-        """What the driver has left, and what torch keeps for itself without using it."""
+        """Return what the driver has left, and what torch reserves without using it."""
         cached = torch.cuda.memory_reserved(self._device) - torch.cuda.memory_allocated(self._device)
         return float(torch.cuda.mem_get_info(self._device)[0] + cached)
 
@@ -186,13 +184,13 @@ class RAM:
         self._group = group
 
     def begin(self) -> None:
-        """What is allocated from now on counts."""
+        """Begin to count what is allocated."""
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")
         self._before = self._process.memory_info().rss
 
     def needed(self) -> float:
-        """The most that was allocated at once since `begin`, beyond what was then."""
+        """Return the most that was allocated at once since `begin`, beyond what was then."""
         used = self._process.memory_info()
         highest = max(used.rss, getattr(used, "peak_wset", 0))
         with suppress(OSError):
@@ -201,7 +199,7 @@ class RAM:
         return float(max(0, highest - self._before))
 
     def free(self) -> float:
-        """What the machine has left, or the container that this process runs in; files that it only caches are free."""
+        """Return what the machine, or this process's container, has left; files that it only caches are free."""
         left = float(self._available().available)
         with suppress(OSError, ValueError):
             limit = int((self._group / "memory.max").read_text())  # "max" without one

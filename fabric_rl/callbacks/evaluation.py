@@ -127,7 +127,6 @@ class Evaluation(Callback):
             warnings.warn(f"Evaluation: {error}; training continues", RuntimeWarning, stacklevel=2)
 
     def on_train_end(self, state: TrainState, error: BaseException | None = None) -> None:
-        """Close the environments."""
         if self._envs is not None:
             self._envs.close()
             self._envs = None

@@ -53,7 +53,6 @@ class RecordGames(Callback):
         self._overdrawn = 0.0
 
     def on_train_start(self, state: TrainState) -> None:
-        """Makes the folder."""
         self._on = state.fabric.is_global_zero and isinstance(getattr(state.env, "inspector", None), RecordsGames)
         self._last = time.monotonic()
         if self._on:
@@ -122,7 +121,6 @@ class ShowGames(Callback):
         open_browser(self._server.url)
 
     def on_train_end(self, state: TrainState, error: BaseException | None = None) -> None:
-        """Closes it."""
         self._stack.close()
 
     on_exception = on_train_end

@@ -18,6 +18,10 @@ else:
     import select
     import termios
 
+PAUSE_SECONDS = 0.2
+"""How often all ranks look at each other during a pause, so that no collective runs into its time limit."""
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*.|O.|.)?", re.DOTALL)
+
 
 @dataclass(eq=False, repr=False)
 class StopAfter(Callback):
@@ -36,22 +40,15 @@ class StopAfter(Callback):
         self._now = time.process_time if self.processor else time.monotonic
 
     def on_train_start(self, state: TrainState) -> None:
-        """Start the clock."""
         self._before = self.after_iterations
         self._end = self._now() + 60 * self.minutes
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Stop the run if its time is up."""
         if self._before:
             self._before -= 1
             self._end = self._now() + 60 * self.minutes
         else:
             state.stop |= self._now() > self._end
-
-
-PAUSE_SECONDS = 0.2
-"""How often all ranks look at each other during a pause, so that no collective runs into its time limit."""
-_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*.|O.|.)?", re.DOTALL)
 
 
 class KeyPress(Callback):
@@ -80,18 +77,15 @@ class KeyPress(Callback):
         self._listening = state.fabric.broadcast(self._keys is not None)
 
     def on_iteration_start(self, state: TrainState) -> None:
-        """Continue a pause that was interrupted by a checkpoint."""
         if self._listening:
             self._wait(state)
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Read the keys and act on them."""
         if self._listening:
             self._read(state, 0.0)
             self._wait(state)
 
     def on_train_end(self, state: TrainState, error: BaseException | None = None) -> None:
-        """Restore the terminal."""
         self._close()
 
     on_exception = on_train_end
@@ -150,7 +144,7 @@ class Terminal:
     if sys.platform == "win32":
 
         def read(self, seconds: float) -> str:
-            """What is typed, after so many seconds at most."""
+            """Return the keys typed within `seconds`."""
             end, typed = time.monotonic() + seconds, ""
             while not msvcrt.kbhit() and time.monotonic() < end:
                 time.sleep(0.02)
@@ -168,7 +162,7 @@ class Terminal:
         _before: list[int | list[bytes | int]] | None = None
 
         def read(self, seconds: float) -> str:
-            """What is typed, after so many seconds at most; an OSError if the terminal is gone."""
+            """Return the keys typed within `seconds`; OSError if the terminal is gone."""
             if not self._in_foreground():  # to read or set a terminal from the background suspends the process
                 time.sleep(seconds)
                 return ""

@@ -127,11 +127,9 @@ class MilestoneMatches(Callback):
             self._end()
 
     def on_exception(self, state: TrainState, error: BaseException) -> None:
-        """Stop the running match."""
         self._end()
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Return the metrics of the newest milestone that has played."""
         names = ["rating/worse", *(f"rating/{name}{suffix}" for suffix in self._sizes.values() for name in _RATED)]
         return {name: (self._metrics.get(name, 0.0), float(name in self._metrics)) for name in names}
 
@@ -142,32 +140,40 @@ class MilestoneMatches(Callback):
                 raise ValueError(f"{name!r} is the name of no milestone")
 
     def _go_on(self, may_wait: int | None) -> None:
-        """Plays and judges milestones in their order, as far as that goes without waiting.
+        """Play and judge milestones in their order.
 
         Args:
-            may_wait: So many of the newest ones are not judged yet, all before them are; None: whatever is there.
+            may_wait: Wait for results until no more than this number of the newest milestones is not judged, then stop.
+                None: judge every milestone whose results are there, without waiting.
         """
+        milestones = self._not_judged()
+        while milestones and not self._given_up:
+            must = may_wait is not None and len(milestones) > may_wait
+            game = self._next_game(milestones[0])
+            if game is not None:
+                self._process = self._process or self._start(*game)
+                if not must and self._process.poll() is None:
+                    return
+                self._collect(self._process)
+            elif may_wait is None or must:
+                self._judge(milestones.pop(0))
+            else:
+                return
+
+    def _not_judged(self) -> list[str]:
         judged = {each["milestone"] for each in self._judged}
         folders = [path for path in self._folder.glob("milestones/*/*") if path.name.isdecimal()]
         there = sorted((path.name, path.parent.name) for path in folders if (path / "meta.json").is_file())
-        waiting = [f"{phase}/{steps}" for steps, phase in there if phase != SET_ASIDE]
-        waiting = [name for name in waiting if name not in judged]
-        while waiting and not self._given_up:
-            must = may_wait is not None and len(waiting) > may_wait
-            before = self._judged[-1]["milestone"] if self._judged else ""
-            opponents = dict.fromkeys(filter(None, (before, self._best)))
-            games = [(waiting[0], opponent, size) for opponent in opponents for size in self._sizes]
-            known = [(each["player"], each["opponent"], each["team_size"]) for each in self._played]
-            missing = [game for game in games if game not in known]
-            if missing:
-                process = self._process = self._process or self._start(*missing[0])
-                if not must and process.poll() is None:
-                    return
-                self._collect(process)
-            elif may_wait is None or must:
-                self._judge(waiting.pop(0))
-            else:
-                return
+        names = [f"{phase}/{steps}" for steps, phase in there if phase != SET_ASIDE]
+        return [name for name in names if name not in judged]
+
+    def _next_game(self, milestone: str) -> tuple[str, str, int] | None:
+        """Return the milestone, the opponent and the team size of the next game that it has not played; None: all."""
+        before = self._judged[-1]["milestone"] if self._judged else ""
+        opponents = dict.fromkeys(filter(None, (before, self._best)))
+        played = [(each["player"], each["opponent"], each["team_size"]) for each in self._played]
+        games = [(milestone, opponent, size) for opponent in opponents for size in self._sizes]
+        return next((game for game in games if game not in played), None)
 
     def _start(self, player: str, opponent: str, team_size: int) -> "subprocess.Popen[bytes]":
         self._game = {"player": player, "opponent": opponent, "team_size": team_size}

@@ -52,7 +52,6 @@ class Notify(Callback):
         self._reached: list[str] = []
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Report the metrics that have reached their values."""
         for limits, word in ((self.at_least or {}, "at least"), (self.at_most or {}, "at most")):
             for name, limit in limits.items():
                 aim, number = f"{name} {word} {limit:g}", state.metrics.get(name, math.nan)
@@ -62,7 +61,6 @@ class Notify(Callback):
                     self._tell(state, "reached", f"reached {name} {number:.4g} ({word} {limit:g})")
 
     def on_train_end(self, state: TrainState) -> None:
-        """Report that the run has ended or was stopped."""
         stopped = state.stop and state.steps < state.args.total_timesteps
         self._tell(state, "stopped" if stopped else "ended", "was stopped" if stopped else "has ended")
 

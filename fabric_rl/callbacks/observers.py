@@ -13,6 +13,9 @@ from fabric_rl.base.settings import Count, checks_arguments
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.types import ActorCritic, HasVideos
 
+_MOST_WIDTH, _MOST_SECONDS = 320, 120
+_GIF = f"scale=min({_MOST_WIDTH}\\,iw):-1,split[all][some];[some]palettegen[colours];[all][colours]paletteuse"
+
 
 class History(Callback):
     """Keep the agent and the metrics of every iteration, for a notebook.
@@ -27,7 +30,6 @@ class History(Callback):
         self.agent: ActorCritic | None = None
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Store the agent and the metrics of the iteration."""
         self.agent = state.agent
         self.rows.append({"steps": state.steps, **state.metrics})
 
@@ -40,7 +42,6 @@ class Profiler(Callback):
         self._profiler: torch.profiler.profile | None = None
 
     def on_train_start(self, state: TrainState) -> None:
-        """Start the profiler."""
         if state.fabric.is_global_zero:
             os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # above USDT's, whose two lines nobody has asked for
             self._profiler = torch.profiler.profile(
@@ -50,7 +51,6 @@ class Profiler(Callback):
             self._profiler.start()
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Advance the profiler by one iteration."""
         if self._profiler is not None:
             self._profiler.step()
 
@@ -58,10 +58,6 @@ class Profiler(Callback):
         """Stop the profiler, which writes its trace."""
         if self._profiler is not None:
             self._profiler.stop()
-
-
-_MOST_WIDTH, _MOST_SECONDS = 320, 120
-_GIF = f"scale=min({_MOST_WIDTH}\\,iw):-1,split[all][some];[some]palettegen[colours];[all][colours]paletteuse"
 
 
 class VideoLogger(Callback):
@@ -97,7 +93,6 @@ class VideoLogger(Callback):
             thread.shutdown(wait=False)
 
     def on_train_end(self, state: TrainState) -> None:
-        """Log the last video."""
         for _ in range(2):  # what is being converted, and what has come since
             self.on_iteration_end(state)
             if self._converting is not None:

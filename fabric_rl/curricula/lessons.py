@@ -56,7 +56,7 @@ class Curriculum:
         return {name: values[lesson] for name, values in self.parameters.items()}
 
 
-class Course:
+class LessonState:
     """The progress of training in a curriculum.
 
     Attributes:
@@ -145,7 +145,7 @@ class Lessons(Callback):
                 if parameter in owners:
                     raise ValueError(f"Lessons: both {owners[parameter]} and {name} set {parameter}")
                 owners[parameter] = name
-        self.courses = {name: Course(curriculum) for name, curriculum in curricula.items()}
+        self.courses = {name: LessonState(curriculum) for name, curriculum in curricula.items()}
         self._never_logged: set[str] = set()
 
     def on_train_start(self, state: TrainState) -> None:
@@ -171,7 +171,6 @@ class Lessons(Callback):
         }
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Begin the next lesson of each curriculum whose threshold is exceeded."""
         episodes = state.sums.get(EPISODE_RETURN, (0.0, 0.0))[1]
         pairs = {name: self._measure(course.curriculum.measure, state) for name, course in self.courses.items()}
         changed = False
@@ -190,7 +189,6 @@ class Lessons(Callback):
             state.env.set_parameters(self.values)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position of each curriculum."""
         return {name: course.state_dict() for name, course in self.courses.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

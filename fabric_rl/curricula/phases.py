@@ -152,7 +152,6 @@ class Phases(Callback):
         self._enter(state)
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Begin the next phase if the current one is done."""
         phase, steps = self.phase, state.steps - self._begun_at
         state.metrics |= {"phase/number": float(self.number), "phase/steps": float(steps)}
         self._streaks = [

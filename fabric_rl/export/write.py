@@ -27,6 +27,12 @@ from fabric_rl.types import ActorCritic, reads_masks
 
 OPSET = 18
 """Of ONNX; onnxruntime 1.14 and later run it."""
+TOLERANCE = 1e-4
+"""Of numbers, absolute and relative: float32 is rounded otherwise by every processor and runtime."""
+_ROW = re.compile(r"\[\n *([^][{}]*?)\n *\]")
+"""A list of numbers in JSON for people, one a line."""
+_CLEAR = 1e-4
+"""What the likeliest choice is ahead in the states of a self-test, as a share of its probability."""
 
 
 class PolicyGraph(nn.Module):
@@ -114,14 +120,6 @@ def write_torchscript(graph: PolicyGraph, example: Sequence[Tensor], path: Path,
         # As a function: of a LightningModule it would want properties that only a Trainer gives.
         traced = torch.jit.trace(lambda *inputs: graph(*inputs), tuple(example), check_trace=False)  # type: ignore[no-untyped-call]
         traced.save(str(path))
-
-
-TOLERANCE = 1e-4
-"""Of numbers, absolute and relative: float32 is rounded otherwise by every processor and runtime."""
-_ROW = re.compile(r"\[\n *([^][{}]*?)\n *\]")
-"""A list of numbers in JSON for people, one a line."""
-_CLEAR = 1e-4
-"""What the likeliest choice is ahead in the states of a self-test, as a share of its probability."""
 
 
 def check_packages(form: str) -> None:

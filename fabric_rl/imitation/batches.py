@@ -42,7 +42,7 @@ class Trajectory(Protocol):
 
     @property
     def terminated(self) -> bool:
-        """Whether it ended for good."""
+        """True if the episode terminated, and was not truncated."""
 
     @property
     def episode(self) -> str:

@@ -97,7 +97,6 @@ class Cloning(Callback):
         state.metrics |= {"cloning/learning_rate": rate, "cloning/loss": loss}
 
     def state_dict(self) -> dict[str, Any]:
-        """That of the optimizer."""
         return {"optimizer": self._saved or {} if self._optimizer is None else self._optimizer.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

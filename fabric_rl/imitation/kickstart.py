@@ -78,7 +78,6 @@ class Kickstart(Callback):
         learner.reference = Reference(teacher.to(state.fabric.device), self._schedule)
 
     def state_dict(self) -> dict[str, Any]:
-        """The weights of the reference."""
         return {"weights": self._weights or {}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What agents learn from who shows them something: steps, and the loss of an agent that imitates them."""
+"""Imitation: steps of demonstrations, and the loss of an agent that imitates them."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, runtime_checkable

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from fabric_rl.base.state_schema import check_like, fitting, load_part
 from fabric_rl.callback import TrainState
-from fabric_rl.learning.normalize import ObsNormalizer, moments_of, over_ranks
-from fabric_rl.learning.update import join, learn, memory_named
+from fabric_rl.learning.normalize import ObsNormalizer, all_reduce_moments, moments_of
+from fabric_rl.learning.update import concat_batches, learn, memory_named
 from fabric_rl.learning.weights import check_weights, generator_state
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import check_same_on_all_ranks
@@ -48,7 +48,6 @@ class Onlooker:
             group["lr"] = lr * factor
 
     def _factor(self, progress: float) -> float:
-        """What the initial learning rates are multiplied with."""
         if self._kl_adaptive is not None:
             return self._kl_adaptive.factor
         if self.args.lr_schedule == "constant":
@@ -67,7 +66,7 @@ class Onlooker:
         return {name: shard_of(tensor.detach().clone()) for name, tensor in weights.items()}
 
     def state_dict(self) -> dict[str, Any]:
-        """What all ranks share; every rank calls it. Weights and optimizer are whole on rank 0 only."""
+        """Return the state that all ranks share; every rank calls this. Weights and optimizer are whole on rank 0."""
         keep = self.fabric.is_global_zero
         return {
             "agent": whole_state(self.agent.state_dict(), keep),
@@ -88,26 +87,13 @@ class Onlooker:
             ValueError: It is of another agent or optimizer.
         """
         check_weights(state["agent"], self.agent)
-        saved = state["optimizer"]["state"]
         with fitting("what was saved of the optimizer"):
             check_optimizer(self.optimizer, state["optimizer"], "--agent")
-            own = self.optimizer.optimizer.state_dict()["state"]
-            pairs = [
-                (self.agent.state_dict(), state["agent"]),
-                *((own[number], saved[number]) for number in own.keys() & saved),
-            ]
-            kinds = ((mine[name], theirs[name]) for mine, theirs in pairs for name in mine)
-            precise = all(theirs.dtype == mine.dtype for mine, theirs in kinds if isinstance(mine, Tensor))
+        precise = _same_dtypes(self.agent.state_dict(), state["agent"])
         load_weights(self.agent, state["agent"])
-        differs = [] if precise else ["weights of another --precision"]
-        parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
-        for number, entry in own.items():
-            if number in saved:
-                entry |= {name: take_over(value, saved[number][name]) for name, value in entry.items()}
-            else:  # its gradient was never asked for
-                del self.optimizer.optimizer.state[parameters[number]]
-        if saved and (missing := len(own.keys() - saved.keys())):  # empty before the first step
-            differs.append(f"nothing was saved of the optimizer's memory of {missing} of {len(own)} parameters")
+        precise_optimizer, differs = self._load_optimizer(state["optimizer"]["state"])
+        if not (precise and precise_optimizer):
+            differs.insert(0, "weights of another --precision")
         for name, part in (("precision", self._precision), ("kl_adaptive", self._kl_adaptive)):
             if state[name]:  # empty without a gradient scaler, None without that schedule
                 if part is not None:
@@ -115,6 +101,25 @@ class Onlooker:
             elif part is not None and part.state_dict():
                 differs.append(f"nothing was saved of {name}")
         return differs
+
+    def _load_optimizer(self, saved: Mapping[int, Mapping[str, Any]]) -> tuple[bool, list[str]]:
+        """Load what `check_optimizer` has checked, by the parameters' numbers.
+
+        Returns:
+            True if the saved tensors have the same dtypes; and what was not saved.
+        """
+        optimizer, precise = self.optimizer.optimizer, True
+        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        own = optimizer.state_dict()["state"]
+        for number, entry in own.items():
+            if number in saved:
+                precise &= _same_dtypes(entry, saved[number])
+                entry |= {name: take_over(value, saved[number][name]) for name, value in entry.items()}
+            else:  # its gradient was never asked for
+                del optimizer.state[parameters[number]]
+        missing = len(own.keys() - saved.keys()) if saved else 0  # empty before the first step
+        lost = f"nothing was saved of the optimizer's memory of {missing} of {len(own)} parameters"
+        return precise, [lost] if missing else []
 
     def load_weights(self, weights: dict[str, Tensor]) -> None:
         """Takes the agent's weights and statistics only.
@@ -126,7 +131,7 @@ class Onlooker:
         load_weights(self.agent, weights)
 
     def rank_state_dict(self) -> dict[str, Any]:
-        """What each rank has of its own."""
+        """Return the state of this rank alone."""
         return {}
 
     def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
@@ -134,7 +139,7 @@ class Onlooker:
         return []
 
     def lost(self, state: Mapping[str, Any]) -> list[str]:
-        """What of `rank_state_dict` cannot go on with another number of ranks or sub-environments, in words."""
+        """Describe what of a `rank_state_dict` is lost with another number of ranks or sub-environments."""
         return []
 
 
@@ -184,7 +189,7 @@ class Learner(Onlooker):
                 self._peers,
                 self._model,
                 self.optimizer,
-                join(self._experience),
+                concat_batches(self._experience),
                 self.args,
                 minibatch_size,
                 self._shuffle,
@@ -230,6 +235,10 @@ def check_optimizer(optimizer: Any, saved: Mapping[str, Any], owner: str) -> Non
     check_like(saved["state"], own["state"], f"the state of the optimizer of {owner}")
 
 
+def _same_dtypes(own: Mapping[str, Any], saved: Mapping[str, Any]) -> bool:
+    return all(saved[name].dtype == value.dtype for name, value in own.items() if isinstance(value, Tensor))
+
+
 def load_optimizer(optimizer: Any, saved: Mapping[str, Any], owner: str) -> None:  # noqa: ANN401 - Fabric's wrapper
     """Goes on from what an optimizer's `state_dict` gave, with the settings of this one; see `check_optimizer`."""
     with fitting(f"the optimizer of {owner}"):
@@ -244,7 +253,7 @@ def explained_variance(batch: Minibatch, peers: Fabric | None = None) -> float:
     if returns.dim() > batch.advantage.dim():
         returns, values = returns.sum(dim=-1), values.sum(dim=-1)
     samples = torch.stack((returns, returns - values), dim=-1)
-    of_returns, of_errors = over_ranks(moments_of(samples, dims=1), peers).m2.tolist()
+    of_returns, of_errors = all_reduce_moments(moments_of(samples, dims=1), peers).m2.tolist()
     return 1 - of_errors / of_returns if of_returns > 0 else 0.0
 
 

@@ -63,7 +63,7 @@ def combine(a: Moments, b: Moments) -> Moments:
     return Moments(number, a.mean + delta * share, a.m2 + b.m2 + delta.square() * (a.number * share))
 
 
-def over_ranks(moments: Moments, fabric: Fabric | None) -> Moments:
+def all_reduce_moments(moments: Moments, fabric: Fabric | None) -> Moments:
     """Moments of the samples of all ranks, the same bits on each of them; every rank must call it."""
     if fabric is None or fabric.world_size == 1:
         return moments
@@ -123,7 +123,7 @@ class RunningMoments(nn.Module):
                 f"{type(self).__name__} of samples {list(self.shape)} got a batch {list(batch.shape)}; "
                 "it must end with the axes of a sample"
             )
-        added = Moments(*(x.to(self.mean) for x in over_ranks(moments_of(batch, len(self.shape)), fabric)))
+        added = Moments(*(x.to(self.mean) for x in all_reduce_moments(moments_of(batch, len(self.shape)), fabric)))
         for buffer, total in zip((self.count, self.mean, self.m2), combine(self._moments(), added), strict=True):
             buffer.copy_(total)  # in place: compiled graphs hold the buffer
 
@@ -243,8 +243,8 @@ class ReturnScaler:
                 f"{list(done.shape)} and {list(discount.shape)}"
             )
         ended = _follow(self._open, signals, done.cpu(), discount)
-        self._finished = combine(self._finished, over_ranks(_from_sums(*ended), fabric))
-        known = combine(self._finished, over_ranks(_from_sums(*self._open[:3].sum(dim=1)), fabric))
+        self._finished = combine(self._finished, all_reduce_moments(_from_sums(*ended), fabric))
+        known = combine(self._finished, all_reduce_moments(_from_sums(*self._open[:3].sum(dim=1)), fabric))
         deviation = known.variance().sqrt()
         self.sigma = torch.where(deviation > 1e-6 * known.mean.abs(), deviation, 1)
         sigma = self.sigma.to(rewards.device, rewards.dtype)

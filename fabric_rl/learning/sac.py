@@ -28,7 +28,7 @@ def soft_value(q: Tensor, entropy: Tensor, temperature: Tensor) -> Tensor:
 
 
 def expected_q(q: Tensor, log_probs: Tensor) -> Tensor:
-    r"""What the policy may expect by the more careful critic, exactly.
+    r"""Return the policy's exact expected Q-value, by the smaller of both critics.
 
     An action of several independent parts i has the Q-value :math:`Q_j(s, a) = \sum_i Q_{ji}(s, a_i)`. Nothing but that
     sum is learned, so the two critics are compared by sums: :math:`\min_j E_a[Q_j(s, a)]`. A single part has a sum for

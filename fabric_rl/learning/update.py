@@ -179,7 +179,7 @@ def take(batch: Minibatch, indices: Tensor) -> Minibatch:
     return picked if batch.state is None else picked._replace(state=batch.state[indices])
 
 
-def join(batches: Sequence[Minibatch]) -> Minibatch:
+def concat_batches(batches: Sequence[Minibatch]) -> Minibatch:
     """Several batches as one, see `TrainArgs.exp_buffer_size`."""
     if len(batches) == 1:
         return batches[0]

@@ -11,6 +11,10 @@ from fabric_rl.base.state_schema import check_like, fitting
 from fabric_rl.ranks.sharding import class_of
 from fabric_rl.types import CheckpointError
 
+_HEAD = "<QiiQ"
+"""Seed, numbers left until the next 624 are made, a flag, and which is next; they must fit one another: torch would
+read what lies behind the 624."""
+
 
 def check_weights(weights: Mapping[str, Tensor], agent: nn.Module) -> None:
     """Raise CheckpointError unless the weights have the names, shapes and kinds of the agent's, and are numbers."""
@@ -39,11 +43,6 @@ def _shape(weights: Mapping[str, Tensor], name: str) -> str:
     if name not in weights:
         return "missing"
     return str(list(weights[name].shape)) if isinstance(weights[name], Tensor) else f"a {type(weights[name]).__name__}"
-
-
-_HEAD = "<QiiQ"
-"""Seed, numbers left until the next 624 are made, a flag, and which is next; they must fit one another: torch would
-read what lies behind the 624."""
 
 
 def generator_state(saved: Any, where: str = "the state of a random generator") -> Any:  # noqa: ANN401

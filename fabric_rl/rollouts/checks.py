@@ -14,7 +14,7 @@ _KINDS = {NUMBERS: "fiub", INTEGERS: "iu", FLOATS: "f", BOOLS: "b"}  # numpy's d
 
 
 class Step(NamedTuple):
-    """What `VectorEnv.step` returns for `n` sub-environments."""
+    """Result of `VectorEnv.step` for `n` sub-environments."""
 
     obs: Array
     """`[n, ...]` numbers."""
@@ -60,7 +60,7 @@ def checked_tuple(what: str, value: Any, names: tuple[str, ...]) -> tuple[Any, .
 
 
 def kind_of(value: Any) -> str:  # noqa: ANN401 - whatever was returned
-    """What a value is, for messages."""
+    """Describe the type of a value for messages."""
     if value is None:
         return "None (is a return missing?)"
     return f"a tuple of {len(value)}" if isinstance(value, tuple) else type(value).__name__

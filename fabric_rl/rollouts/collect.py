@@ -158,7 +158,7 @@ class _Collection:
             episodes.update(rewards if rewards.ndim == 1 else rewards.sum(axis=-1), done, rows)
 
     def _info(self, step: Step, key: str, shape: tuple[int, ...], kind: str = NUMBERS) -> NDArray[Any]:
-        """What the environment had to put into `infos`."""
+        """Return an entry of `infos`; ValueError if it is missing or malformed."""
         if key not in step.infos:
             why = {
                 "final_obs": "an episode was truncated, but infos lacks 'final_obs'",
@@ -193,7 +193,7 @@ class _Collection:
         rollout.next_value[steps, envs] = value
 
     def _ends(self, ended: list[_Ended]) -> tuple[Tensor, Tensor, Tensor]:
-        """Of such episodes: steps, sub-environments and last observations."""
+        """Return the steps, sub-environments and last observations of ended episodes."""
         device = self.rollout.obs.device
         steps = to_device(np.concatenate([np.full(len(envs), t) for t, envs, _ in ended]), device)
         envs = to_device(np.concatenate([envs for _, envs, _ in ended]), device)

@@ -1,4 +1,4 @@
-"""Where rollouts come from: collected in turn with learning, or one ahead of it in a thread (`--overlap`)."""
+"""Collectors of rollouts: in turn with learning, or one ahead of it in a thread (`--overlap`)."""
 
 import copy
 import threading
@@ -90,7 +90,7 @@ class Collector:
             reward.copy_(self._scaler.scale(reward, done, self._gamma, self.peers))
         return self.rollout
 
-    def meanwhile(self, another: bool) -> AbstractContextManager[None]:
+    def while_learning(self, another: bool) -> AbstractContextManager[None]:
         """Around learning from the last rollout; `another` says whether the run is to have one more."""
         return nullcontext()
 
@@ -144,7 +144,7 @@ class Collector:
         }
 
     def is_of_same_size(self, state: dict[str, Any]) -> bool:
-        """Whether what `state_dict` gave is of as many sub-environments.
+        """Return True if a saved state is of as many sub-environments.
 
         Raises:
             ValueError: Its parts are not of the same number.
@@ -236,16 +236,15 @@ class CollectorAhead(Collector):
         self._stream = torch.cuda.Stream(fabric.device) if on_gpu else None  # type: ignore[no-untyped-call]
 
     def compile(self) -> None:
-        """Compiles the methods of its copy of the agent."""
         for name in ("act", "value"):
             setattr(self._actor, name, torch.compile(getattr(self._actor, name)))
 
     def next_rollout(self) -> Rollout:
-        """As `Collector.next_rollout`; a copy, since the buffers are filled again while it is learned from."""
+        """Return a copy, since the buffers are filled again while the agent learns from it."""
         return super().next_rollout().copy()
 
     @contextmanager
-    def meanwhile(self, another: bool) -> Iterator[None]:
+    def while_learning(self, another: bool) -> Iterator[None]:
         """Collects the next rollout while the block runs, which must not touch the environment.
 
         Raises:
@@ -281,6 +280,6 @@ class CollectorAhead(Collector):
                 collect(self.envs, self._actor, self.rollout, self.episodes)
             if self._stream is not None:
                 self._stream.synchronize()
-        except BaseException as error:  # raised again by `meanwhile`
+        except BaseException as error:  # raised again by `while_learning`
             self._error = error
         self._took = time.perf_counter() - began

@@ -27,10 +27,13 @@ from fabric_rl.rollouts.collectors import Collector
 from fabric_rl.rollouts.rollout import TENSORS, Rollout, reward_signals
 from fabric_rl.types import HasParameters, ParameterValue
 
+_COLUMNS = tuple(name for name in TENSORS if name != "state")
+"""Tensors `[*, N, ...]` of a rollout that are learned from."""
+
 
 @dataclass(frozen=True)
 class EnvDescription:
-    """What a player tells the trainers about its environment."""
+    """Description of a player's environment for the trainers."""
 
     kind: str
     num_envs: int
@@ -96,12 +99,8 @@ class RemoteEnv(VectorEnv):
         """The players set them."""
 
 
-_COLUMNS = tuple(name for name in TENSORS if name != "state")
-"""Tensors `[*, N, ...]` of a rollout that are learned from."""
-
-
 class Exchange:
-    """What players and trainers give one another: this rank's part of it.
+    """This rank's link between players and trainers.
 
     Attributes:
         peers: The Fabric of those that do the same as this rank.
@@ -227,13 +226,13 @@ class Player(_Joined):
     """Collects the next rollout while others learn from the last one."""
 
     def next_rollout(self) -> Rollout:
-        """As `Collector.next_rollout`; the trainers get it, too."""
+        """Collect a rollout, and send it to the trainers."""
         rollout = super().next_rollout()
         self._exchange.send(rollout, self.seconds)
         return rollout
 
     @contextmanager
-    def meanwhile(self, another: bool) -> Iterator[None]:
+    def while_learning(self, another: bool) -> Iterator[None]:
         """Collects, after the block in which nothing is learned; then takes the new weights."""
         yield
         if another:
@@ -246,14 +245,13 @@ class Trainer(_Joined):
     """Gets its rollouts from the players."""
 
     def next_rollout(self) -> Rollout:
-        """What the players have collected, with rewards as they have scaled them."""
+        """Return the rollout of the players, with rewards as they have scaled them."""
         with self._timers("wait_for_the_players"):
             self.seconds = self._exchange.receive(self.rollout)
         return self.rollout
 
     @contextmanager
-    def meanwhile(self, another: bool) -> Iterator[None]:
-        """Gives the players what the block has learned."""
+    def while_learning(self, another: bool) -> Iterator[None]:
         yield
         with self._timers("weights"):
             self._exchange.share_weights(self.agent)

@@ -311,7 +311,7 @@ class Rollout:
         )
 
     def _field(self, name: str) -> Tensor | None:
-        """What an agent has asked for, `[T, N, ...]`."""
+        """Return a field that the agent has asked for, `[T, N, ...]`."""
         if name == "next_action_mask":
             if self.action_mask is None:
                 return None

@@ -18,6 +18,13 @@ from fabric_rl.imitation.batches import Trajectory
 from fabric_rl.signals.base import Steps
 from fabric_rl.types import Minibatch, Sequences, Transitions
 
+_COLUMNS = ("obs", "action", "reward", "terminated", "done", "action_mask", "state")
+_ALSO_AFTER = ("obs", "action_mask")
+"""What is known of the row after the newest steps, too."""
+_FEW = 64
+"""Last observations of episodes that there is room for at first; it grows by doubling."""
+_LEAST_ERROR = 1e-6
+
 
 def allocated(shape: tuple[int, ...], like: Tensor, folder: str | Path | None) -> Tensor:
     """An empty tensor; if there is a folder, in a file without a name whose space is taken now, if the system can."""
@@ -104,14 +111,6 @@ class SumTree:
             left_over = torch.where(right, left_over - left, left_over)
             node = 2 * node + right
         return node - (1 << self._depth)
-
-
-_COLUMNS = ("obs", "action", "reward", "terminated", "done", "action_mask", "state")
-_ALSO_AFTER = ("obs", "action_mask")
-"""What is known of the row after the newest steps, too."""
-_FEW = 64
-"""Last observations of episodes that there is room for at first; it grows by doubling."""
-_LEAST_ERROR = 1e-6
 
 
 class ReplayBuffer:
@@ -219,7 +218,7 @@ class ReplayBuffer:
         return (self._position - self._filled + age) % self._rows * self.num_envs + env
 
     def weights(self, at: Tensor, beta: float) -> Tensor:
-        """What the drawn steps `at [B]` count, since some are drawn more often than others (equation 2 there).
+        """Return the weights of the drawn steps `at [B]`, which correct for their priorities (equation 2 there).
 
         `[B]` float32, `(n P(i))^-beta` as a share of the greatest of them.
         """
@@ -360,7 +359,7 @@ class ReplayBuffer:
         return torch.stack(chain), torch.stack(there)
 
     def _after(self, obs: Tensor, at: Tensor, ended: Tensor) -> Tensor:
-        """What follows the steps `at [B]`: where `ended`, the last observation that was kept, else the row after it."""
+        """Return the observations after the steps `at [B]`: the kept last one where `ended`, else the next row."""
         after = obs[(at + self.num_envs) % len(obs)]
         if self._next == self._first:
             return after

@@ -72,7 +72,7 @@ def train_off_policy(
             player.holds_actions = sac.hold_random_actions and player.acts_at_random
             with record("collect"):
                 rollout = collector.next_rollout()  # [T, N]
-                session.signals.pay(rollout)
+                session.signals.add_intrinsic_rewards(rollout)
             player.holds_actions = False
             batch = hooks.on_learn_start(rollout.flat(rollout.reward))  # [T * N]
             with record("learn"):
@@ -131,34 +131,7 @@ class OffPolicy(Scheme):
         gamma: Tensor,
         signals: Signals,
     ) -> ReplayLearner:
-        size, interval = self.sac.buffer_size, self.sac.train_interval
-        if rollout_steps > size:
-            raise ValueError(
-                f"--buffer_size {size} holds fewer steps than a rollout, --train_interval {interval} x "
-                f"{rollout.num_envs} sub-environments"
-            )
-        whole = size // rollout.num_envs * rollout.num_envs * state.fabric.world_size
-        if self.sac.buffer_init_steps > whole:
-            raise ValueError(
-                f"--buffer_init_steps {self.sac.buffer_init_steps} never are in the buffers of all ranks, which hold "
-                f"{whole} steps; raise --buffer_size"
-            )
-        agent = state.agent
-        if self.sac.hold_random_actions and rollout.action_mask is not None:
-            raise ValueError(
-                "--hold_random_actions does not go with action masks, which change every step; leave it out"
-            )
-        rows = size // rollout.num_envs
-        if agent.burn_in + agent.sequence_length > rows:
-            raise ValueError(
-                f"--agent.burn_in {agent.burn_in} and sequence_length {agent.sequence_length} are more steps than the "
-                f"buffer holds of each sub-environment, {rows}; raise --buffer_size"
-            )
-        if self.sac.n_step > rows:
-            raise ValueError(
-                f"--n_step {self.sac.n_step} never are in the buffer, which holds {rows} of each sub-environment; "
-                "raise --buffer_size"
-            )
+        self._check_buffer(state, rollout, rollout_steps)
         if self.sac.demonstrations and not self.demonstrations:
             raise ValueError("--demonstrations: files are named, but nothing of what they hold was given")
         if self.sac.reward_signal_num_update and not signals.signals:
@@ -168,6 +141,40 @@ class OffPolicy(Scheme):
                 name = type(signal).__name__
                 raise ValueError(f"--signals {name}: epochs are PPO's passes; SAC has --reward_signal_num_update")
         return ReplayLearner(state, timers, self.sac, rollout, gamma, signals, self.demonstrations)
+
+    def _check_buffer(self, state: TrainState, rollout: Rollout, rollout_steps: int) -> None:
+        sac, agent, envs = self.sac, state.agent, rollout.num_envs
+        rows = sac.buffer_size // envs  # steps of each sub-environment
+        whole = rows * envs * state.fabric.world_size
+        sequence = agent.burn_in + agent.sequence_length
+        for wrong, message in (
+            (
+                rollout_steps > sac.buffer_size,
+                f"--buffer_size {sac.buffer_size} holds fewer steps than a rollout, --train_interval "
+                f"{sac.train_interval} x {envs} sub-environments",
+            ),
+            (
+                sac.buffer_init_steps > whole,
+                f"--buffer_init_steps {sac.buffer_init_steps} never are in the buffers of all ranks, which hold "
+                f"{whole} steps; raise --buffer_size",
+            ),
+            (
+                sac.hold_random_actions and rollout.action_mask is not None,
+                "--hold_random_actions does not go with action masks, which change every step; leave it out",
+            ),
+            (
+                sequence > rows,
+                f"--agent.burn_in {agent.burn_in} and sequence_length {agent.sequence_length} are more steps than the "
+                f"buffer holds of each sub-environment, {rows}; raise --buffer_size",
+            ),
+            (
+                sac.n_step > rows,
+                f"--n_step {sac.n_step} never are in the buffer, which holds {rows} of each sub-environment; raise "
+                "--buffer_size",
+            ),
+        ):
+            if wrong:
+                raise ValueError(message)
 
 
 def _adapted(args: TrainArgs, sac: SACArgs) -> TrainArgs:

@@ -15,7 +15,7 @@ from fabric_rl.rollouts.checks import within
 from fabric_rl.rollouts.collect import AllAtOnce
 from fabric_rl.rollouts.rollout import reward_signals
 from fabric_rl.selfplay.pairings import Pairings, Rows, TeamAssignment
-from fabric_rl.selfplay.policies import Frozen
+from fabric_rl.selfplay.policies import SnapshotPolicies
 from fabric_rl.selfplay.roster import LATEST, Roster
 from fabric_rl.types import AgentFactory, EnvFactory, HasGroups, HasGuests, HasSeeds, HasTeams
 
@@ -117,7 +117,7 @@ class Opponents(Wrapped):
         self.assignment = TeamAssignment(*sides, share)
         super().__init__(pool, num_envs=len(self.assignment.learners))
         obs_space = self.single_observation_space
-        self.roster, self.policies = roster, Frozen(agent, obs_space, self.single_action_space)
+        self.roster, self.policies = roster, SnapshotPolicies(agent, obs_space, self.single_action_space)
         self.pairings = Pairings(self.assignment, roster, at_once, np.random.default_rng((_STREAM, seed)))
         self.results: list[tuple[int, float]] = []
         self.team = team

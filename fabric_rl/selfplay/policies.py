@@ -14,8 +14,13 @@ from torch.distributions import Distribution, kl_divergence
 from fabric_rl.selfplay.roster import LATEST, Weights
 from fabric_rl.types import ActorCritic, AgentFactory, Minibatch, reads_masks
 
+PROBES = 512
+"""Observations that policies are compared on."""
+MOST = 1e6
+"""Nats that policies are apart, at most."""
 
-class Frozen:
+
+class SnapshotPolicies:
     """Policies with the weights of snapshots, one module for each that plays; each car's memory.
 
     Attributes:
@@ -68,7 +73,7 @@ class Frozen:
     def act(
         self, number: int, weights: Weights | None, obs: Tensor, rows: NDArray[np.intp], mask: Tensor | None
     ) -> Tensor:
-        """What the policy of that number chooses, drawn with torch's global generator; call it without gradients.
+        """Sample actions of the policy of a number with torch's global generator; call it without gradients.
 
         Args:
             number: Whose.
@@ -93,12 +98,6 @@ class Frozen:
             return cast(ActorCritic, self._agent(*self._spaces)).to(self.device).eval()
 
 
-PROBES = 512
-"""Observations that policies are compared on."""
-MOST = 1e6
-"""Nats that policies are apart, at most."""
-
-
 def probe_of(batch: Minibatch) -> tuple[Tensor, Tensor | None]:
     """Up to `PROBES` observations `[P, ...]` of a batch, evenly spread, and their action masks `[P, n]` or None."""
     axes = 1 if batch.episode_start is None else 2  # [B], or [L, S]
@@ -110,7 +109,7 @@ def probe_of(batch: Minibatch) -> tuple[Tensor, Tensor | None]:
 
 @torch.no_grad()
 def distributions_on(agent: ActorCritic, obs: Tensor, mask: Tensor | None) -> list[Distribution] | None:
-    """Of an agent's actions, at the first step of an episode if it has memory; None where they cannot be compared."""
+    """Return the distributions of an agent's actions, with empty memory; None if they cannot be compared."""
     state = torch.zeros(len(obs), agent.memory_size, device=obs.device) if agent.memory_size else None
     found = agent.distributions(obs, state, mask if reads_masks(agent) else None)
     try:

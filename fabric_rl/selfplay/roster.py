@@ -43,12 +43,12 @@ class Opponent:
 
     @property
     def win_rate(self) -> float:
-        """Of the learner against it; one win and one loss are added, so that it begins at 0.5."""
+        """Win rate of the learner against it; one win and one loss are added, so that it begins at 0.5."""
         return (self.score + 1) / (self.games + 2)
 
 
 class Roster:
-    """Who may be drawn as an opponent, with ratings and results.
+    """Opponents that may be drawn, with ratings and results.
 
     Attributes:
         opponents: Guests first, then snapshots, the oldest first; retired ones among them.
@@ -73,17 +73,17 @@ class Roster:
 
     @property
     def numbers(self) -> set[int]:
-        """Of all."""
+        """Numbers of all opponents."""
         return {each.number for each in self.opponents}
 
     @property
     def guests(self) -> set[int]:
-        """Of those that the environment has: their places among its guests, too."""
+        """Numbers of the guests, which are also their places among the environment's guests."""
         return {each.number for each in self.opponents if each.weights is None}
 
     @property
     def active(self) -> list[Opponent]:
-        """Who may be drawn."""
+        """Opponents that may be drawn."""
         return [each for each in self.opponents if not each.retired]
 
     @property
@@ -92,7 +92,7 @@ class Roster:
         return [each for each in self.active if each.weights is not None]
 
     def weights(self, number: int) -> Weights | None:
-        """Of the snapshot of that number."""
+        """Return the weights of the snapshot of that number."""
         return next(each.weights for each in self.opponents if each.number == number)
 
     def draw(self, rng: np.random.Generator) -> int:
@@ -117,7 +117,7 @@ class Roster:
             self.snapshots[self._eviction.choose(self.snapshots, divergence)].retired = True
 
     def forget(self, playing: Collection[int]) -> None:
-        """Those who have retired and do not play any more are gone."""
+        """Remove opponents that have retired and do not play any more."""
         self.opponents = [each for each in self.opponents if not each.retired or each.number in playing]
 
     def note(self, results: Iterable[tuple[int, float]]) -> None:
@@ -130,7 +130,7 @@ class Roster:
                 each.games, each.score = each.games * DECAY + 1, each.score * DECAY + score
 
     def state_dict(self) -> dict[str, Any]:
-        """All of it."""
+        """Return ratings and opponents."""
         return {"rating": self.rating, "next": self._next, "opponents": [dict(vars(each)) for each in self.opponents]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

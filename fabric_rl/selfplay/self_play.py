@@ -22,7 +22,7 @@ from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import gather_everywhere
 from fabric_rl.ranks.sharding import whole_state
 from fabric_rl.selfplay.opponents import Opponents
-from fabric_rl.selfplay.policies import Frozen, distributions_on, divergence, diversity, probe_of
+from fabric_rl.selfplay.policies import SnapshotPolicies, distributions_on, divergence, diversity, probe_of
 from fabric_rl.selfplay.roster import LATEST, Roster, Weights
 from fabric_rl.selfplay.sampling import Eviction, Oldest, Sampling, Uniform
 from fabric_rl.types import AgentFactory, EnvFactory, Minibatch, SettingError
@@ -124,7 +124,7 @@ class SelfPlay(Callback):
         if self._agent is None or not (isinstance(state.env, Opponents) or state.args.num_players):
             raise ValueError("SelfPlay: give its around(env, agent) to fabric_rl.train, or use --self_play")
         spaces = (state.env.single_observation_space, state.env.single_action_space)
-        self._judge = Frozen(self._agent, *spaces)
+        self._judge = SnapshotPolicies(self._agent, *spaces)
         self._judge.to(state.fabric.device)
         self._policy(torch.zeros(1, *(spaces[0].shape or ()), device=state.fabric.device))
         for each in self.roster.opponents:
@@ -243,7 +243,7 @@ class SelfPlay(Callback):
         return apart
 
     def _policy(self, obs: Tensor, mask: Tensor | None = None) -> list[Distribution] | None:
-        """What the judge would do, see `distributions_on`.
+        """Return the judge's policy, see `distributions_on`.
 
         Raises:
             ValueError: `min_kl` for an agent that cannot be compared.
@@ -260,7 +260,6 @@ class SelfPlay(Callback):
     # ------------------------------------------------------------------ saving
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the opponent pool and the times of the last snapshot and swap."""
         return {
             "roster": self.roster.state_dict(),
             "streaks": list(self._streaks),
@@ -288,5 +287,5 @@ class SelfPlay(Callback):
 
 
 def _due(last: int, steps: int, interval: int) -> bool:
-    """Whether a multiple of the interval lies between; also after a time that has not been yet."""
+    """Return True if a multiple of the interval lies between, or if it has never happened."""
     return last == _NEVER or steps // interval != last // interval

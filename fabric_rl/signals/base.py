@@ -17,6 +17,9 @@ from fabric_rl.base.settings import Count, NonNegative, Positive, Share, checks_
 from fabric_rl.learning.normalize import ObsNormalizer, RunningMoments
 from fabric_rl.types import Stats
 
+_SIDE = 42
+"""Height and width that images are scaled to, as in Pathak et al. 2017."""
+
 
 class Steps(NamedTuple):
     """`B` steps that a signal rewards or learns from."""
@@ -124,10 +127,6 @@ class SignalFactory(Protocol):
         """Builds it; the weights come from torch's global generator."""
 
 
-_SIDE = 42
-"""Height and width that images are scaled to, as in Pathak et al. 2017."""
-
-
 def layers(inputs: int, hidden_sizes: Sequence[int], outputs: int) -> nn.Sequential:
     """Linear layers with ELU between them, orthogonal weights of gain sqrt(2): `[..., inputs]` -> `[..., outputs]`."""
     parts: list[nn.Module] = []
@@ -208,7 +207,7 @@ class Actions(nn.Module):
         return torch.cat(columns, dim=1).float()
 
     def loss(self, predicted: Tensor, action: Tensor) -> Tensor:
-        """How far a prediction is off, a scalar.
+        """Return the error of a prediction, a scalar.
 
         Args:
             predicted: `[B, size]`, logits of numbered actions, else the vector itself.

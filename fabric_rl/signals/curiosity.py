@@ -12,6 +12,9 @@ from fabric_rl.base.settings import Count, NonNegative, Positive, Share, checks_
 from fabric_rl.signals.base import Actions, Features, RewardSignal, Steps, layers
 from fabric_rl.types import Stats
 
+_SAMPLE = 1024
+"""Steps of a rollout at which the target's drift is measured."""
+
 
 class Curiosity(RewardSignal):
     r"""The intrinsic curiosity module (Pathak et al. 2017, "Curiosity-driven Exploration by Self-supervised ...").
@@ -83,10 +86,6 @@ class Curiosity(RewardSignal):
         forward_loss, inverse_loss = errors.mean(), self.actions.loss(told, batch.action)
         stats = {"forward_loss": forward_loss.detach(), "inverse_loss": inverse_loss.detach()}
         return 10 * (0.2 * forward_loss + 0.8 * inverse_loss), stats
-
-
-_SAMPLE = 1024
-"""Steps of a rollout at which the target's drift is measured."""
 
 
 class RND(RewardSignal):

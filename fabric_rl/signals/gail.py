@@ -117,7 +117,7 @@ class GAIL(RewardSignal):
         return self._shown
 
     def _inputs(self, obs: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
-        """What the networks get: normalised observations, and actions as vectors (without `use_actions` empty)."""
+        """Return normalized observations, and actions as vectors (empty without `use_actions`)."""
         vector = self.actions(action) if self.actions else obs.new_zeros((len(obs), 0), dtype=torch.float32)
         return self.normalizer(obs), vector
 

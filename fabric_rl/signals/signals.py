@@ -106,7 +106,7 @@ class Signals:
         return bool(self._learning)
 
     @torch.no_grad()
-    def pay(self, rollout: Rollout) -> None:
+    def add_intrinsic_rewards(self, rollout: Rollout) -> None:
         """Fills the rewards of the signals into a rollout that was collected.
 
         The first rollout is worth nothing: there are no statistics to normalise it with.
@@ -152,7 +152,7 @@ class Signals:
         """Lets all signals learn from the rollout of this rank; every rank that learns brings as many steps.
 
         Args:
-            rollout: What `pay` has filled.
+            rollout: What `add_intrinsic_rewards` has filled.
             minibatch_size: The policy's.
 
         Returns:
@@ -171,7 +171,7 @@ class Signals:
     def learn_from(
         self, newest: Steps, minibatches: Sequence[Iterable[Steps]], sizes: Sequence[int]
     ) -> dict[str, float]:
-        """As `learn`, from minibatches of each signal's own.
+        """Let all signals learn like `learn`, but from minibatches of their own.
 
         Args:
             newest: All steps of this rank's newest rollout, for the statistics.
@@ -235,14 +235,14 @@ class Signals:
     # ------------------------------------------------------------------ saving and restoring
 
     def state_dict(self) -> list[dict[str, Any]]:
-        """What all ranks that learn share."""
+        """Return the state that all ranks that learn share."""
         return [
             {"name": signal.name, "module": signal.state_dict(), "optimizer": optimizer.state_dict()}
             for signal, _, optimizer in self._learning
         ]
 
     def rank_state_dict(self) -> dict[str, Any]:
-        """What each rank has of its own."""
+        """Return the state of this rank alone."""
         return {"running": self._running.clone(), "draws": self._draws.get_state()} if self.learns else {}
 
     def load_state_dict(self, state: list[dict[str, Any]]) -> list[str]:

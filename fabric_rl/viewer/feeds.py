@@ -64,7 +64,7 @@ class GamesFeed:
         self._folder = folder
 
     def says(self) -> str:
-        """What is to be expected."""
+        """Return the text that the page shows meanwhile."""
         run = self._folder.absolute().parent
         if is_worked_on(run):
             return f"Waiting for the next game of {run.name} ..."
@@ -88,12 +88,12 @@ class GamesFeed:
 
 
 def _age(game: "os.DirEntry[str]") -> tuple[float, str]:
-    """When it was written, and its name; less than all others where it is still written, or no game."""
+    """Return the time of a game's file and its name; less than all others if it is not complete, or no game."""
     return (game.stat().st_mtime, game.name) if game.name.endswith(_SUFFIX) and game.is_file() else (0.0, "")
 
 
 class Broadcast:
-    """What one thread writes, for all who watch: the beginning of the replay, and the present game."""
+    """Bytes that one thread writes for all watchers: the beginning of the replay, and the present game."""
 
     live = True
 
@@ -122,7 +122,7 @@ class Broadcast:
             self._pieces = []
 
     def wait_for_watchers(self, seconds: float) -> bool:
-        """Whether anybody watches, at the latest after so many seconds."""
+        """Return True as soon as anybody watches, at the latest after `seconds`."""
         with self._changed:
             return self._changed.wait_for(lambda: self._watchers > 0, seconds)
 

@@ -1,1 +1,1 @@
-"""How good players are, and how sure that is."""
+"""Ratings of players, and their uncertainty."""

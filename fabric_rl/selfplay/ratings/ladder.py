@@ -9,9 +9,17 @@ from numpy.typing import NDArray
 from openskill.models import PlackettLuce
 from scipy import optimize, stats
 
+MEAN_RATING = 1200.0
+"""Of all players of a ladder."""
+LEAST_SQUARES = 0.25
+"""Of the scores' deviations from what was expected, for each two players: draws alone say little of how much they would
+vary (`mean_interval` has two more samples for the same reason)."""
+_ELO = 400 / math.log(10)
+"""Elo points of one unit of log-odds."""
+
 
 def expected_score(rating: float, opponent: float) -> float:
-    r"""What one may expect of a game, 0..1: :math:`E = 1 / (1 + 10^{(R_o - R) / 400})` (Elo 1978)."""
+    r"""Return the expected score of a game, 0..1: :math:`E = 1 / (1 + 10^{(R_o - R) / 400})` (Elo 1978)."""
     return 1 / (1 + 10 ** max(-50.0, min(50.0, (opponent - rating) / 400)))
 
 
@@ -26,15 +34,6 @@ def elo_update(rating: float, opponent: float, score: float, k: float) -> tuple[
     """
     change = k * (score - expected_score(rating, opponent))
     return rating + change, opponent - change
-
-
-MEAN_RATING = 1200.0
-"""Of all players of a ladder."""
-LEAST_SQUARES = 0.25
-"""Of the scores' deviations from what was expected, for each two players: draws alone say little of how much they would
-vary (`mean_interval` has two more samples for the same reason)."""
-_ELO = 400 / math.log(10)
-"""Elo points of one unit of log-odds."""
 
 
 class Ladder(NamedTuple):
@@ -124,7 +123,7 @@ def fit_ladder(
 
 
 class Rating(NamedTuple):
-    """Of one player: Elo with its interval; mean and deviation of its skill, which begin with 25 and 25 / 3."""
+    """A player's Elo with its interval; mean and deviation of its skill, which begin with 25 and 25 / 3."""
 
     rating: float
     low: float

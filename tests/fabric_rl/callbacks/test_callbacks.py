@@ -8,6 +8,7 @@ import re
 import select
 import sys
 import threading
+import time
 from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
@@ -23,7 +24,7 @@ from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from envs.render.videos import RecordVideos
 from fabric_rl import Callback, History, Run, TrainArgs, TrainState, load_checkpoint, train
-from fabric_rl.callbacks import AdaptiveBatchSize, Callbacks, KeyPress, Notify, VideoLogger
+from fabric_rl.callbacks import AdaptiveBatchSize, Callbacks, KeyPress, Notify, StopAfter, VideoLogger
 from fabric_rl.callbacks.batch_size import RAM, GPUMemory, allowed_sizes, choose_size
 from fabric_rl.hooks import Hooks
 from fabric_rl.learning.update import TooLittleMemoryError
@@ -811,3 +812,23 @@ def test_callbacks_of_one_name_get_back_what_was_their_own(fabric):
     again = [Remembers(number) for number in (7, 8, 9)]
     Hooks(state_of(fabric), again).load_state_dict(saved)
     assert [callback.number for callback in again] == [1, 2, 9]  # nothing was saved of a third one
+
+
+def test_a_run_ends_when_its_time_is_over(fabric):
+    summary = trained(fabric, [StopAfter(minutes=1e-6)], iterations=3)
+    assert summary["stopped_by"] == "StopAfter" and summary["total_steps"] == 64
+    assert "stopped_by" not in trained(fabric, [StopAfter(minutes=60)], iterations=2)
+    summary = trained(fabric, [StopAfter(minutes=1e-6, after_iterations=2)], iterations=5)
+    assert summary["stopped_by"] == "StopAfter" and summary["total_steps"] == 3 * 64
+
+
+@pytest.mark.slow
+def test_minutes_of_the_processor_pass_only_when_it_works(fabric):
+    class Sleep(Callback):
+        def on_iteration_end(self, state):
+            time.sleep(1.3)
+
+    assert trained(fabric, [Sleep(), StopAfter(minutes=0.02)], iterations=3)["total_steps"] == 64
+    assert "stopped_by" not in trained(fabric, [Sleep(), StopAfter(minutes=0.02, processor=True)], iterations=2)
+    summary = trained(fabric, [StopAfter(minutes=1e-6, processor=True)], iterations=3)
+    assert summary["stopped_by"] == "StopAfter" and summary["total_steps"] == 64

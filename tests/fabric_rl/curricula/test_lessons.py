@@ -9,13 +9,13 @@ import torch
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, ParameterRandomizer, ProcessPool, RocketSimPool, TimeoutCondition, Uniform
 from fabric_rl import Callback, Curriculum, History, Lessons, Run, Saving, TrainArgs, load_checkpoint, train
-from fabric_rl.curricula.lessons import Course
+from fabric_rl.curricula.lessons import LessonState
 from fabric_rl.types import HasParameters
 
 
 def course(measure="reward", thresholds=(10.0, 20.0), min_lesson_length=4, signal_smoothing=False):
     values = {"gravity": [600.0 - 100 * lesson for lesson in range(len(thresholds) + 1)]}
-    return Course(Curriculum(values, list(thresholds), measure, min_lesson_length, signal_smoothing))
+    return LessonState(Curriculum(values, list(thresholds), measure, min_lesson_length, signal_smoothing))
 
 
 # ---------------------------------------------------------------- one curriculum, by hand

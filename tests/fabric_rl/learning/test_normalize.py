@@ -45,13 +45,6 @@ def test_moments_are_those_of_numpy_however_the_stream_is_cut(shape, sizes):
     assert_moments(moments, data)
 
 
-def test_leading_axes_are_samples():
-    data = samples(1, 6, 5, 3)
-    moments = RunningMoments(3)
-    moments.update(data)
-    assert_moments(moments, data.reshape(30, 3))
-
-
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 def test_a_large_mean_costs_no_digits(size):
     """The sum of squares would be 1e16 times the variance: all digits lost."""
@@ -68,18 +61,6 @@ def test_many_chunks_are_one_batch(monkeypatch):
     moments = RunningMoments(3)
     moments.update(data)
     assert_moments(moments, data)
-
-
-def test_the_order_does_not_matter():
-    data = samples(4, 500, 3, mean=100, std=0.1)
-    found = []
-    for order in (data, data.flip(0), data[torch.randperm(500, generator=torch.Generator().manual_seed(0))]):
-        moments = RunningMoments(3)
-        for part in order.split(50):
-            moments.update(part)
-        found.append(moments)
-        assert_moments(moments, data, rtol=1e-9)
-    torch.testing.assert_close(found[0].m2, found[1].m2, rtol=1e-9, atol=0)
 
 
 def test_combining_is_seeing_both():
@@ -159,15 +140,6 @@ def test_observations_by_hand():
     assert obs.flatten().tolist() == [3, 20, 10, -1000]
 
 
-def test_normalised_data_have_mean_0_and_deviation_1():
-    data = samples(7, 1000, 4, std=0.3).float() * torch.tensor([1.0, 10.0, 100.0, 1e-2]) + 20
-    normalizer = ObsNormalizer(4, clip=100)
-    normalizer.update(data.view(100, 10, 4))
-    out = normalizer(data)
-    assert out.mean(dim=0).abs().max() < 1e-3  # the last feature has a deviation of 1500 float32 steps
-    torch.testing.assert_close(out.std(dim=0), torch.ones(4), rtol=1e-3, atol=0)
-
-
 def test_a_constant_feature_becomes_0_and_a_change_of_it_stays_bounded():
     normalizer = ObsNormalizer(3)
     obs = torch.tensor([0.1, 1e6, 0.0]).repeat(1000, 1)
@@ -175,12 +147,6 @@ def test_a_constant_feature_becomes_0_and_a_change_of_it_stays_bounded():
         normalizer.update(part)
     assert torch.equal(normalizer(obs), torch.zeros(1000, 3))
     assert normalizer(torch.tensor([0.2, 2e6, -1.0])).tolist() == [5, 5, -5]
-
-
-def test_one_observation_is_normalised_with_variance_1():
-    normalizer = ObsNormalizer(1)
-    normalizer.update(torch.tensor([[3.0]]))
-    assert normalizer(torch.tensor([[3.0], [4.0]])).flatten().tolist() == [0, 1]
 
 
 def test_integer_observations():
