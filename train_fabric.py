@@ -24,7 +24,7 @@ from lightning.fabric.loggers.logger import Logger
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
-from envs.partials import as_settings, taken_apart
+from envs.factories import to_config, unwrap_partial
 from fabric_rl import (
     GAE,
     Callback,
@@ -124,9 +124,9 @@ def main(
         The contents of `runs/<run_id>/summary.json`.
     """
     if resolved_config is None:
-        if signals and "value_heads" not in taken_apart(agent).settings:
+        if signals and "value_heads" not in unwrap_partial(agent).settings:
             agent = partial(agent, value_heads=1 + len(signals))
-        resolved_config, lost = settings_of_call(main, locals(), as_settings)
+        resolved_config, lost = settings_of_call(main, locals(), to_config)
         if lost and launch.is_rank_0():
             say(
                 f"note: config.yaml cannot hold {', '.join(lost)}; give it again to what reads the run (docs/export.md)"
@@ -140,7 +140,7 @@ def main(
     if env_id is not None:
         copies = 4 if num_envs is None else num_envs
         env = partial(GymnasiumEnvs, env_id, copies, wrappers=wrappers, settings=env_kwargs)
-    made = taken_apart(env).function
+    made = unwrap_partial(env).function
     for flag, wanted, setting in (("capture_video", capture_video, "video_folder"), ("render", render, "render_mode")):
         if wanted and args.num_players:
             raise ValueError(f"--{flag} needs an environment on rank 0, which has none with --num_players")
@@ -194,7 +194,7 @@ def main(
 
 def _shown(signal: SignalFactory, env: EnvFactory) -> SignalFactory:
     """A signal that learns from demonstrations, with what its files hold; any other one as it is."""
-    call = taken_apart(signal)
+    call = unwrap_partial(signal)
     if not hasattr(call.function, "show"):
         return signal
     name = f"--signals {getattr(call.function, '__name__', '')}: demos"
@@ -211,7 +211,7 @@ def _trainer_of(
     inference: bool,
 ) -> Callable[..., dict[str, Any]]:
     """What trains such agents: SAC's loop or PPO's; a ValueError for settings of the other one."""
-    made = taken_apart(agent).function
+    made = unwrap_partial(agent).function
     if not (isinstance(made, type) and issubclass(made, OffPolicyAgent)):
         given = [f"--{field.name}" for field in fields(sac) if getattr(sac, field.name) != field.default]
         if given:

@@ -14,7 +14,7 @@ from envs.state.layout import BOOST, IS_DEMOED, ON_GROUND, SAVES, TOUCHED, Bool,
 from fabric_rl.base.settings import Count, Positive
 
 COUNTED = ("saves", "shots", "demos")
-"""Columns of `CarStep.counted`, in order."""
+"""Columns of `CarStep.new_counts`, in order."""
 _COLUMNS = slice(SAVES, BOOST + 1)
 """Columns of a car's row that are compared; the game's counters come first."""
 _SUMS = ("alive", "speed", "boost", "ground", "boost_used", *COUNTED, "touches", "touch_height", "car_ticks")
@@ -83,7 +83,7 @@ class CarStep(NamedTuple):
     """Boost that the car has less than before; 0 for one that was or is demolished."""
     touches: Float
     """1 where a contact with the ball begins, however long it lasts."""
-    counted: Float
+    new_counts: Float
     """`[A, C, 3]` saves, shots and demolitions, as the game counts them."""
     ticks: NDArray[np.int64]
     """`[A]` physics ticks (1/120 s) of the step."""
@@ -149,8 +149,8 @@ class GameMetrics(StateLogger):
         if step.touches.any():
             sums["touches"] += float(step.touches.sum())
             sums["touch_height"] += float((step.touches * state.world.ball_pos[:, None, 2]).sum())
-        if step.counted.any():
-            for name, number in zip(COUNTED, step.counted.sum(axis=(0, 1)).tolist(), strict=True):
+        if step.new_counts.any():
+            for name, number in zip(COUNTED, step.new_counts.sum(axis=(0, 1)).tolist(), strict=True):
                 sums[name] += number
         sums["car_ticks"] += float(np.einsum("ac,a->", state.present, step.ticks))
 

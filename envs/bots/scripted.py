@@ -3,16 +3,14 @@
 All of it looks from the car's own side (`GameState.own`). Points and lengths in uu, angles in radians.
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, BALL_RADIUS, GRAVITY, SIDE_WALL_X
 
 from envs.actions.base import BOOST, HANDBRAKE, JUMP, PITCH, ROLL, STEER, THROTTLE, YAW
 from envs.bots.base import Bot, blank
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from envs.state.quantities import dot
 
 _SPEEDS = np.array([0, 500, 1000, 1500, 1750, 2300], np.float32)
 _TURNING_RADII = np.array([145, 251, 425, 727, 909, 1136], np.float32)
@@ -21,12 +19,6 @@ _TURNING_RADII = np.array([145, 251, 425, 727, 909, 1136], np.float32)
 STEER_GAIN, TURN_GAIN, TURN_DAMPING = 3.0, 2.0, 0.4
 ROOF_HEIGHT, ROOF_SPEED = 130.0, 800.0
 TOP_SPEED = 2250.0
-
-
-def dot(a: NDArray[Any], b: NDArray[Any]) -> Float:
-    """Return the scalar products of `[..., k]` vectors."""
-    product: Float = np.einsum("...i,...i->...", a, b)
-    return product
 
 
 def bearing(state: GameState, target: Float) -> tuple[Float, Float]:

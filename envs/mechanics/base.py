@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.component import Component
-from envs.resets.base import CAR_REST_HEIGHT, LET_GO, Double
+from envs.resets.base import BALL_RELEASE_VEL, CAR_REST_HEIGHT, Double
 from envs.resets.mixtures import MIRROR_X
 from envs.state.game_state import GameState
 from envs.state.layout import MIRROR, ORANGE, Bool, Float
@@ -32,7 +32,7 @@ class SetUp:
     """Unit vector out of the car's nose."""
     car_up: ArrayLike = (0.0, 0.0, 1.0)
     """Unit vector out of the car's roof, at right angles to `car_forward`."""
-    ball_vel: ArrayLike = LET_GO
+    ball_vel: ArrayLike = BALL_RELEASE_VEL
     boost: float = 50.0
     """0..100."""
     on_wheels: bool = True

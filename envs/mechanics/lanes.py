@@ -14,7 +14,7 @@ from envs.mechanics.aerial import AirDribbleLane, FlipResetLane, WallToAerialLan
 from envs.mechanics.base import Lane, Seen
 from envs.mechanics.ground import DribbleLane, HalfFlipLane, JumpShotLane, KickoffLane
 from envs.phased import Phased
-from envs.resets.base import Double, EachArena, StateSetter, apply_to, shares_of
+from envs.resets.base import Double, PerArenaSetter, StateSetter, apply_to, normalize_weights
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 from fabric_rl.base.settings import NonNegative, Share
@@ -25,7 +25,7 @@ FIRST_PHASE = 4
 
 
 @dataclass(eq=False, repr=False)
-class LaneEpisodes(StateLogger):
+class LaneTracker(StateLogger):
     """The lane of every arena until its episode ends, and the results of the episodes of each lane.
 
     Metrics, for each lane: `lane/<name>_success`, episodes in which the mechanic succeeded over all of that lane that
@@ -102,7 +102,7 @@ class LaneTimeLimit(DoneCondition):
 
     truncates = True
 
-    def __init__(self, episodes: LaneEpisodes) -> None:
+    def __init__(self, episodes: LaneTracker) -> None:
         self._episodes = episodes
         self._limits = np.array([lane.time_limit_seconds for lane in episodes.lanes])
 
@@ -113,7 +113,7 @@ class LaneTimeLimit(DoneCondition):
 
 
 @dataclass(eq=False, repr=False)
-class MechanicsLanes(EachArena, Phased):
+class MechanicsLanes(PerArenaSetter, Phased):
     """Mixture of mechanics lanes, in which a share of the episodes begins, and another setter for the other episodes.
 
     Each episode is drawn on its own, from its arena's generator: with probability `mechanics_weight` it is one of a
@@ -124,7 +124,7 @@ class MechanicsLanes(EachArena, Phased):
     other combinators inside: mirrored or shuffled cars would not be those that a lane watches.
 
     Attributes:
-        episodes: The lane that each arena is in, see `LaneEpisodes`.
+        episodes: The lane that each arena is in, see `LaneTracker`.
     """
 
     _in_state_dict: ClassVar[dict[str, str]] = {"mechanics_weight": "mechanics_weight", "inner": "inner"}
@@ -147,9 +147,9 @@ class MechanicsLanes(EachArena, Phased):
         if len(set(names)) < len(names):
             raise ValueError(f"MechanicsLanes: every lane needs a name of its own, got {', '.join(names)}")
         weights = [1.0] * len(names) if self.weights is None else self.weights
-        self.shares = shares_of("MechanicsLanes", "lane", len(names), weights)
+        self.shares = normalize_weights("MechanicsLanes", "lane", len(names), weights)
         self._own_weight, self._in_phase = self.mechanics_weight, self.phase_weights or {}
-        self.episodes = LaneEpisodes(lanes)
+        self.episodes = LaneTracker(lanes)
         self._drawn = ""
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:

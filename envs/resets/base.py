@@ -16,7 +16,7 @@ Double = NDArray[np.float64]
 
 CAR_REST_HEIGHT = 17.0
 """uu, a car's centre when it stands on its wheels."""
-LET_GO = (0.0, 0.0, -0.01)
+BALL_RELEASE_VEL = (0.0, 0.0, -0.01)
 """uu/s for a ball that is let fall: in RocketSim one without any velocity and spin hangs in the air until touched."""
 BALL_VECTORS = ("ball_pos", "ball_vel", "ball_ang_vel")
 CAR_VECTORS = ("car_pos", "car_vel", "car_ang_vel", "car_forward", "car_right", "car_up")
@@ -51,7 +51,7 @@ class StateSetter(Component, ABC):
         return type(self).__name__
 
 
-class EachArena(StateSetter):
+class PerArenaSetter(StateSetter):
     """A setter that writes one arena after the other."""
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
@@ -70,7 +70,7 @@ def apply_to(setter: StateSetter, state: GameState, arena: int, rng: np.random.G
     setter.apply(state, mask, rng)
 
 
-def shares_of(name: str, what: str, count: int, weights: Sequence[float]) -> Double:
+def normalize_weights(name: str, what: str, count: int, weights: Sequence[float]) -> Double:
     """Return `[count]` float64, the weights over their sum.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.resets.base import BALL_VECTORS, CAR_VECTORS, EachArena
+from envs.resets.base import BALL_VECTORS, CAR_VECTORS, PerArenaSetter
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, CAR_FLAGS, CAR_TIMERS, ON_GROUND, ORANGE
 from fabric_rl.base.settings import describe_value
@@ -88,7 +88,7 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
 
 
 @dataclass(eq=False, repr=False)
-class ReplayedStates(EachArena):
+class ReplayedStates(PerArenaSetter):
     """States from a file, each as likely as the others.
 
     An arena gets the states recorded with as many cars in each team as it has.

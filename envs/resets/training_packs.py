@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED
 
-from envs.resets.base import CAR_REST_HEIGHT, LET_GO, Double, EachArena
+from envs.resets.base import BALL_RELEASE_VEL, CAR_REST_HEIGHT, Double, PerArenaSetter
 from envs.resets.first_states import inside_field
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, MIRROR, ORANGE, Float
@@ -51,7 +51,7 @@ class Pack(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class TrainingPack(EachArena):
+class TrainingPack(PerArenaSetter):
     """Begin every episode with a random shot of the game's training packs.
 
     The first blue car plays the shot, attacking orange's goal (striker packs) or guarding its own (goalie packs); in
@@ -133,7 +133,7 @@ def place_shot(state: GameState, arena: int, shot: Double, further: Callable[[in
     turned = MIRROR if state.team[shooter] == ORANGE else np.ones(3, np.float32)
     world.ball_pos[arena], world.ball_vel[arena] = ball_pos * turned, ball_vel * turned
     if not ball_vel.any():
-        world.ball_vel[arena] = LET_GO
+        world.ball_vel[arena] = BALL_RELEASE_VEL
     world.car_pos[arena, shooter] = car_pos * turned
     world.car_pos[arena, shooter, 2] = max(car_pos[2], CAR_REST_HEIGHT)
     rotation = np.zeros((3, state.num_cars))

@@ -15,7 +15,7 @@ from rich.text import Text
 from envs import RocketSimPool
 from envs.audit.audit import SKIP_TOLERANCE, TOLERANCE, audit_rewards
 from envs.audit.result import FARMING, PLAYING, Audit, PartReport
-from envs.matches.matches import PoolRecipe
+from envs.matches.matches import PoolFactory
 from envs.rewards.parts import INVARIANT_UNITS, short_name
 from fabric_rl.commands.output import check_out, console, new_figure, write_out, write_png
 from fabric_rl.types import EnvFactory
@@ -46,7 +46,7 @@ def audit(
     """
     writers = {".json": write_json, ".png": draw_audit}
     check_out(out, writers)
-    phases: list[str | None] = [*PoolRecipe(env, "audit-rewards").phases] if phase is None else [phase]
+    phases: list[str | None] = [*PoolFactory(env, "audit-rewards").phases] if phase is None else [phase]
     failed = False
     for each in phases or [None]:
         result = audit_rewards(env, seconds=seconds, seed=seed, num_arenas=num_arenas, phase=each)

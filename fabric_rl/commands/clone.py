@@ -12,7 +12,7 @@ import yaml
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
 from envs.demonstrations.file import SUFFIX, Demonstration
-from envs.partials import as_settings
+from envs.factories import to_config
 from fabric_rl.base.presets import DEFAULT_CONFIG
 from fabric_rl.commands.demonstrations import trajectories_of
 from fabric_rl.commands.output import write_csv
@@ -82,7 +82,7 @@ def clone(
         module = agent(*spaces)
         if not isinstance(module, ActorCritic):
             raise TypeError(f"--agent {type(module).__name__} is not a fabric_rl.ActorCritic")
-        settings = {"env": as_settings(env), "agent": as_settings(agent)}
+        settings = {"env": to_config(env), "agent": to_config(agent)}
         run = Run.create(runs_dir, run_id, config=yaml.safe_dump(settings, sort_keys=False))
         try:
             rows = pretrain(module, found, args, _tell)

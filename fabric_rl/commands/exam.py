@@ -12,7 +12,7 @@ from rich.table import Table
 
 from envs.bots.base import Bot, TeamBots
 from envs.matches.exam import take_exam
-from envs.matches.matches import Player, PoolRecipe
+from envs.matches.matches import Player, PoolFactory
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.recorder import ReplayRecorder
 from envs.replays.replay import SUFFIX
@@ -77,7 +77,7 @@ def exam(
     every = chosen(read_packs(packaged_file()), packs)
     fitting = [pack for pack in map(Pack.in_standard_field, every) if len(pack.shots)]
     who = entrant(player, sample, runs_dir)
-    recipe = who.recipe or PoolRecipe(RocketSimPool)
+    recipe = who.recipe or PoolFactory(RocketSimPool)
     tick_skip = tick_skip or recipe.tick_skip
     built, team_size = seated(who, recipe, tick_skip)
     shots = sum(len(pack.shots) for pack in fitting)
@@ -127,7 +127,7 @@ def chosen(packs: Sequence[Pack], words: Sequence[str]) -> list[Pack]:
     return [pack for pack, names in zip(packs, of, strict=True) if not words or not names.isdisjoint(words)]
 
 
-def seated(who: Entrant, recipe: PoolRecipe, tick_skip: int) -> tuple[Player, tuple[int, int]]:
+def seated(who: Entrant, recipe: PoolFactory, tick_skip: int) -> tuple[Player, tuple[int, int]]:
     """The player and the teams (blue, orange) that it can see: itself alone, or as many cars as in its training."""
     blue, orange = (max(sizes) for sizes in zip(*recipe.team_sizes, strict=True))
     try:

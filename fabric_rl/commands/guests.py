@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from envs.bots import Bot
-from envs.matches.matches import PoolRecipe
+from envs.matches.matches import PoolFactory
 from fabric_rl.commands.entrants import entrant
 from fabric_rl.types import EnvFactory
 
@@ -26,7 +26,7 @@ def guests_of(names: Sequence[str], env: EnvFactory, runs_dir: str, seed: int, r
         return []
     found, named, seen = [], "", dict[object, str]()
     try:
-        recipe = PoolRecipe(env, "it")
+        recipe = PoolFactory(env, "it")
         cars = max(max(sizes) for sizes in recipe.team_sizes)
         for number, name in enumerate(names):
             named = f"{name!r}: "

@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.bots.base import TeamBots
-from envs.matches.matches import Player, PoolRecipe
+from envs.matches.matches import Player, PoolFactory
 from envs.matches.recorded import RecordedMatch
 from envs.render.videos import FORMATS
 from envs.replays.replay import CHUNK_FRAMES, SUFFIX, Sink, read_replay
@@ -117,7 +117,7 @@ class Duel(NamedTuple):
     team_size: int
     tick_skip: int
     action_delay_ticks: int
-    trained_in: PoolRecipe | None
+    trained_in: PoolFactory | None
 
     @classmethod
     def of(
@@ -169,5 +169,5 @@ class Duel(NamedTuple):
         if recipe is None:
             return []
         if recipe.phases:
-            recipe = PoolRecipe(partial(recipe.pool_class, **recipe.arguments), "record", recipe.phases[-1])
+            recipe = PoolFactory(partial(recipe.pool_class, **recipe.arguments), "record", recipe.phases[-1])
         return parts_of(recipe.reward())

@@ -18,7 +18,7 @@ import yaml
 from rlgym.rocket_league import common_values
 
 from envs.actions import ActionParser
-from envs.adapters.rlbot_packets import UNSENT, sizes_in_words
+from envs.adapters.rlbot_packets import UNSENT, format_team_sizes
 from envs.obs import ObsBuilder
 from envs.pool.rocket_pool import RocketSimPool
 from envs.state.game_state import GameState
@@ -123,7 +123,7 @@ def write_bot(
     write_text(folder / "bot.json", json_text({"agent_id": agent_id} | said))
     texts = (json.dumps(text, ensure_ascii=False) for text in (agent_id, name, f"Trained with fabric-rl: {run}"))
     write_text(folder / "bot.toml", _TOML.format(*texts).replace("\x7f", r"\u007f"))  # which JSON has as it is
-    write_text(folder / "README.txt", _README.format(name, sizes_in_words(team_sizes), name))
+    write_text(folder / "README.txt", _README.format(name, format_team_sizes(team_sizes), name))
     for file, text in (("bot.py", _BOT), ("loadout.toml", _LOADOUT), ("requirements.txt", _REQUIREMENTS)):
         write_bytes(folder / file, _alone(text.encode()))
     _write_library(folder / "lib", classes)

@@ -181,7 +181,7 @@ def test_the_targets_begin_as_the_critics_and_follow(copied):
 def test_target_entropies(space, settings, target):
     agent = build(space, init_entcoef=0.3, **settings)
     params = torch.randn(3, agent.policy_head(torch.zeros(1, 16)).shape[-1])
-    usual = agent.policy_head.usual_entropy(params)
+    usual = agent.policy_head.default_target_entropy(params)
     assert target == pytest.approx(usual if agent.target_entropy is None else agent.target_entropy)
     assert agent.log_temperature.exp().item() == pytest.approx(0.3)
 
@@ -190,7 +190,7 @@ def test_masks_lower_the_entropy_that_is_asked_for():
     """Else a state with one allowed action drives the temperature up without end."""
     agent = build("Discrete")
     masks = torch.tensor([[True] * 5, [True] * 2 + [False] * 3, [False] * 4 + [True]])
-    found = agent.policy_head.usual_entropy(torch.randn(3, 5), masks)
+    found = agent.policy_head.default_target_entropy(torch.randn(3, 5), masks)
     torch.testing.assert_close(found, 0.2 * torch.tensor([5.0, 2.0, 1.0]).log())
     batch = transitions(agent, count=3)
     only = masks[2:].expand(3, -1)

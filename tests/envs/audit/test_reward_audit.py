@@ -11,8 +11,8 @@ from envs.audit.games import Push, actors
 from envs.audit.replay import coarser, difference, reordered, replay, swapped
 from envs.audit.resets import reset_rows
 from envs.audit.trace import reward_trace
-from envs.matches.matches import PoolRecipe
-from envs.matches.tape import Tape, record
+from envs.matches.match_trace import MatchTrace, record_trace
+from envs.matches.matches import PoolFactory
 from envs.resets.first_states import ranges_of
 from envs.rewards import default_reward
 from envs.rewards.parts import parts_of, short_name
@@ -117,13 +117,13 @@ def test_charges_and_their_sign_are_told():
 @pytest.mark.parametrize("team_size", [(1, 0), 3])
 @pytest.mark.parametrize("action", [envs.ContinuousAction(), envs.MultiDiscreteAction()])
 def test_own_goals_come_about_in_every_pool(team_size, action):
-    recipe = PoolRecipe(partial(POOL, num_arenas=4, team_size=team_size, action=action, tick_skip=4))
-    tape = record(recipe, envs.IdleBot(), 1.5, 0, state_setter=Push(own_goal=True))
+    recipe = PoolFactory(partial(POOL, num_arenas=4, team_size=team_size, action=action, tick_skip=4))
+    tape = record_trace(recipe, envs.IdleBot(), 1.5, 0, state_setter=Push(own_goal=True))
     teams = tape.first.team[np.argmax(actors(tape.first), axis=1)]
     assert sorted(teams.tolist()) == ([0, 0, 0, 0] if team_size == (1, 0) else [0, 0, 1, 1])
     scored = np.array([state.scoring_team for state in tape.steps]).max(axis=0)
     assert scored.tolist() == (1 - teams).tolist()
-    aside = record(recipe, envs.IdleBot(), 1.5, 0, state_setter=Push(own_goal=False))
+    aside = record_trace(recipe, envs.IdleBot(), 1.5, 0, state_setter=Push(own_goal=False))
     assert not any(state.goal_scored.any() for state in aside.steps)
 
 
@@ -191,8 +191,8 @@ def test_phases_are_audited_each():
     rewards = {"first": envs.TouchReward(), "second": envs.CombinedReward([AnyGoal(), envs.GoalReward()], [0.5, 2.0])}
     setter = envs.PhasedStates({"first": envs.Kickoff(), "second": envs.RandomState()})
     pool = partial(POOL, num_arenas=2, reward=envs.PhasedReward(rewards), state_setter=setter)
-    assert PoolRecipe(pool).phases == ["first", "second"]
-    recipe = PoolRecipe(pool, phase="second")
+    assert PoolFactory(pool).phases == ["first", "second"]
+    recipe = PoolFactory(pool, phase="second")
     assert [part.name for part in parts_of(recipe.reward())] == ["AnyGoal", "GoalReward"]
     audit = audit_rewards(pool, seconds=1, num_arenas=2, phase="second")
     assert found(audit, "own goal") == {"AnyGoal"} and audit.phase == "second"
@@ -209,7 +209,9 @@ def test_phases_are_audited_each():
 @pytest.fixture(scope="module")
 def tape():
     bots = envs.TeamBots(envs.KickoffThenShoot(), envs.RandomBot(0))
-    return record(PoolRecipe(POOL), bots, 8, 0, num_arenas=3, team_size=2, tick_skip=4, state_setter=envs.RandomState())
+    return record_trace(
+        PoolFactory(POOL), bots, 8, 0, num_arenas=3, team_size=2, tick_skip=4, state_setter=envs.RandomState()
+    )
 
 
 def test_seen_twice_from_the_other_side_it_is_the_same(tape):
@@ -227,13 +229,13 @@ def test_seen_twice_from_the_other_side_it_is_the_same(tape):
 
 
 def test_a_longer_step_keeps_the_touches_and_the_last_state(tape):
-    whole = Tape([tape.frames[0], *[frame for frame in tape.frames if frame[0] is None][:40]], 4)
+    whole = MatchTrace([tape.frames[0], *[frame for frame in tape.frames if frame[0] is None][:40]], 4)
     longer = coarser(whole, 4)
     assert longer.tick_skip == 16 and len(longer.steps) == 10 and longer.minutes == whole.minutes
     fine = np.array([state.touched for state in whole.steps])
     np.testing.assert_array_equal([state.touched for state in longer.steps], fine.reshape(10, 4, 3, 4).any(axis=1))
     np.testing.assert_array_equal(longer.steps[1].world.ball_pos, whole.steps[7].world.ball_pos)
-    cut = Tape([*whole.frames[:6], whole.frames[0]], 4)
+    cut = MatchTrace([*whole.frames[:6], whole.frames[0]], 4)
     with pytest.raises(ValueError, match="ends 1 steps into a step of 4"):
         coarser(cut, 4)
     assert difference(np.array([1.0, 3.0]), np.array([1.0, -1.0])) == pytest.approx(4 / 6)
@@ -242,7 +244,7 @@ def test_a_longer_step_keeps_the_touches_and_the_last_state(tape):
 
 def test_settings_are_read_from_what_builds_the_pool():
     pooled = partial(envs.ProcessPool, partial(envs.RocketSimPool, 4, [(1, 2), (2, 0)], tick_skip=6), num_workers=2)
-    recipe = PoolRecipe(pooled)
+    recipe = PoolFactory(pooled)
     assert recipe.team_sizes == [(1, 2), (2, 0)] and recipe.tick_skip == 6
     assert recipe.arguments["num_arenas"] == 4
     with pytest.raises(TypeError, match=r"audit-rewards: needs the settings of an envs.RocketSimPool as env, got dict"):
@@ -301,5 +303,5 @@ def test_first_states_are_those_of_the_setter():
 def test_a_goal_is_paid_once_in_each_episode():
     scene, begins = Scene(), np.array([True])
     start, goal = scene.state.copy(), scene.put(8, ball=(0, 5300, 300)).state.copy()
-    tape = Tape([(begins, start), (None, goal), (None, goal), (begins, start), (None, goal)], 8)
+    tape = MatchTrace([(begins, start), (None, goal), (None, goal), (begins, start), (None, goal)], 8)
     assert replay(envs.GoalReward(), tape)[:, 0].tolist() == [[1, -1], [0, 0], [1, -1]]

@@ -18,15 +18,17 @@ from envs.audit.replay import reordered, swapped
 from envs.bots import BOTS, BallChaser, IdleBot, KickoffThenShoot, RandomBot, TeamBots, nearest_actions
 from envs.bots.scripted import CircleBot, HopBot, HoverBot, arrival_seconds, ball_after, bearing, landing_seconds
 from envs.dones import TimeoutCondition
-from envs.matches.matches import PoolRecipe
-from envs.matches.tape import record
+from envs.matches.match_trace import record_trace
+from envs.matches.matches import PoolFactory
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import ExplicitState, Kickoff, MixedStates, RandomState, TurtledStart
 from tests.envs.fakes import Scene
 
 
 def tape_of(bot, seconds, team_size=1, arenas=6, seed=0, **settings):
-    return record(PoolRecipe(RocketSimPool), bot, seconds, seed, num_arenas=arenas, team_size=team_size, **settings)
+    return record_trace(
+        PoolFactory(RocketSimPool), bot, seconds, seed, num_arenas=arenas, team_size=team_size, **settings
+    )
 
 
 def touches_a_minute(tape):
