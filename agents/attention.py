@@ -91,7 +91,7 @@ class ObjectEncoder(nn.Module):
         activation: type[nn.Module],
         ortho_init: bool,
     ) -> None:
-        """Builds the layers; for the arguments see `AttentionPPOAgent`."""
+        """Build the layers; for the arguments see `AttentionPPOAgent`."""
         super().__init__()
         self.present_column = present_column
         self.embed = nn.Sequential(
@@ -105,7 +105,7 @@ class ObjectEncoder(nn.Module):
         self.norm = nn.LayerNorm(embed_size)
 
     def forward(self, obs: Tensor) -> Tensor:
-        """Encodes `obs [N, E, F]`."""
+        """Encode `obs [N, E, F]`."""
         obs, present = obs.float(), None
         if self.present_column is not None:
             # Row 0 always counts: no row of the softmax is ever empty, not even if the observer itself is absent.
@@ -134,7 +134,7 @@ class ObjectAttention(nn.Module):
     """
 
     def __init__(self, embed_size: int, num_heads: int, activation: type[nn.Module], ortho_init: bool) -> None:
-        """Builds the layer; for the arguments see `AttentionPPOAgent`."""
+        """Build the layer; for the arguments see `AttentionPPOAgent`."""
         super().__init__()
         gain = 1.0 if ortho_init else None
         self.num_heads = num_heads

@@ -123,7 +123,7 @@ class ExactHead(nn.Module):
     """
 
     def __init__(self, features: int, space: Discrete | MultiDiscrete, entropy_share: float) -> None:
-        """Builds the layer."""
+        """Build the layer."""
         super().__init__()
         self.policy: CategoricalHead | MultiCategoricalHead
         if isinstance(space, Discrete):

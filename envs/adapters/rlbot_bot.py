@@ -1,6 +1,6 @@
 """PacketPlayer, which plays by packets as a policy does in a pool, and the RLBot v5 bot around it.
 
-It needs numpy and rlbot, and goes into the folder of an exported bot as it is.
+It needs numpy and rlbot, and is copied unchanged into the folder of an exported bot.
 """
 
 import logging

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from envs.audit.trace import CONTROL, PART, RETURN, TOTAL, TraceRow
 from envs.plain_text import in_columns
-from envs.rewards.parts import short_name
+from envs.rewards.parts import part_label
 
 STATE = ("step", "seconds", "speed", "ball_distance", "boost", "touch", "goal")
 
@@ -28,7 +28,7 @@ class StepTable:
         self.rows = list(rows)
         parts = [name for name in rows[0] if name.startswith(PART) and any(row[name] for row in rows)]
         self._paid = [*parts, TOTAL, RETURN]
-        self.columns = [*STATE, "told", *(short_name(name.removeprefix(PART)) for name in self._paid)]
+        self.columns = [*STATE, "told", *(part_label(name.removeprefix(PART)) for name in self._paid)]
         self.cells = [
             [
                 *(f"{row[name]:.2f}" if name == "seconds" else f"{row[name]:.0f}" for name in STATE),

@@ -1,6 +1,6 @@
-"""The scripted bots, and how they get a car from here to there: steering, turning in the air, getting off the roof.
+"""Scripted bots, and their driving functions: steering, turning in the air, recovering from the roof.
 
-All of it looks from the car's own side (`GameState.own`). Points and lengths in uu, angles in radians.
+All of them use the car's own view (`GameState.own`). Points and lengths in uu, angles in radians.
 """
 
 import numpy as np

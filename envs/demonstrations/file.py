@@ -51,7 +51,7 @@ class DemonstrationWriter:
     """Writer of episodes to a file, which appears under its name when the `with` block ends without an error."""
 
     def __init__(self, path: str | os.PathLike[str], columns: Sequence[Column], about: Mapping[str, Any]) -> None:
-        """Writes the header.
+        """Write the header.
 
         Args:
             path: The file; an existing one is replaced at the end.
@@ -140,7 +140,7 @@ class Demonstration:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Reads the header.
+        """Read the header.
 
         Raises:
             ValueError: Not a demonstration, or a damaged one; one line that names the file.

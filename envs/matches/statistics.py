@@ -22,7 +22,7 @@ EMPTY_BELOW = 1.0
 OWN_GOAL_SECONDS = 3.0
 """A goal counts as an own goal if no opponent has touched the ball for this long."""
 KICKOFF_SECONDS = 2.0
-"""Time from the first touch of a kickoff to the decision who won it."""
+"""Time from the first touch of a kickoff until the ball's position decides it."""
 KICKOFF_GOAL_SECONDS = 10.0
 """A goal within this time after the first touch counts as a kickoff goal."""
 _THIRD = BACK_WALL_Y / 3

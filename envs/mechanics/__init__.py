@@ -1,4 +1,4 @@
-"""Mechanics lanes: true set-ups to practise one mechanic each, with a measure of success of their own."""
+"""Mechanics lanes: drills for one mechanic each, with their own success criteria."""
 
 from envs.mechanics.aerial import AirDribbleLane as AirDribbleLane
 from envs.mechanics.aerial import FlipResetLane as FlipResetLane

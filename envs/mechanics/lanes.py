@@ -1,4 +1,4 @@
-"""MechanicsLanes: a share of the episodes begins in a mechanics lane."""
+"""MechanicsLanes: begin a share of the episodes in a mechanics lane."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,20 +21,20 @@ from fabric_rl.base.settings import NonNegative, Share
 
 NO_LANE = -1
 FIRST_PHASE = 4
-"""Number of the phase of training from which on the lanes are on by themselves."""
+"""Number of the first phase of training in which lanes are on by default."""
 
 
 @dataclass(eq=False, repr=False)
 class LaneTracker(StateLogger):
-    """The lane of every arena until its episode ends, and the results of the episodes of each lane.
+    """Tracker of the lane of every arena, and of the results of each lane's episodes.
 
-    Metrics, for each lane: `lane/<name>_success`, episodes in which the mechanic succeeded over all of that lane that
-    ended, 0..1; `lane/<name>_episodes`, how many ended, per arena, since the last log.
+    Metrics, for each lane: `lane/<name>_success`, share of finished episodes in which the mechanic succeeded, 0..1;
+    `lane/<name>_episodes`, number of finished episodes per arena since the last log.
 
     Attributes:
         lane: `[A]` index of the lane that each arena is in, `NO_LANE` (-1) for none.
-        actor: `[A]` slot of the car whose lane it is.
-        succeeded: `[A]` bool, whether the mechanic has succeeded in this episode.
+        actor: `[A]` slot of the lane's car.
+        succeeded: `[A]` bool, True if the mechanic has succeeded in this episode.
     """
 
     _in_state_dict: ClassVar[dict[str, str]] = {"lane": "lane", "actor": "actor", "succeeded": "succeeded"}
@@ -57,13 +57,13 @@ class LaneTracker(StateLogger):
         self._notes: Double = np.zeros((arenas, self._width))
 
     def draw(self, arena: int, lane: int, actor: int) -> None:
-        """Note that the episode which `reset` begins in `arena` is one of `lane` with the car in slot `actor`."""
+        """Set the lane, and the slot of its car, of the episode that the next `reset` begins in `arena`."""
         self._drawn[arena] = (lane, actor)
 
     def _looks(
         self, state: GameState, arenas: NDArray[np.int64]
     ) -> Iterator[tuple[Lane, NDArray[np.int64], Seen, Double]]:
-        """Yield every lane that some of `arenas` are in, these arenas, what is to be seen there, and their notes."""
+        """Yield every lane that some of `arenas` are in, with these arenas, their views and their notes."""
         for number, lane in enumerate(self.lanes):
             here = arenas[self.lane[arenas] == number]
             if len(here):
@@ -98,7 +98,7 @@ class LaneTracker(StateLogger):
 
 
 class LaneTimeLimit(DoneCondition):
-    """An episode in a mechanics lane has lasted as long as that lane allows. Truncates."""
+    """The time limit of a mechanics lane. Truncates."""
 
     truncates = True
 

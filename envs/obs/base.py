@@ -169,5 +169,5 @@ def build_obs_checked(builder: ObsBuilder, state: GameState, out: Float) -> None
 
 
 def column_range(start: int, stop: int) -> str:
-    """`3-5` for columns 3, 4 and 5; `3` for one column."""
+    """Format a range of columns: `3-5` for columns 3, 4 and 5; `3` for one column."""
     return str(start) if stop - start == 1 else f"{start}-{stop - 1}"

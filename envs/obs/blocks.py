@@ -103,7 +103,7 @@ class OrderedCars(NamedTuple):
 
 
 def ordered_cars(state: GameState, zero_padding: int | None) -> OrderedCars:
-    """Return who sees whom; `zero_padding` is the room for cars per team, None for those in the arena."""
+    """Return the cars that every car sees; `zero_padding`: room for cars per team, None for those in the arena."""
     order = car_order(state.num_blue, state.num_orange, zero_padding)
     real = order < state.num_cars
     slots = np.where(real, order, 0)
@@ -183,7 +183,7 @@ def nearest_pads(points: Float, timers: Float, basis: Float, count: int, pos_coe
         points: `[A, C, 3]` uu, from each car's own side.
         timers: `[A, C, 34]` seconds until each pad is back, from each car's own side.
         basis: `[A, C, 3, 3]` of the cars.
-        count: How many pads.
+        count: Number of pads.
         pos_coef: Factor on offsets (uu).
         timer_coef: Factor on timers (seconds).
 

@@ -66,11 +66,11 @@ class ShardSpec:
     """Description of a worker's environments, sent once they are built."""
 
     num_envs: int
-    """Sub-environments."""
+    """Number of sub-environments."""
     observation_space: Space[Any]
-    """Of one sub-environment."""
+    """Observation space of one sub-environment."""
     action_space: Space[Any]
-    """Of one sub-environment."""
+    """Action space of one sub-environment."""
     num_seeds: int
     """Consecutive seeds that `reset(seed=...)` uses."""
     resumable: bool

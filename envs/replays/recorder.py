@@ -12,7 +12,7 @@ from envs.loggers import StateLogger
 from envs.replays.format import FLAGS, MOST_ACTIONS, game_columns
 from envs.replays.replay import CHUNK_FRAMES, Event, ReplayWriter, Sink
 from envs.rewards.base import Reward
-from envs.rewards.parts import Part, short_name
+from envs.rewards.parts import Part, part_label
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
@@ -47,7 +47,7 @@ class ReplayRecorder(StateLogger):
         self.score, self.bots = [0, 0], bots
         self._sink, self._arena, self._chunk_frames = sink, arena, chunk_frames
         self._about = {"ball_radius": BALL_RADIUS, **about}
-        self._part_names = [short_name(part.name) for part in rewards]
+        self._part_names = [part_label(part.name) for part in rewards]
         self._rewards: list[Reward] = [part.fresh() for part in rewards]
         self._writer: ReplayWriter | None = None
         self._pending: tuple[dict[str, NDArray[Any]], list[Event]] | None = None

@@ -194,7 +194,7 @@ def _read(path: Path) -> Replay:
 
 
 def _check_about(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
-    """Raise a ValueError where a header is not that of a game to watch."""
+    """Raise a ValueError unless the header is that of a replay."""
     if "demonstration" in about:
         raise ValueError("this is a demonstration, no game to watch; see fabric-rl demos show")
     cars, shapes = len(about["teams"]), {column.name: column.shape for column in columns}

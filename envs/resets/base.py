@@ -1,4 +1,4 @@
-"""The state setter, and what setters share."""
+"""Base classes of state setters, and their shared functions."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -17,13 +17,13 @@ Double = NDArray[np.float64]
 CAR_REST_HEIGHT = 17.0
 """uu, a car's centre when it stands on its wheels."""
 BALL_RELEASE_VEL = (0.0, 0.0, -0.01)
-"""uu/s for a ball that is let fall: in RocketSim one without any velocity and spin hangs in the air until touched."""
+"""uu/s for a falling ball: in RocketSim, a ball without velocity and spin hangs in the air until touched."""
 BALL_VECTORS = ("ball_pos", "ball_vel", "ball_ang_vel")
 CAR_VECTORS = ("car_pos", "car_vel", "car_ang_vel", "car_forward", "car_right", "car_up")
 
 
 class StateSetter(Component, ABC):
-    """Writer of the first state of an episode."""
+    """Writer of the initial state of an episode."""
 
     @abstractmethod
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
@@ -74,7 +74,7 @@ def normalize_weights(name: str, what: str, count: int, weights: Sequence[float]
     """Return `[count]` float64, the weights over their sum.
 
     Raises:
-        ValueError: Another number of weights, or all zero; the message begins with `name`, and `what` is weighted.
+        ValueError: Another number of weights, or all zero; the message names the class `name` and its parts `what`.
     """
     if not count == len(weights) > 0 or sum(weights) <= 0:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Shots of Rocket League training packs, from the data that rlgym-tools brings or a file in the same format."""
+"""Shots of Rocket League training packs, from rlgym-tools' data or a file in the same format."""
 
 import gzip
 import json
@@ -20,7 +20,7 @@ from envs.state.layout import BLUE, MIRROR, ORANGE, Float
 PACK_FILE = Path("rocket_league", "state_mutators", "training_pack_states.jsonl.gz")
 """The data file inside the package rlgym_tools."""
 TIME_LIMIT_SECONDS = 10.0
-"""Of a shot for which the file has no limit; most have this one."""
+"""Default time limit of a shot; most shots have this one."""
 ON_WHEELS_BELOW = 20.0
 """uu; a car lower than this begins with its wheels down, a higher one drops onto them, as in the game."""
 
@@ -108,7 +108,7 @@ class TrainingPack(PerArenaSetter):
         place_shot(state, arena, shot, lambda side, placed: self._free_place(placed, side, rng))
 
     def _free_place(self, placed: Sequence[Float], side: int, rng: np.random.Generator) -> Float:
-        """Draw a place `[3]` on the ground of one half, clear of those that are taken."""
+        """Draw a place `[3]` on the ground of one half, clear of the occupied ones."""
         while True:
             x, y = rng.uniform(-self.MAX_X, self.MAX_X), side * rng.uniform(self.MIN_Y, self.MAX_Y)
             spot = np.array((x, y, CAR_REST_HEIGHT), np.float32)
@@ -120,11 +120,11 @@ def place_shot(state: GameState, arena: int, shot: Double, further: Callable[[in
     """Write the first state of a shot; boost is full, see `TrainingPack` for which car is the shot's.
 
     Args:
-        state: Where to.
+        state: State to write to.
         arena: Row of `state`.
         shot: `[4, 3]`, see `Pack`.
-        further: Where a further car stands, facing the ball, `[3]` uu, for its half (-1 blue, 1 orange) and the places
-            that are taken.
+        further: Function that returns the place `[3]` uu of another car, which faces the ball, from its half (-1 blue,
+            1 orange) and the occupied places.
     """
     world, (ball_pos, ball_vel, car_pos, car_rotation) = state.world, shot
     slots = np.flatnonzero(state.present[arena])

@@ -79,7 +79,7 @@ def parts_of(reward: Reward) -> list[Part]:
     ]
 
 
-def short_name(name: str) -> str:
+def part_label(name: str) -> str:
     """Return a term's name without the word Reward."""
     head, _, number = name.rpartition("_")
     return f"{head.removesuffix('Reward')}_{number}" if number.isdigit() else name.removesuffix("Reward")

@@ -66,7 +66,7 @@ class StateArrays:
     ticks_since_touch: NDArray[np.int64]
 
     def __init__(self, num_arenas: int, num_blue: int, num_orange: int, present: Bool | None = None) -> None:
-        """Creates a state, all zero.
+        """Create a state of zeros.
 
         Args:
             num_arenas: `A`.
@@ -144,7 +144,7 @@ class StateArrays:
         return arrays
 
     def check(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Raise a ValueError unless `arrays` are those of a state with as many arenas and cars."""
+        """Raise a ValueError unless `arrays` fit a state with this number of arenas and cars."""
         for name in _ARRAYS:
             mine, saved = getattr(self, name), arrays[name]
             try:
@@ -172,7 +172,7 @@ class StateArrays:
         return self._own
 
     def invalidate(self) -> None:
-        """Drop what was derived from the rows and kept; the pool calls it whenever it has written new rows."""
+        """Drop cached quantities; the pool calls it after it has written new rows."""
         self._own = self._quantities = None
 
     def clear(self, arenas: NDArray[np.int64]) -> None:

@@ -34,7 +34,7 @@ def length(vectors: Float) -> Float:
 
 
 class Quantities:
-    """Quantities that several rewards read of a state, each computed when it is first read; do not write to them.
+    """Quantities that several rewards read of a state, each computed on first access; do not write to them.
 
     All arrays are copies, so they may be kept over steps, and are zero or False in slots without a car as far as the
     state is. `GameState.quantities` are those of its current numbers.

@@ -46,7 +46,7 @@ class cached(Generic[T]):
 
 
 def quaternions(basis: Float) -> Float:
-    """`[..., 4]` float32, unit quaternions w, x, y, z of bodies whose forward, right and up are `basis [..., 3, 3]`.
+    """Return unit quaternions w, x, y, z `[..., 4]` float32 of axes forward, right and up, `basis [..., 3, 3]`.
 
     The rows of `4 q q^T` follow from these; the one with the largest diagonal element is `q` up to its length (Shepperd
     1978). Of q and -q, which are the same rotation, it is the one where that element is positive.
@@ -67,7 +67,7 @@ def quaternions(basis: Float) -> Float:
 
 
 def bases(quaternions: Float) -> Float:
-    """`[..., 3, 3]` float32, forward, right and up of bodies with quaternions `[..., 4]` w, x, y, z of any length."""
+    """Return axes forward, right and up `[..., 3, 3]` float32 of quaternions w, x, y, z `[..., 4]` of any length."""
     w, x, y, z = np.moveaxis(quaternions / np.linalg.norm(quaternions, axis=-1, keepdims=True), -1, 0)
     rows = [
         [1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)],

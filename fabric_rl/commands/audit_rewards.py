@@ -16,7 +16,7 @@ from envs import RocketSimPool
 from envs.audit.audit import SKIP_TOLERANCE, TOLERANCE, audit_rewards
 from envs.audit.result import FARMING, PLAYING, Audit, PartReport
 from envs.matches.matches import PoolFactory
-from envs.rewards.parts import INVARIANT_UNITS, short_name
+from envs.rewards.parts import INVARIANT_UNITS, part_label
 from fabric_rl.commands.output import check_out, console, new_figure, write_out, write_png
 from fabric_rl.types import EnvFactory
 
@@ -79,7 +79,7 @@ def pay_table(result: Audit) -> Table:
     for row in _rows(result):
         pay = [_number(row.per_minute[name]) for name in ("random", *FARMING, *PLAYING)]
         weight = "" if row is result.total else f"{row.weight:g}"
-        cells = [short_name(row.name), weight, f"{row.share:.1%}", row.sign, *pay]
+        cells = [part_label(row.name), weight, f"{row.share:.1%}", row.sign, *pay]
         table.add_row(*cells, end_section=row is result.parts[-1])
     return table
 
@@ -101,7 +101,7 @@ def check_table(result: Audit) -> Table:
         promised = row.unit in INVARIANT_UNITS
         kept = ("broken" if row.skip_change > SKIP_TOLERANCE else "kept") if promised else "-"
         cells = [row.unit or "-", _number(row.own_goal), farming, *same, skips, kept]
-        table.add_row(short_name(row.name), *cells, end_section=row is result.parts[-1])
+        table.add_row(part_label(row.name), *cells, end_section=row is result.parts[-1])
     return table
 
 
@@ -130,7 +130,7 @@ def draw_audit(result: Audit, path: Path) -> None:
     """Shares, and what each situation pays a minute by part; an ImportError without matplotlib."""
     figure = new_figure(13, max(4.0, 2.0 + 0.3 * len(result.parts)))
     left, right = figure.subplots(1, 2, width_ratios=[2, 3])
-    names = [short_name(part.name) for part in result.parts]
+    names = [part_label(part.name) for part in result.parts]
     colours = [f"C{number % 10}" for number in range(len(names))]
     left.barh(names, [part.share for part in result.parts], color=colours)
     left.invert_yaxis()

@@ -10,7 +10,7 @@ from rich.table import Table
 from envs import RocketSimPool
 from envs.audit.trace import PART, RETURN, TOTAL, TraceRow, reward_trace
 from envs.bots import BOTS, RandomBot
-from envs.rewards.parts import short_name
+from envs.rewards.parts import part_label
 from fabric_rl.commands.output import check_out, console, new_figure, write_csv, write_out, write_png
 from fabric_rl.types import EnvFactory
 
@@ -59,7 +59,7 @@ def sums_table(rows: Sequence[TraceRow]) -> Table:
     for name in (name for name in rows[0] if name.startswith(PART) or name == TOTAL):
         values = np.array([row[name] for row in rows])
         cells = [f"{number:.4g}" for number in (values.sum(), values.min(), values.max())]
-        table.add_row(short_name(name.removeprefix(PART)), *cells, str(np.count_nonzero(values)))
+        table.add_row(part_label(name.removeprefix(PART)), *cells, str(np.count_nonzero(values)))
     return table
 
 
@@ -76,7 +76,7 @@ def draw_trace(rows: Sequence[TraceRow], path: Path) -> None:
     for name in (name for name in rows[0] if name.startswith(PART)):
         values = np.array([row[name] for row in rows])
         size = np.abs(values).max()
-        label = f"{short_name(name.removeprefix(PART))} (largest {size:.3g}, sum {values.sum():.3g})"
+        label = f"{part_label(name.removeprefix(PART))} (largest {size:.3g}, sum {values.sum():.3g})"
         parts.plot(seconds, values / size if size else values, label=label, linewidth=1)
     parts.set_ylabel("pay of a step, each part over its largest")
     total.plot(seconds, [row[RETURN] for row in rows], color="black")

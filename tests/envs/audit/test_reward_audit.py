@@ -15,7 +15,7 @@ from envs.matches.match_trace import MatchTrace, record_trace
 from envs.matches.matches import PoolFactory
 from envs.resets.first_states import ranges_of
 from envs.rewards import default_reward
-from envs.rewards.parts import parts_of, short_name
+from envs.rewards.parts import part_label, parts_of
 from tests.envs.audit.wrong_rewards import AnyGoal, BluesGoal, FirstCar, NearBall, RightHalf, SaysPerSecond
 from tests.envs.fakes import Scene
 
@@ -160,7 +160,7 @@ def test_sums_are_taken_apart_and_add_up(tape):
     discounted = envs.PotentialReward(envs.LiuDistanceBallToGoalReward(), gamma=0.99)
     assert [part.unit for part in parts_of(discounted)] == [""]  # promises nothing about other tick skips
     assert [part.name for part in parts_of(envs.GoalReward())] == ["GoalReward"]
-    assert [short_name(name) for name in parts] == [
+    assert [part_label(name) for name in parts] == [
         "shape/FaceBall",
         "shape/InAir",
         "game/Goal",
