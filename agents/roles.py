@@ -140,7 +140,7 @@ class RolesAgent(ActorCritic):
         role = minibatch.obs[0, :, -1] if sequences else minibatch.obs[:, -1]
         if sequences and bool((minibatch.obs[..., -1] != role).any()):
             raise ValueError(
-                "RolesAgent: a car changed its role within a training sequence; roles of agents with memory have to "
+                "RolesAgent: a car changed its role within a training sequence; roles of agents with memory must "
                 "stay, so leave out --self_play, which changes sides, or take --agent.sequence_length 1"
             )
         total = minibatch.obs.new_zeros((), dtype=torch.float32)

@@ -15,14 +15,6 @@ from fabric_rl.base.settings import describe_value, is_whole
 MAX_CARS_PER_TEAM = 4
 
 
-def check_parts(owner: str, argument: str, values: Sequence[Any], kind: type[Any]) -> tuple[Any, ...]:
-    """Return `values` as a tuple; a TypeError unless all of them are components of type `kind`."""
-    for value in values:
-        if not isinstance(value, kind):
-            raise TypeError(f"{owner}: {argument} must be envs {kind.__name__} objects, got {describe_value(value)}")
-    return tuple(values)
-
-
 def check_seed(owner: str, value: object, argument: str = "seed") -> int:
     """Return `value` as an int; a ValueError unless it is one integer, 0 or more."""
     if not is_whole(value) or value < 0:
@@ -113,22 +105,20 @@ def from_class_path(class_path: str, kind: type[Any], inner: str = "") -> Any:  
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"no class {class_path!r} ({error})") from error
     if not (isinstance(found, type) and issubclass(found, kind)):
-        raise ValueError(f"{class_path} is no {kind.__name__}")
+        raise ValueError(f"{class_path} is not a subclass of {kind.__name__}")
     wants_inner = inner and "inner" in inspect.signature(found).parameters
     arguments = [from_class_path(inner, kind)] if wants_inner else []
     try:
         return found(*arguments)
     except TypeError as error:
-        raise ValueError(f"{class_path} cannot be made without arguments ({error})") from error
+        raise ValueError(f"{class_path} cannot be built without arguments ({error})") from error
 
 
 def _kind_of(actions: object) -> str:
     if isinstance(actions, np.ndarray):
         return f"an array of {actions.dtype}"
     return (
-        f"a {type(actions).__name__} of something else"
-        if isinstance(actions, list | tuple)
-        else describe_value(actions)
+        f"a {type(actions).__name__} of other values" if isinstance(actions, list | tuple) else describe_value(actions)
     )
 
 

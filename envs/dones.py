@@ -127,7 +127,7 @@ class _Combined(DoneCondition):
                 kinds = ", ".join(
                     f"{type(c).__name__} {'truncates' if c.truncates else 'terminates'}" for c in self.conditions
                 )
-                raise ValueError(f"{name}: {kinds}; set truncates to true or false to say what they do together")
+                raise ValueError(f"{name}: {kinds}; set truncates to true or false for the combination")
             truncates = self.conditions[0].truncates
         self.truncates = truncates
 

@@ -101,4 +101,4 @@ def _settings_of(made: object) -> dict[str, Any]:
             return settings
     except Exception:  # whatever a class of the user's own raises: it cannot be built again
         pass
-    raise ValueError(f"{type(made).__name__} is an object that does not remember how it was built")
+    raise ValueError(f"{type(made).__name__} does not store its constructor arguments")

@@ -47,9 +47,9 @@ class SampledHead(nn.Module):
         if not bool((torch.isfinite(low) & torch.isfinite(high)).all()):
             raise ValueError(f"tanh needs an action Box with finite bounds, got {space}")
         if not bool(((high - low > 0) & torch.isfinite(high - low)).all()):
-            raise ValueError(f"an action Box needs room between its bounds, and less than 1e38, got {space}")
+            raise ValueError(f"the bounds of an action Box must differ, by less than 1e38, got {space}")
         if not len(low):
-            raise ValueError(f"nothing is to be chosen in an action Box without dimensions, {space}")
+            raise ValueError(f"the action Box has no dimensions: {space}")
         self.inputs, self.outputs, self.shape = len(low), 1, space.shape
         self.greatest_entropy = len(low) * math.log(2)
         self.layer = linear(features, 2 * len(low), None)

@@ -180,7 +180,7 @@ class BotProcess:
                 self._process.wait(LEAVE_SECONDS)  # until its error output is complete
             raise self._failed("did not answer") from error
         except flat.InvalidFlatbuffer as error:
-            raise self._failed("sent what is no message of RLBot") from error
+            raise self._failed("sent an invalid message") from error
 
     def _accepted(self, server: socket) -> socket:
         server.settimeout(0.1)

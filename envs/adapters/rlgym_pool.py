@@ -14,7 +14,7 @@ from rlgym.rocket_league.api import GameState as RLGymState
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.adapters.rlgym_rewards import WatchedGames, WatchedReward
-from envs.checks import as_actions, check_actions, check_parts, check_seed
+from envs.checks import as_actions, check_actions, check_seed
 from envs.loggers import StateLogger
 from fabric_rl.base.settings import Count, check_value, describe_value
 from fabric_rl.base.state_schema import CannotBeSavedError
@@ -66,7 +66,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
             if not isinstance(env, RLGym):
                 raise TypeError(f"RLGymPool: build_env (--env.build_env) must build an RLGym, got {type(env).__name__}")
             env.reward_fn = WatchedReward(env.reward_fn)
-        self.loggers = check_parts("RLGymPool", "loggers (--env.loggers)", loggers, StateLogger)
+        self.loggers = check_value("RLGymPool: loggers (--env.loggers)", loggers, tuple[StateLogger, ...])
         _seed(seed)
         first = [env.reset() for env in self._envs]
         self._agents: list[list[Any]] = [list(env.agents) for env in self._envs]

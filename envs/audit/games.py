@@ -171,10 +171,10 @@ def actors(state: GameState) -> Bool:
 
 
 class ActorBot(Bot):
-    """Bot for the acting car, and another (by default an idle one) for all other cars."""
+    """Bot for the acting car; all other cars are idle."""
 
-    def __init__(self, actor: Bot, others: Bot | None = None) -> None:
-        self.actor, self.others = actor, others or IdleBot()
+    def __init__(self, actor: Bot) -> None:
+        self.actor, self.others = actor, IdleBot()
 
     def act(self, state: GameState) -> Float:
         return np.where(actors(state)[..., None], self.actor.act(state), self.others.act(state))

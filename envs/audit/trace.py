@@ -64,7 +64,7 @@ def reward_trace(
     recipe = PoolFactory(factory, owner, phase)
     blue, orange = recipe.team_sizes[0]
     if not 0 <= car < blue + orange:
-        raise ValueError(f"{owner}: --car {car} is not there, the first arena has cars 0 to {blue + orange - 1}")
+        raise ValueError(f"{owner}: there is no car {car} (--car), the first arena has cars 0 to {blue + orange - 1}")
     others = IdleBot() if opponent is None else opponent
     teams = TeamBots(bot, others) if car < blue else TeamBots(others, bot)
     check_seed(owner, seed, "--seed")

@@ -67,7 +67,7 @@ def compute_controls(bot: Bot, state: GameState, name: str = "") -> Float:
     if not isinstance(wanted, np.ndarray) or wanted.dtype.kind not in "biuf" or wanted.shape != shape:
         raise ValueError(f"{name}: act() must return numbers {list(shape)}, got {describe_value(wanted)}")
     if not np.isfinite(wanted[state.present]).all():
-        raise ValueError(f"{name}: act() has returned NaN or infinity")
+        raise ValueError(f"{name}: act() returned NaN or infinity")
     return wanted
 
 

@@ -18,7 +18,8 @@ _TURNING_RADII = np.array([145, 251, 425, 727, 909, 1136], np.float32)
 
 STEER_GAIN, TURN_GAIN, TURN_DAMPING = 3.0, 2.0, 0.4
 ROOF_HEIGHT, ROOF_SPEED = 130.0, 800.0
-TOP_SPEED = 2250.0
+TOP_SPEED, LEAST_SPEED = 2250.0, 1200.0
+LANDED_HEIGHT = 200.0
 
 
 def bearing(state: GameState, target: Float) -> tuple[Float, Float]:
@@ -81,20 +82,20 @@ def ball_after(state: GameState, seconds: Float) -> Float:
     return spot
 
 
-def landing_seconds(state: GameState, height: float = 200.0) -> Float:
-    """Return the seconds `[A, C]` until the ball has come down to `height` uu, 0 where it is lower."""
+def landing_seconds(state: GameState) -> Float:
+    """Return the seconds `[A, C]` until the ball has come down to `LANDED_HEIGHT`, 0 where it is lower."""
     own = state.own
-    above, rising = own.ball_pos[..., 2] - height, own.ball_vel[..., 2]
+    above, rising = own.ball_pos[..., 2] - LANDED_HEIGHT, own.ball_vel[..., 2]
     root = np.sqrt(np.maximum(rising * rising + 2 * GRAVITY * above, 0))
     return np.where(above > 0, (rising + root) / GRAVITY, 0).astype(np.float32)
 
 
-def arrival_seconds(state: GameState, target: Float, least_speed: float = 1200.0) -> Float:
-    """Return the seconds `[A, C]` that the straight way to a point takes at the car's speed, at least `least_speed`."""
+def arrival_seconds(state: GameState, target: Float) -> Float:
+    """Return the seconds `[A, C]` of the straight way to a point at the car's speed, at least `LEAST_SPEED`."""
     own = state.own
     way = (target - own.car_pos)[..., :2]
     speed = np.sqrt(dot(own.car_vel, own.car_vel))
-    seconds: Float = (np.sqrt(dot(way, way)) / np.maximum(speed, least_speed)).astype(np.float32)
+    seconds: Float = (np.sqrt(dot(way, way)) / np.maximum(speed, LEAST_SPEED)).astype(np.float32)
     return seconds
 
 

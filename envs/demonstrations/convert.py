@@ -68,7 +68,7 @@ def convert(path: Path, tick_skip: int = 8, air_weight: float = 0.5) -> HumanGam
             tools = import_module("rlgym_tools.rocket_league.replays.convert")
     except ImportError as error:
         needed = "rlgym-tools pandas 'pyarrow<26'"
-        raise ImportError(f"replays of people need rlgym-tools ({error}); pip install {needed}") from error
+        raise ImportError(f"converting replays needs rlgym-tools ({error}); pip install {needed}") from error
     if not path.is_file():
         raise ValueError(f"{path}: there is no such file")
     try:
@@ -79,7 +79,7 @@ def convert(path: Path, tick_skip: int = 8, air_weight: float = 0.5) -> HumanGam
         found = [(episode.frames(tick_skip, air_weight), episode.terminated) for episode in episodes]
     except _REFUSALS as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"{path}: the parser of replays refuses it ({reason:.200})") from error
+        raise ValueError(f"{path}: the replay parser cannot read it ({reason:.200})") from error
     _check_spacing(path, episodes, tick_skip)
     return HumanGame([players[car] for car in cars], teams, [each for each in found if len(each[0]) > 1])
 

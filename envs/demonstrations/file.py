@@ -149,14 +149,14 @@ class Demonstration:
         self.path = Path(path)
         if not self.path.is_file():
             there = os.path.lexists(path)
-            raise FileNotFoundError(f"{path}: {'no regular file' if there else 'there is no such file'}")
+            raise FileNotFoundError(f"{path}: {'not a regular file' if there else 'there is no such file'}")
         with _naming(self.path), self.path.open("rb") as file:
             kind, payload = next(unpack(file), (b"", b""))
             if kind != HEADER:
                 raise ValueError(_CUT_OFF)
             self.about = unpack_json(payload)
             if self.about.get("demonstration") not in (STATES, OBSERVATIONS):
-                raise ValueError("a game to watch, with rounded numbers; make one with fabric-rl demos record")
+                raise ValueError("a replay with rounded numbers; record a demonstration with fabric-rl demos record")
             self.columns = tuple(map(column_of, self.about["columns"]))
             check_columns(self.columns)
             _check_kind(self.about, self.columns)
@@ -177,7 +177,7 @@ class Demonstration:
         with _naming(self.path), self.path.open("rb") as file:
             for kind, payload in islice(unpack(file), 1, None):
                 if (kind in (CHUNK, END)) == (chunks is None) or found is not None:
-                    raise ValueError("a damaged replay: its records are in another order")
+                    raise ValueError("a damaged replay: its records are out of order")
                 if kind == TOTAL:
                     found = unpack_json(payload)
                 elif kind == CHUNK and chunks is not None:
@@ -195,7 +195,7 @@ class Demonstration:
 
     def _episode(self, chunks: list[dict[str, NDArray[np.float32]]], result: dict[str, Any], number: int) -> Episode:
         if sum(len(next(iter(chunk.values()))) for chunk in chunks) < 2:
-            raise ValueError(f"a damaged replay: no step is in episode {number}")
+            raise ValueError(f"a damaged replay: episode {number} has no steps")
         columns = {column.name: np.concatenate([chunk[column.name] for chunk in chunks]) for column in self.columns}
         for name, values in columns.items():
             if not np.isfinite(values).all():
@@ -281,18 +281,12 @@ def _column(name: str, array: NDArray[Any]) -> Column:
     return Column(name, dtype, array.shape[1:])
 
 
-def frame_of(state: GameState, weight: NDArray[np.float32] | float = 1.0, arena: int = 0) -> dict[str, NDArray[Any]]:
-    """Return one arena of a state as a frame of copies.
-
-    Args:
-        state: State; its stale details are read from the live arenas.
-        weight: `[C]`, see `WEIGHT`.
-        arena: Row of the state.
-    """
+def frame_of(state: GameState) -> dict[str, NDArray[Any]]:
+    """Return the first arena of a state as a frame of copies, with weight 1; stale details are read first."""
     state.read_stale_details()
-    frame = {name: array[arena].copy() for name, array in (_rows(state) | _details(state)).items()}
+    frame = {name: array[0].copy() for name, array in (_rows(state) | _details(state)).items()}
     frame["cars"][:, CAR_ID] = 0  # differs between simulations
-    return frame | {WEIGHT: np.broadcast_to(np.float32(weight), state.present.shape[1:])}
+    return frame | {WEIGHT: np.ones(state.num_cars, np.float32)}
 
 
 def states_of(columns: dict[str, NDArray[np.float32]], num_blue: int) -> GameState:

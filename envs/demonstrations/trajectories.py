@@ -69,7 +69,7 @@ def trajectories(
     for parser in unwrapped(action):
         if isinstance(parser, DelayAction | StickyButtons):
             name = type(parser).__name__
-            raise ValueError(f"{name}: controls do not tell what was chosen; imitate with the parser inside it")
+            raise ValueError(f"{name}: actions cannot be inferred from controls; imitate with its inner parser")
     demonstrators = [int(car) for car in demonstration.about["demonstrators"]]
     for number, episode in enumerate(demonstration.episodes()):
         seen = _Replayed(episode, num_blue, copy.deepcopy(obs), copy.deepcopy(action), soft, reward is None)

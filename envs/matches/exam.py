@@ -77,7 +77,7 @@ def take_exam(
     check_seed("take_exam", seed)
     check_value("take_exam: at_once", at_once, Count)
     if not sum(len(pack.shots) for pack in packs):
-        raise ValueError("take_exam: there is no shot")
+        raise ValueError("take_exam: the packs contain no shots")
     queue = _ShotQueue(packs, at_once)
     bot = player(seed)
     recorders = [] if record is None else [record(bot)]

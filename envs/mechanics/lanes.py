@@ -145,7 +145,7 @@ class MechanicsLanes(PerArenaSetter, Phased):
         self.lanes = lanes = default_lanes() if self.lanes is None else self.lanes
         names = [lane.name for lane in lanes]
         if len(set(names)) < len(names):
-            raise ValueError(f"MechanicsLanes: every lane needs a name of its own, got {', '.join(names)}")
+            raise ValueError(f"MechanicsLanes: lanes need different names, got {', '.join(names)}")
         weights = [1.0] * len(names) if self.weights is None else self.weights
         self.shares = normalize_weights("MechanicsLanes", "lane", len(names), weights)
         self._own_weight, self._in_phase = self.mechanics_weight, self.phase_weights or {}

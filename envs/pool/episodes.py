@@ -31,14 +31,11 @@ class EpisodeTracker:
         """Set up the generators, see `seed`; for errors see `LiveParameters`."""
         self._arenas, self._setter = arenas, state_setter
         self.parameters = LiveParameters(arenas, randomizer, seed)
-        self._seed_rngs(seed)
+        self.seed(seed)
 
     def seed(self, seed: int) -> None:
         """Seed arena `i` with `seed + i`."""
-        self._seed_rngs(seed)
         self.parameters.seed(seed)
-
-    def _seed_rngs(self, seed: int) -> None:
         self.rngs = [np.random.default_rng(seed + i) for i in range(self._arenas.state.num_arenas)]
 
     @property
@@ -186,7 +183,7 @@ def check_snapshot(
 ) -> None:
     """Raise a ValueError unless `snapshot` is one of a pool with the same cars, arenas and number of components."""
     if missing := [name for name in _PARTS if name not in snapshot]:
-        raise ValueError(f"RocketSimPool: this is no snapshot of a pool, it lacks {', '.join(missing)}")
+        raise ValueError(f"RocketSimPool: this is not a snapshot of a pool, it lacks {', '.join(missing)}")
     if len(snapshot["arenas"]) != len(sims) or len(snapshot["components"]) != len(components):
         raise ValueError(
             f"RocketSimPool: the snapshot has {len(snapshot['arenas'])} arenas and {len(snapshot['components'])} "
@@ -195,7 +192,7 @@ def check_snapshot(
         )
     state.check(snapshot["state"])
     if not all(np.array_equal(snapshot["state"][name], getattr(state, name)) for name in ("present", "arena_index")):
-        raise ValueError("RocketSimPool: the snapshot is of other cars")
+        raise ValueError("RocketSimPool: the snapshot has other cars")
     for sim, numbers in zip(sims, snapshot["arenas"], strict=True):
         sim.check(numbers)
 

@@ -134,7 +134,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
     def __getattr__(self, name: str) -> NoReturn:
         if name in ("state", "arenas"):
             raise AttributeError(
-                f"ProcessPool: it has no {name}, its arenas live in other processes; use RocketSimPool to see them"
+                f"ProcessPool: it has no {name}, its arenas are in other processes; use RocketSimPool to access them"
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -247,10 +247,10 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
                 not fit.
         """
         if not isinstance(state, dict) or not state.keys() >= {"parts", "obs", "seed"}:
-            raise ValueError("ProcessPool: this is no state of a ProcessPool, it lacks parts, obs or seed")
+            raise ValueError("ProcessPool: this is not a state of a ProcessPool, it lacks parts, obs or seed")
         parts = state["parts"]
         if len(parts) != self.num_workers:
-            raise ValueError(f"ProcessPool: the state is of {len(parts)} workers, this pool has {self.num_workers}")
+            raise ValueError(f"ProcessPool: the state has {len(parts)} workers, this pool has {self.num_workers}")
         everyone = range(self.num_workers)
         self._settle(everyone)
         for worker, part in zip(self._workers, parts, strict=True):
@@ -306,7 +306,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
     def _settle(self, workers: range) -> None:
         """Wait for the pending replies of an interrupted call to these workers."""
         if not self._workers:
-            raise RuntimeError("ProcessPool: it is closed")
+            raise RuntimeError("ProcessPool: the pool is closed")
         for k in workers:
             try:
                 self._workers[k].drain_pending(self.timeout_seconds)
@@ -385,7 +385,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         self._restarts[k] += 1
         self._new_restarts += 1
         warnings.warn(
-            f"ProcessPool: started worker {k} again, its episodes are cut off: {problem.summary}",
+            f"ProcessPool: restarted worker {k}, its episodes are truncated: {problem.summary}",
             RuntimeWarning,
             stacklevel=5,
         )

@@ -308,7 +308,7 @@ class _Server:
         if command == "reset":
             return self._reset(*arguments)
         if command.endswith("_parameters") and not hasattr(self.env, command):
-            raise ValueError(f"{type(self.env).__name__}: it has no parameters that could be set")
+            raise ValueError(f"{type(self.env).__name__}: it has no parameters to set")
         if command == "set_parameters":
             self._answer("check_parameters", arguments)
         if not hasattr(self.env, command):

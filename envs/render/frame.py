@@ -14,6 +14,8 @@ from envs.state.game_state import GameState
 Vector = NDArray[np.floating[Any]]
 NEAR = 60.0
 """Near plane of the camera, uu."""
+VIEW_DEGREES = 64.0
+"""Horizontal field of view."""
 _DIGITS = (31599, 11415, 29671, 29647, 23497, 31183, 31215, 29257, 31727, 31695, 1040)
 """Bitmaps of 0 to 9 and a colon: three columns by five rows, 15 bits, the first dot highest."""
 
@@ -28,13 +30,13 @@ class Canvas:
         focal: Focal length in pixels.
     """
 
-    def __init__(self, position: Vector, target: Vector, size: tuple[int, int], view_degrees: float = 64.0) -> None:
-        """Create a black image with `target` in its center and a horizontal field of view of `view_degrees`."""
+    def __init__(self, position: Vector, target: Vector, size: tuple[int, int]) -> None:
+        """Create a black image with `target` in its center."""
         forward = (target - position) / np.linalg.norm(target - position)
         right = np.array([-forward[1], forward[0], 0]) / math.hypot(forward[0], forward[1])
         self.pixels = np.zeros((size[1], size[0], 3), np.uint8)
         self.position, self.axes = position, np.stack((right, np.cross(forward, right), forward))
-        self.focal = size[0] / 2 / math.tan(math.radians(view_degrees / 2))
+        self.focal = size[0] / 2 / math.tan(math.radians(VIEW_DEGREES / 2))
 
     def project(self, points: ArrayLike) -> tuple[Vector, Vector]:
         """Project `points [..., 3]` to pixels `[..., 2]` from the upper left corner, and depths `[...]` in uu."""

@@ -206,7 +206,7 @@ def find_ffmpeg() -> str:
     with suppress(RuntimeError):  # none is installed
         if path := shutil.which(get_ffmpeg_exe()):
             return str(path)
-    raise FileNotFoundError("videos need ffmpeg, and there is none where IMAGEIO_FFMPEG_EXE or PATH say")
+    raise FileNotFoundError("videos need ffmpeg, which was not found by IMAGEIO_FFMPEG_EXE or PATH")
 
 
 def _is_shown(episode: int) -> bool:

@@ -167,7 +167,7 @@ def unpack_chunk(columns: Sequence[Column], chunk: bytes) -> dict[str, NDArray[n
     except zlib.error as error:
         raise ValueError(f"a damaged replay: {error}") from error
     if len(data) != size:
-        raise ValueError("a damaged replay: a chunk holds more or less than it says")
+        raise ValueError("a damaged replay: the size of a chunk differs from the declared one")
     found, at = {}, 0
     for column in columns:
         found[column.name] = column.unpack(data[at : at + frames * column.num_bytes], frames)
@@ -213,7 +213,7 @@ def unpack(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
     """
     start = file.read(len(START))
     if start[: len(MAGIC)] != MAGIC[: len(start)] or not start:
-        raise ValueError("no replay of fabric-rl")
+        raise ValueError("not a replay of fabric-rl")
     if len(start) < len(START):
         return
     version = int.from_bytes(start[len(MAGIC) :], "little")

@@ -84,7 +84,7 @@ def reward_by_part(replay: Replay, car: int = 0, episode: int = 0, axes: "Axes |
     """
     _check(replay, car)
     if not replay.about["rewards"]:
-        raise ValueError("the replay has no rewards; those of trained players have, of bots they do not")
+        raise ValueError("the replay has no rewards; only replays of trained players have them")
     starts = [(game, int(frame)) for game in replay.games for frame in np.flatnonzero(game.columns["begins"])]
     if not 0 <= episode < len(starts):
         raise ValueError(f"there is no episode {episode}: the replay has {len(starts)}, counted from 0")

@@ -39,8 +39,8 @@ from envs.replays.format import (
 
 SUFFIX = ".frl"
 CHUNK_FRAMES = 150
-MOST_BYTES, MOST_TICKS = 1 << 30, 1 << 24
-"""Maximum size of an unpacked file; maximum length of a game, 38 hours, beyond which float32 skips ticks."""
+MOST_BYTES = 1 << 30
+"""Maximum size of an unpacked file."""
 Event = dict[str, Any]
 """`kind`, `frame`, `seconds`, `team`, `car` (for a goal the team's last touch, or None); a goal also has `score`."""
 
@@ -158,7 +158,7 @@ def read_replay(path: str | os.PathLike[str]) -> Replay:
     """
     try:
         if Path(path).exists() and not Path(path).is_file():
-            raise ValueError("this is no file")
+            raise ValueError("this is not a file")
         return _read(Path(path))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
@@ -171,7 +171,7 @@ def _read(path: Path) -> Replay:
     with path.open("rb") as file:
         for kind, payload in unpack(file):
             if (kind == HEADER) != (about is None) or (kind in (CHUNK, EVENTS, END) and not games):
-                raise ValueError("a damaged replay: its records are in another order")
+                raise ValueError("a damaged replay: its records are out of order")
             if kind == HEADER:
                 about = unpack_json(payload)
                 columns = tuple(map(column_of, about["columns"]))
@@ -187,16 +187,16 @@ def _read(path: Path) -> Replay:
             else:
                 games[-1].result = unpack_json(payload)
     if about is None:
-        raise ValueError("a replay that has only just begun; try again in a moment")
+        raise ValueError("the replay has just begun; try again in a moment")
     if (frames := sum(game.num_frames for game in games)) * sum(4 * column.count for column in columns) > MOST_BYTES:
-        raise ValueError(f"{frames:,} frames are more than is read at once")
+        raise ValueError(f"{frames:,} frames are too many to read at once")
     return Replay(about, games)
 
 
 def _check_about(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
     """Raise a ValueError unless the header is that of a replay."""
     if "demonstration" in about:
-        raise ValueError("this is a demonstration, no game to watch; see fabric-rl demos show")
+        raise ValueError("this is a demonstration, not a replay; see fabric-rl demos show")
     cars, shapes = len(about["teams"]), {column.name: column.shape for column in columns}
     if wrong := [column.name for column in game_columns(cars) if shapes.get(column.name) != column.shape]:
         raise ValueError(f"a damaged replay: it lacks {', '.join(wrong)} of {cars} cars")

@@ -62,7 +62,7 @@ class _Changed(PerArenaSetter):
         super().__post_init__()
         if self.inner.loggers():
             raise ValueError(
-                f"{type(self).__name__}: {type(self.inner).__name__} watches cars that it has placed itself; put this "
+                f"{type(self).__name__}: {type(self.inner).__name__} tracks the cars that it places; put this "
                 "into it instead of around it"
             )
 

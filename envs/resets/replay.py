@@ -62,7 +62,7 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
         raise TypeError(f"save_states: states must be GameState objects, got {describe_value(states)}")
     elif isinstance(states, Sequence) and len({id(state) for state in states}) < len(states):
         raise ValueError(
-            "save_states: the list holds the same GameState object several times, as it is now; keep pool.state.copy() "
+            "save_states: the list contains the same GameState object several times; keep pool.state.copy() "
             "after each step instead of pool.state"
         )
     parts: list[dict[str, NDArray[Any]]] = []

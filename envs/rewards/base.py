@@ -139,7 +139,7 @@ def weights_of(reward: Reward) -> dict[str, float]:
     weights = {name: value for name, value in settings.items() if isinstance(value, float)}
     if not any(weights.values()):
         owner = type(reward).__name__
-        raise ValueError(f"{owner}: all weights are zero, it would pay nothing; set one of {', '.join(weights)}")
+        raise ValueError(f"{owner}: all weights are zero; set one of {', '.join(weights)}")
     return weights
 
 

@@ -137,7 +137,7 @@ class AnnealedReward(WrappedReward):
             )
         if self.reward.only_charges() and min(self.weights) < 0:
             raise ValueError(
-                f"AnnealedReward: {self.reward.label()} is a charge already, a negative weight would pay for it; give "
+                f"AnnealedReward: {self.reward.label()} is never positive, so a negative weight would reward it; give "
                 "weights of 0 or more"
             )
         self._taken, self._sum, self._count = 0, 0.0, 0
@@ -243,10 +243,6 @@ class CombinedReward(Reward):
     Quantities that several terms read (touches, distances...) are computed once: `GameState.quantities`.
 
     Range and units: those of the terms. Source: RLGym's `CombinedReward`.
-
-    Attributes:
-        rewards: The terms.
-        weights: One factor per term.
     """
 
     unit = "as the inner reward"
@@ -265,7 +261,7 @@ class CombinedReward(Reward):
         for reward, weight in zip(self.rewards, self.weights, strict=True):
             if weight < 0 and reward.only_charges():
                 raise ValueError(
-                    f"CombinedReward: {reward.label()} is a charge already, the weight {weight:g} would pay for "
+                    f"CombinedReward: {reward.label()} is never positive, so the weight {weight:g} would reward "
                     "it; give a positive weight"
                 )
         self.names = unique_names(reward.label() for reward in self.rewards)

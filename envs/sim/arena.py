@@ -179,7 +179,7 @@ class SimArena:
                 break
         else:
             warnings.warn(
-                f"RocketSimPool: RocketSim went through the cars in an unusual order {MAX_ATTEMPTS} times in a row; "
+                f"RocketSimPool: RocketSim iterated over the cars in an unusual order {MAX_ATTEMPTS} times in a row; "
                 "the episode that begins now may not be reproducible to the bit",
                 RuntimeWarning,
                 stacklevel=2,

@@ -67,8 +67,12 @@ class Arenas:
 
     def begin(self, index: int) -> None:
         """Set arena `index` to its row of the state, and read it back."""
-        self.sims[index].set_state(self.state, index)
-        self.read_back(index)
+        state = self.state
+        self.sims[index].set_state(state, index)
+        self._reader.read(index, index + 1)
+        state.details_stale[index] = True
+        state.pad_timers[index] = 0
+        self._read_pad_timers(index * NUM_PADS + np.flatnonzero(self._reader.pads_active[index, 0] == 0))
 
     def restore(self, index: int, numbers: NDArray[np.float64]) -> None:
         """Restore a snapshot of arena `index`; its row of the state must match already.
@@ -78,14 +82,6 @@ class Arenas:
         self.sims[index].restore(numbers)
         self.sims[index].arena.get_gym_state()
         self.broken[index] = False
-
-    def read_back(self, index: int) -> None:
-        """Read arena `index`, including all of its pad timers."""
-        state = self.state
-        self._reader.read(index, index + 1)
-        state.details_stale[index] = True
-        state.pad_timers[index] = 0
-        self._read_pad_timers(index * NUM_PADS + np.flatnonzero(self._reader.pads_active[index, 0] == 0))
 
     def step(self, controls: Sequence[Any], rngs: Sequence[np.random.Generator]) -> None:
         """Step every arena, then read them all. Threads fetch chunks on demand, which balances the load.

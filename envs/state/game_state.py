@@ -22,9 +22,6 @@ from fabric_rl.base.state_schema import check_like
 
 State = TypeVar("State", bound="StateArrays")
 
-LARGEST = 1e7
-"""Beyond every number of a game: uu, uu/s, ticks."""
-
 
 def with_spare_row(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """Return zeros with memory for one more row, so that functions of a column are bit-reproducible.
@@ -523,7 +520,7 @@ def _fitted(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Float:
         given = list(np.shape(values)) if isinstance(values, np.ndarray) else " ".join(repr(values).split())
         raise ValueError(f"GameState: {name} must be numbers that fit {list(shape)}, got {given}") from None
     if not np.isfinite(numbers).all():
-        raise ValueError(f"GameState: {name} has NaN or infinity in it")
+        raise ValueError(f"GameState: {name} contains NaN or infinity")
     return numbers
 
 

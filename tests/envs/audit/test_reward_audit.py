@@ -280,7 +280,7 @@ def test_traces_are_what_the_pool_pays_and_end_with_their_episode(shot):
     for rows, goal in ((losing, -1), (winning, 1)):
         assert [row["goal"] for row in rows] == [0] * (len(rows) - 1) + [goal]
         assert [row["reward/GoalReward"] for row in rows] == [row["goal"] for row in rows]
-    with pytest.raises(ValueError, match="--car 2 is not there, the first arena has cars 0 to 1"):
+    with pytest.raises(ValueError, match=r"there is no car 2 \(--car\), the first arena has cars 0 to 1"):
         reward_trace(pool, envs.IdleBot(), car=2)
 
 

@@ -257,7 +257,7 @@ def test_files_that_are_none(tmp_path):
     (tmp_path / "link.frd").symlink_to("nowhere")
     (tmp_path / "folder.frd").mkdir()
     for name in ("link", "folder"):
-        with pytest.raises(OSError, match=f"{name}.frd: no regular file"):
+        with pytest.raises(OSError, match=f"{name}.frd: not a regular file"):
             Demonstration(tmp_path / f"{name}.frd")
 
 
@@ -285,7 +285,7 @@ def test_nan_is_named_and_replays_are_told_apart(tmp_path):
     with pytest.raises(ValueError, match=r"a\.frd: obs has NaN or infinity in episode 0"):
         list(Demonstration(path).episodes())
     recorded(tmp_path / "a.frd")
-    with pytest.raises(ValueError, match="a demonstration, no game to watch"):
+    with pytest.raises(ValueError, match="a demonstration, not a replay"):
         read_replay(tmp_path / "a.frd")
 
 

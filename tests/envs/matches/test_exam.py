@@ -111,7 +111,7 @@ def test_marks_depend_neither_on_threads_nor_on_how_many_are_played_at_once(play
 
 
 def test_refuses_nothing_to_do():
-    with pytest.raises(ValueError, match="take_exam: there is no shot"):
+    with pytest.raises(ValueError, match="take_exam: the packs contain no shots"):
         take_exam(idle, [])
     with pytest.raises(ValueError, match="seed takes one integer"):
         take_exam(idle, [pack("Striker", RESTS)], seed=-1)

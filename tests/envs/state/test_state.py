@@ -169,7 +169,7 @@ def test_rewards_are_paid_for_it():
         ({"num_blue": 3}, "num_blue must be between 0 and the 2 cars of car_pos, got 3"),
         ({"car_vel": [1, 2]}, r"car_vel must be numbers that fit \[1, 2, 3\], got \[1, 2\]"),
         ({"boost": ["full", "empty"]}, r"boost must be numbers that fit \[1, 2\]"),
-        ({"ball_pos": (0, np.nan, 0)}, "ball_pos has NaN or infinity in it"),
+        ({"ball_pos": (0, np.nan, 0)}, "ball_pos contains NaN or infinity"),
     ],
 )
 def test_numbers_that_do_not_fit_are_named(numbers, message):

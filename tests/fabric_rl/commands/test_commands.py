@@ -222,7 +222,7 @@ def test_trace_and_reset_commands_write_tables(command, tmp_path):
         (["audit-rewards", "--config", "CONFIG", "--env.tick_skp", "3"], "did you mean tick_skip?"),
         (["audit-rewards", "--env.reward", "NoReward"], "--env.reward"),
         (["audit-rewards", "--env", "envs.GymnasiumEnvs", "--env.env_id", "CartPole-v1"], "got GymnasiumEnvs"),
-        (["trace-rewards", "--config", "CONFIG", "--car", "4"], "--car 4 is not there"),
+        (["trace-rewards", "--config", "CONFIG", "--car", "4"], "there is no car 4 (--car)"),
         (["trace-rewards", "--bot", "genius"], "--bot genius: there is no such bot; choose one of idle, random, "),
         (["show-resets", "--config", "CONFIG", "--episodes", "0"], "--episodes must be a whole number of at least 1"),
         (["audit"], "there is no command audit; did you mean audit-rewards?"),
