@@ -117,9 +117,9 @@ def from_class_path(class_path: str, kind: type[Any], inner: str = "") -> Any:  
 def _kind_of(actions: object) -> str:
     if isinstance(actions, np.ndarray):
         return f"an array of {actions.dtype}"
-    return (
-        f"a {type(actions).__name__} of other values" if isinstance(actions, list | tuple) else describe_value(actions)
-    )
+    if isinstance(actions, list | tuple):
+        return f"a {type(actions).__name__} of other values"
+    return describe_value(actions)
 
 
 def team_sizes(team_size: Any) -> list[tuple[int, int]]:  # noqa: ANN401 - checked here

@@ -253,7 +253,7 @@ TYPES = [
     (lambda: RLGymPool(build_env(), 1), "RLGymPool: build_env .* function .* got RLGym, which is one"),
     (
         lambda: RLGymPool(build_env, 1, loggers=[3]),
-        r"loggers \(--env.loggers\) must be envs StateLogger objects, got int",
+        r"loggers \(--env.loggers\) must be an envs StateLogger, got int",
     ),
     (lambda: ProcessPool(lambda num_envs=2, seed=0: None, 1), "top level of a module"),
     (lambda: ProcessPool(lambda: None, 1), "must take seed and a number"),
