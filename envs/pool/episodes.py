@@ -127,9 +127,11 @@ class GameCounts:
         }
 
     def state_dict(self) -> dict[str, int]:
+        """Return the counts."""
         return dict(self._counts)
 
     def load_state_dict(self, state: dict[str, int]) -> None:
+        """Restore what `state_dict` returned."""
         self._counts = {name: int(state[name]) for name in _COUNTED}
 
 

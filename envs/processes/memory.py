@@ -96,18 +96,23 @@ class ProcessInspector:
         self._table = layout.get("action table", "unknown")
 
     def describe_actions(self) -> list[str]:
+        """Return a line about the action table."""
         return [f"the action table is in worker processes: {self._table}; python -m envs.actions shows tables"]
 
     def first_states(self) -> int:
+        """Return 0: initial states are not accessible."""
         return 0
 
     def describe_resets(self) -> list[str]:
+        """Return a line about initial states."""
         return ["first states are in worker processes; fabric-rl show-resets --config ... shows them"]
 
     def reset_rows(self) -> list[dict[str, Any]]:
+        """Return no rows."""
         return []
 
     def reset_problems(self) -> list[str]:
+        """Return no problems."""
         return []
 
 

@@ -224,6 +224,7 @@ class TermStatistics:
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
+        """Return the sums."""
         return {"sums": self._sums.copy(), "sizes": self._sizes.copy(), "count": self._count}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -118,10 +118,10 @@ def test_charges_and_their_sign_are_told():
 @pytest.mark.parametrize("action", [envs.ContinuousAction(), envs.MultiDiscreteAction()])
 def test_own_goals_come_about_in_every_pool(team_size, action):
     recipe = PoolFactory(partial(POOL, num_arenas=4, team_size=team_size, action=action, tick_skip=4))
-    tape = record_trace(recipe, envs.IdleBot(), 1.5, 0, state_setter=Push(own_goal=True))
-    teams = tape.first.team[np.argmax(actors(tape.first), axis=1)]
+    trace = record_trace(recipe, envs.IdleBot(), 1.5, 0, state_setter=Push(own_goal=True))
+    teams = trace.first.team[np.argmax(actors(trace.first), axis=1)]
     assert sorted(teams.tolist()) == ([0, 0, 0, 0] if team_size == (1, 0) else [0, 0, 1, 1])
-    scored = np.array([state.scoring_team for state in tape.steps]).max(axis=0)
+    scored = np.array([state.scoring_team for state in trace.steps]).max(axis=0)
     assert scored.tolist() == (1 - teams).tolist()
     aside = record_trace(recipe, envs.IdleBot(), 1.5, 0, state_setter=Push(own_goal=False))
     assert not any(state.goal_scored.any() for state in aside.steps)
@@ -134,7 +134,7 @@ def test_mixed_team_sizes_are_audited():
     assert audit.total.own_goal == pytest.approx(-10) and found(audit, "mirror") == found(audit, "order") == set()
 
 
-def test_sums_are_taken_apart_and_add_up(tape):
+def test_sums_are_taken_apart_and_add_up(trace):
     reward = envs.RewardSignals(
         {
             "shape": envs.CombinedReward(
@@ -181,9 +181,9 @@ def test_sums_are_taken_apart_and_add_up(tape):
     reward = envs.CombinedReward(sums, [2.0, 0.5, 0.3])
     parts = parts_of(reward)
     assert len(parts) == 9
-    whole = replay(reward, tape)
-    np.testing.assert_allclose(sum(replay(part.fresh(), tape) for part in parts), whole, atol=1e-5)
-    np.testing.assert_array_equal(replay(parts[0].fresh(), tape), replay(parts[0].fresh(), tape))
+    whole = replay(reward, trace)
+    np.testing.assert_allclose(sum(replay(part.fresh(), trace) for part in parts), whole, atol=1e-5)
+    np.testing.assert_array_equal(replay(parts[0].fresh(), trace), replay(parts[0].fresh(), trace))
 
 
 @pytest.mark.slow
@@ -207,29 +207,29 @@ def test_phases_are_audited_each():
 
 
 @pytest.fixture(scope="module")
-def tape():
+def trace():
     bots = envs.TeamBots(envs.KickoffThenShoot(), envs.RandomBot(0))
     return record_trace(
         PoolFactory(POOL), bots, 8, 0, num_arenas=3, team_size=2, tick_skip=4, state_setter=envs.RandomState()
     )
 
 
-def test_seen_twice_from_the_other_side_it_is_the_same(tape):
+def test_seen_twice_from_the_other_side_it_is_the_same(trace):
     for seen in (swapped, reordered):
-        twice = seen(seen(tape)[0])[0]
-        for (mask, state), (other_mask, other) in zip(tape.frames, twice.frames, strict=True):
+        twice = seen(seen(trace)[0])[0]
+        for (mask, state), (other_mask, other) in zip(trace.frames, twice.frames, strict=True):
             assert mask is other_mask
             for name in ROWS:
                 np.testing.assert_array_equal(getattr(state, name), getattr(other, name), err_msg=name)
             for name in state.details.dtype.names:
                 np.testing.assert_array_equal(state.details[name], other.details[name], err_msg=name)
-    there, order = swapped(tape)
-    assert order.tolist() == [2, 3, 0, 1] and reordered(tape)[1].tolist() == [1, 0, 3, 2]
-    np.testing.assert_array_equal(there.steps[9].world.ball_pos, tape.steps[9].world.ball_pos * [-1, -1, 1])
+    there, order = swapped(trace)
+    assert order.tolist() == [2, 3, 0, 1] and reordered(trace)[1].tolist() == [1, 0, 3, 2]
+    np.testing.assert_array_equal(there.steps[9].world.ball_pos, trace.steps[9].world.ball_pos * [-1, -1, 1])
 
 
-def test_a_longer_step_keeps_the_touches_and_the_last_state(tape):
-    whole = MatchTrace([tape.frames[0], *[frame for frame in tape.frames if frame[0] is None][:40]], 4)
+def test_a_longer_step_keeps_the_touches_and_the_last_state(trace):
+    whole = MatchTrace([trace.frames[0], *[frame for frame in trace.frames if frame[0] is None][:40]], 4)
     longer = coarser(whole, 4)
     assert longer.tick_skip == 16 and len(longer.steps) == 10 and longer.minutes == whole.minutes
     fine = np.array([state.touched for state in whole.steps])
@@ -303,5 +303,5 @@ def test_first_states_are_those_of_the_setter():
 def test_a_goal_is_paid_once_in_each_episode():
     scene, begins = Scene(), np.array([True])
     start, goal = scene.state.copy(), scene.put(8, ball=(0, 5300, 300)).state.copy()
-    tape = MatchTrace([(begins, start), (None, goal), (None, goal), (begins, start), (None, goal)], 8)
-    assert replay(envs.GoalReward(), tape)[:, 0].tolist() == [[1, -1], [0, 0], [1, -1]]
+    trace = MatchTrace([(begins, start), (None, goal), (None, goal), (begins, start), (None, goal)], 8)
+    assert replay(envs.GoalReward(), trace)[:, 0].tolist() == [[1, -1], [0, 0], [1, -1]]
