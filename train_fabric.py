@@ -23,7 +23,7 @@ from lightning.fabric.loggers.logger import Logger
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
-from envs.partials import as_settings, taken_apart
+from envs.factories import to_config, unwrap_partial
 from fabric_rl import GAE, Callback, Estimator, Hardware, SACArgs, Saving, StartArgs, TrainArgs
 from fabric_rl.base.argv import DEFAULT_CONFIG
 from fabric_rl.base.errors import fail
@@ -111,9 +111,9 @@ def main(
         The contents of `runs/<run_id>/summary.json`.
     """
     if resolved_config is None:
-        if signals and "value_heads" not in taken_apart(agent).settings:
+        if signals and "value_heads" not in unwrap_partial(agent).settings:
             agent = partial(agent, value_heads=1 + len(signals))
-        resolved_config, lost = settings_of_call(main, locals(), as_settings)
+        resolved_config, lost = settings_of_call(main, locals(), to_config)
         if lost and launch.is_rank_0():
             say(f"note: config.yaml cannot hold {', '.join(lost)}; give it to what reads the run (docs/export.md)")
     of_id = {"--num_envs": num_envs is not None, "--env_kwargs": env_kwargs is not None, "--wrappers": bool(wrappers)}
@@ -124,7 +124,7 @@ def main(
     if env_id is not None:
         copies = 4 if num_envs is None else num_envs
         env = partial(GymnasiumEnvs, env_id, copies, wrappers=wrappers, settings=env_kwargs)
-    made = taken_apart(env).function
+    made = unwrap_partial(env).function
     for flag, wanted, setting in (("capture_video", capture_video, "video_folder"), ("render", render, "render_mode")):
         if wanted and args.num_players:
             raise ValueError(f"--{flag} needs an environment on rank 0, which has none with --num_players")

@@ -79,7 +79,7 @@ class AttentionPPOAgent(PPOAgent):
 
 
 class ObjectEncoder(nn.Module):
-    """`[N, E, F]` objects -> `[N, embed_size]`, what object 0 makes of all the objects that are present."""
+    """Encoder of objects `[N, E, F]` -> `[N, embed_size]`: object 0 attends to all objects that are present."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class ObjectEncoder(nn.Module):
         activation: type[nn.Module],
         ortho_init: bool,
     ) -> None:
-        """Builds the layers; for the arguments see `AttentionPPOAgent`."""
+        """Build the layers; for the arguments see `AttentionPPOAgent`."""
         super().__init__()
         self.present_column = present_column
         self.embed = nn.Sequential(
@@ -105,10 +105,10 @@ class ObjectEncoder(nn.Module):
         self.norm = nn.LayerNorm(embed_size)
 
     def forward(self, obs: Tensor) -> Tensor:
-        """Encodes `obs [N, E, F]`."""
+        """Encode `obs [N, E, F]`."""
         obs, present = obs.float(), None
         if self.present_column is not None:
-            # Row 0 always counts: no row of the softmax is ever empty, not even where the observer itself is absent.
+            # Row 0 always counts: no row of the softmax is ever empty, not even if the observer itself is absent.
             present = torch.cat([torch.ones_like(obs[:, :1, 0]), obs[:, 1:, self.present_column]], dim=1) != 0
             obs = obs.masked_fill(~present.unsqueeze(-1), 0)  # weight 0 alone would not stop NaN
         objects = self.embed(obs)
@@ -128,12 +128,13 @@ class ObjectAttention(nn.Module):
         q'' = q' + \mathrm{MLP}(\mathrm{LN}(q'))
 
     With a single query :math:`(W_q q)^T W_k x = (W_k^T W_q q)^T x` and :math:`\sum_e a_e W_v x_e = W_v \sum_e a_e x_e`,
-    so keys and values are never computed for every object: each head asks with a vector of its own for the objects
-    themselves. Biases of keys and values would do nothing: the softmax takes out the one, `W_o`'s covers the other.
+    so keys and values are never computed for every object: each head attends to the objects themselves with its own
+    query vector. Biases of keys and values would have no effect: the softmax cancels the former, and the bias of `W_o`
+    covers the latter.
     """
 
     def __init__(self, embed_size: int, num_heads: int, activation: type[nn.Module], ortho_init: bool) -> None:
-        """Builds the layer; for the arguments see `AttentionPPOAgent`."""
+        """Build the layer; for the arguments see `AttentionPPOAgent`."""
         super().__init__()
         gain = 1.0 if ortho_init else None
         self.num_heads = num_heads
@@ -151,12 +152,12 @@ class ObjectAttention(nn.Module):
         )
 
     def forward(self, query: Tensor, objects: Tensor, present: Tensor | None) -> Tensor:
-        """The query's next embedding `[N, D]`.
+        """Return the query's next embedding `[N, D]`.
 
         Args:
             query: `[N, D]`.
             objects: `[N, E, D]` normalised embeddings.
-            present: `[N, E]` bool, at least one True in each row; None if all are.
+            present: `[N, E]` bool, at least one True in each row; None if all objects are present.
         """
         asked = self.query(self.query_norm(query)).unflatten(-1, (self.num_heads, -1))
         asked = torch.einsum("nhd,hdk->nhk", asked, self.key)  # [N, heads, D]
@@ -174,7 +175,7 @@ class ObjectAttention(nn.Module):
 
 
 def _object_features(agent: str, space: gymnasium.Space[Any]) -> int:
-    """F of a Box `[E, F]`."""
+    """Return F of a Box `[E, F]`; a ValueError for other spaces."""
     if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 2 or 0 in space.shape:
         raise ValueError(
             f"{agent} reads sets of objects (Box [objects, features], as of EntityObs), but the environment has "

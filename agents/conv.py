@@ -37,7 +37,7 @@ class ConvPPOAgent(PPOAgent):
         name = type(self).__name__
         self.pixels = Pixels(name, self.observation_space, self.channels_first)
         network, encoded = image_encoder(name, self.encoder, self.pixels, self.activation, self.ortho_init)
-        self.encoder = network  # type: ignore[assignment]  # in the place of its name
+        self.encoder = network  # type: ignore[assignment]  # replaces the setting
         self.hidden = hidden_layers(encoded, self.hidden_sizes, self.activation, self.layer_norm, self.ortho_init)
         features = [encoded, *self.hidden_sizes][-1]
         self.add_heads(features, features)
@@ -52,4 +52,4 @@ class ConvPPOAgent(PPOAgent):
         return self.policy_head(features), self.value_head(features)
 
 
-del ConvPPOAgent.encoder  # the default of the setting, which would hide the module of this name
+del ConvPPOAgent.encoder  # the default of the setting would hide the module of this name

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from agents.parts.base import PPOAgent, hidden_layers
-from agents.parts.encoders import Pixels, fitting, image_encoder, is_image
+from agents.parts.encoders import Pixels, image_encoder, is_image, suggest_agent
 from fabric_rl.base.settings import Count
 from fabric_rl.learning.normalize import ObsNormalizer
 
@@ -44,7 +44,7 @@ class MultiInputPPOAgent(PPOAgent):
         if not entries:
             raise ValueError(
                 f"{name} reads observations of several entries (Dict, Tuple), but the environment has "
-                f"{self.observation_space}; {fitting(self.observation_space)}"
+                f"{self.observation_space}; {suggest_agent(self.observation_space)}"
             )
         shape = (self.activation, self.layer_norm, self.ortho_init)
         self.shapes = [entry.shape or (1,) for entry in entries.values()]

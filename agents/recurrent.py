@@ -114,7 +114,7 @@ class RecurrentPPOAgent(PPOAgent):
         return encoded
 
     def _step(self, obs: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Features `[N, hidden_size]` and the memory after the step."""
+        """Return features `[N, hidden_size]` and the memory after the step."""
         if state is None:
             state = torch.zeros(len(obs), self.memory_size, device=obs.device)
         return self.memory.step(self._encode(obs), state)

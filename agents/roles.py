@@ -1,4 +1,4 @@
-"""RolesAgent: several agents in one, each plays and learns the rows of its own role."""
+"""RolesAgent: several agents in one, each acts and learns for the rows of its own role."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -140,7 +140,7 @@ class RolesAgent(ActorCritic):
         role = minibatch.obs[0, :, -1] if sequences else minibatch.obs[:, -1]
         if sequences and bool((minibatch.obs[..., -1] != role).any()):
             raise ValueError(
-                "RolesAgent: a car changed its role within a training sequence; roles of agents with memory have to "
+                "RolesAgent: a car changed its role within a training sequence; roles of agents with memory must "
                 "stay, so leave out --self_play, which changes sides, or take --agent.sequence_length 1"
             )
         total = minibatch.obs.new_zeros((), dtype=torch.float32)
@@ -149,7 +149,7 @@ class RolesAgent(ActorCritic):
         for number, (name, agent) in enumerate(zip(self.roles, self.agents, strict=True)):
             rows = (role == number).nonzero().squeeze(1)
             share = len(rows) / len(role)
-            part = take(minibatch, rows if share else rows.new_zeros(1))  # without rows: gradients and figures of zero
+            part = take(minibatch, rows if share else rows.new_zeros(1))  # without rows: zero gradients and statistics
             part = part._replace(
                 obs=part.obs[..., :-1],
                 burn_in_obs=None if part.burn_in_obs is None else part.burn_in_obs[..., :-1],
@@ -182,7 +182,7 @@ class RolesAgent(ActorCritic):
         return optimizer
 
     def _by_role(self, obs: Tensor, state: Tensor | None, of_role: Callable[..., Any]) -> list[tuple[Tensor, Any]]:
-        """`(rows, of_role(agent, rows, their observations, their memory))` of each role that has rows."""
+        """Return `(rows, of_role(agent, rows, observations, memory))` for each role that has rows."""
         found = []
         for number, agent in enumerate(self.agents):
             rows = (obs[:, -1] == number).nonzero().squeeze(1)
@@ -193,7 +193,7 @@ class RolesAgent(ActorCritic):
 
     @staticmethod
     def _joined(obs: Tensor, parts: list[tuple[Tensor, Any]]) -> Tensor:
-        """`[N, ...]` of the parts' rows."""
+        """Scatter the parts' rows into one tensor `[N, ...]`."""
         first = parts[0][1]
         joined: Tensor = first.new_empty((len(obs), *first.shape[1:]))
         for rows, part in parts:

@@ -23,7 +23,7 @@ from fabric_rl.types import ActOutput, OffPolicyAgent, Stats, Transitions
 
 
 class TwinCritics(nn.Module):
-    """Two Q-functions of the same form: `[B, inputs]` -> `[2, B, outputs]` float32; and the memory that they read."""
+    """Two Q-functions with the same architecture, `[B, inputs]` -> `[2, B, outputs]` float32, and their memory."""
 
     def __init__(
         self,
@@ -40,16 +40,16 @@ class TwinCritics(nn.Module):
             nn.Sequential(hidden_layers(inputs, hidden_sizes, *shape), linear(features, outputs, None))
             for _ in range(2)
         )
-        self.weights = dict(self.named_parameters())  # asked for in every update, and slow to collect
+        self.weights = dict(self.named_parameters())  # used in every update, and slow to collect
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Q-values of all outputs."""
+        """Return the Q-values of all outputs."""
         return torch.stack([network(inputs) for network in self.networks]).float()
 
     def frozen(self, inputs: Tensor) -> Tensor:
-        """The same, with a gradient for the inputs only."""
+        """Return the Q-values of all outputs, with a gradient for the inputs only."""
         fixed = {name: p.detach() for name, p in self.weights.items()}
-        q: Tensor = functional_call(self, fixed, (inputs,), tie_weights=False)  # none are tied: looking takes time
+        q: Tensor = functional_call(self, fixed, (inputs,), tie_weights=False)  # none are tied, and the search is slow
         return q
 
 
@@ -140,9 +140,9 @@ class SACLightningAgent(OffPolicyAgent):
         return ActOutput(*self.policy_head.sample(params, deterministic, action_mask), state=state)
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
-        """Return the soft value (for a Box, that of the mean action); it is not used for learning."""
+        """Return the soft value (for a Box, that of the mean action), which is not used for learning."""
         seen, _ = self._step(obs, state)
-        expected = self.policy_head.value(self._params(seen), None, _of(self.critics, seen), True)
+        expected = self.policy_head.value(self._params(seen), None, bind_obs(self.critics, seen), True)
         found = soft_value(*expected, self.log_temperature.exp())
         return found if self.value_heads > 1 else found.squeeze(-1)
 
@@ -166,12 +166,12 @@ class SACLightningAgent(OffPolicyAgent):
         with torch.no_grad():
             target_obs = self._seen(minibatch, self.target_critics)[1] if self.memory_size else next_fixed
             expected = head.value(
-                self._params(next_fixed), minibatch.next_action_mask, _of(self.target_critics, target_obs)
+                self._params(next_fixed), minibatch.next_action_mask, bind_obs(self.target_critics, target_obs)
             )
             reward, discount = (x.reshape(len(x), -1) for x in (minibatch.reward, minibatch.discount))
             target = reward + discount * soft_value(*expected, temperature)
-        critics, frozen = _of(self.critics, obs), _of(self.critics.frozen, fixed)
-        if not head.inputs:  # critics that are given no action say the same twice
+        critics, frozen = bind_obs(self.critics, obs), bind_obs(self.critics.frozen, fixed)
+        if not head.inputs:  # critics without action input give the same Q-values in both calls
             choices = self.critics(obs)
             critics, frozen = lambda _: choices, lambda _: choices.detach()
         q = head.q_of(minibatch.action, critics)
@@ -182,7 +182,7 @@ class SACLightningAgent(OffPolicyAgent):
         policy_loss = -soft_value(expected_q, entropy, temperature).sum(dim=1).mean()
         aim: float | Tensor | None = self.target_entropy
         if aim is None:
-            aim = head.usual_entropy(params, minibatch.action_mask)
+            aim = head.default_target_entropy(params, minibatch.action_mask)
         loss = q_loss + policy_loss + temperature_loss(self.log_temperature, entropy, aim)
         stats = {
             "critic_loss": q_loss,
@@ -208,7 +208,7 @@ class SACLightningAgent(OffPolicyAgent):
         return torch.optim.Adam(groups, fused=fused or None)
 
     def _step(self, obs: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """What the networks see, what is remembered in front of the observations; and the memory after the step."""
+        """Return the networks' inputs (hidden state, then observations) and the memory after the step."""
         seen, memory = self.normalizer(obs.float()), self.critics.memory
         if memory is None:
             return seen, None
@@ -217,7 +217,7 @@ class SACLightningAgent(OffPolicyAgent):
         return torch.cat((remembered, seen), dim=-1), state
 
     def _seen(self, minibatch: Transitions, critics: TwinCritics) -> tuple[Tensor, Tensor]:
-        """The same `[B, ...]` of replayed steps and of what follows them, with the memory of these critics."""
+        """Return the networks' inputs `[B, ...]` of replayed and of next steps, with the memory of `critics`."""
         seen, after = (self.normalizer(x.float()) for x in (minibatch.obs, minibatch.next_obs))
         memory, sequences = critics.memory, minibatch.sequences
         if memory is None:
@@ -238,6 +238,6 @@ class SACLightningAgent(OffPolicyAgent):
         return params
 
 
-def _of(critics: Any, seen: Tensor) -> Critics:  # noqa: ANN401 - a module, or a function like one
-    """The critics of these observations, as a function of the action."""
+def bind_obs(critics: Any, seen: Tensor) -> Critics:  # noqa: ANN401 - a module, or a function
+    """Return the critics of these observations as a function of the action."""
     return lambda action: critics(seen if action is None else torch.cat((seen, action), dim=-1))

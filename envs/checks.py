@@ -1,4 +1,4 @@
-"""Checks of what a user hands over, so that every mistake is one line that names the argument."""
+"""Checks of user input: every mistake is reported in one line that names the argument."""
 
 import importlib
 import inspect
@@ -15,32 +15,24 @@ from fabric_rl.base.settings import describe_value, is_whole
 MAX_CARS_PER_TEAM = 4
 
 
-def check_parts(owner: str, argument: str, values: Sequence[Any], kind: type[Any]) -> tuple[Any, ...]:
-    """`values` as a tuple, if all of them are components of that kind; else a TypeError."""
-    for value in values:
-        if not isinstance(value, kind):
-            raise TypeError(f"{owner}: {argument} must be envs {kind.__name__} objects, got {describe_value(value)}")
-    return tuple(values)
-
-
 def check_seed(owner: str, value: object, argument: str = "seed") -> int:
-    """`value` as an int; a ValueError unless it is one integer, 0 or more, with which generators can be seeded."""
+    """Return `value` as an int; a ValueError unless it is one integer, 0 or more."""
     if not is_whole(value) or value < 0:
         raise ValueError(f"{owner}: {argument} takes one integer, 0 or more, got {value!r}")
     return int(value)
 
 
-def require_finite(
+def check_finite(
     owner: str, what: str, array: NDArray[np.float32], present: NDArray[np.bool_], arena_index: NDArray[np.int64]
 ) -> None:
-    """Checks numbers `[A, C, ...]` that a component has written.
+    """Check numbers `[A, C, ...]` written by a component.
 
     Args:
-        owner: The component.
-        what: What they are.
+        owner: Name of the component.
+        what: Name of the numbers: observations, rewards.
         array: The numbers.
-        present: `[A, C]` which cars there are; those of others are not looked at.
-        arena_index: `[A]` the arenas' numbers.
+        present: `[A, C]`, True for slots with a car; other slots are ignored.
+        arena_index: `[A]`, index of each arena in the pool.
 
     Raises:
         FloatingPointError: NaN or infinity; the message names arena, car and column.
@@ -55,7 +47,7 @@ def require_finite(
 
 
 def as_actions(owner: str, actions: object) -> NDArray[Any]:
-    """`actions` as an array of numbers of any shape; a ValueError for anything else."""
+    """Return `actions` as an array of numbers of any shape; a ValueError for anything else."""
     try:
         array = np.asarray(actions)
     except ValueError:  # rows of different lengths
@@ -66,10 +58,10 @@ def as_actions(owner: str, actions: object) -> NDArray[Any]:
 
 
 def check_actions(owner: str, actions: NDArray[Any], space: Space[Any]) -> None:
-    """Checks actions `[N, ...]` of the right shape: choices must be in `space`, numbers of a Box only finite.
+    """Check actions `[N, ...]` of the right shape: choices must be in `space`, numbers for a Box only finite.
 
     Raises:
-        ValueError: One is not; the message names the sub-environment.
+        ValueError: An action is outside the space; the message names the sub-environment.
     """
     low: Any
     high: Any
@@ -96,15 +88,15 @@ def check_actions(owner: str, actions: NDArray[Any], space: Space[Any]) -> None:
 
 
 def from_class_path(class_path: str, kind: type[Any], inner: str = "") -> Any:  # noqa: ANN401 - an object of that kind
-    """An object of the class that a class path names, made without arguments, or around another one.
+    """Create an object from a class path, without arguments except possibly `inner`.
 
     Args:
         class_path: For example `envs.AdvancedObs`, `AdvancedObs` or `my_module.MyObs`; `envs.` may be left out.
-        kind: What it must be a subclass of.
-        inner: Class path of what a class that has a parameter `inner` is made around.
+        kind: Required base class.
+        inner: Class path of the component to wrap, for a class with a parameter `inner`.
 
     Raises:
-        ValueError: There is no such class, it is of another kind, or it cannot be made so.
+        ValueError: There is no such class, it has another base class, or it needs other arguments.
     """
     path = class_path if "." in class_path or not class_path else f"{__package__}.{class_path}"
     module, _, name = path.rpartition(".")
@@ -113,30 +105,28 @@ def from_class_path(class_path: str, kind: type[Any], inner: str = "") -> Any:  
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"no class {class_path!r} ({error})") from error
     if not (isinstance(found, type) and issubclass(found, kind)):
-        raise ValueError(f"{class_path} is no {kind.__name__}")
+        raise ValueError(f"{class_path} is not a subclass of {kind.__name__}")
     wants_inner = inner and "inner" in inspect.signature(found).parameters
     arguments = [from_class_path(inner, kind)] if wants_inner else []
     try:
         return found(*arguments)
     except TypeError as error:
-        raise ValueError(f"{class_path} cannot be made without arguments ({error})") from error
+        raise ValueError(f"{class_path} cannot be built without arguments ({error})") from error
 
 
 def _kind_of(actions: object) -> str:
     if isinstance(actions, np.ndarray):
         return f"an array of {actions.dtype}"
-    return (
-        f"a {type(actions).__name__} of something else"
-        if isinstance(actions, list | tuple)
-        else describe_value(actions)
-    )
+    if isinstance(actions, list | tuple):
+        return f"a {type(actions).__name__} of other values"
+    return describe_value(actions)
 
 
 def team_sizes(team_size: Any) -> list[tuple[int, int]]:  # noqa: ANN401 - checked here
-    """The (blue, orange) pairs that arenas take in turns.
+    """Return the (blue, orange) pairs that the arenas use in rotation.
 
     Raises:
-        ValueError: Neither a number, nor a pair, nor pairs; or a team of a size that there is not.
+        ValueError: Neither a number, nor a pair, nor a list of pairs; or a team size out of range.
     """
     turns: list[Any]
     if is_whole(team_size):

@@ -1,4 +1,4 @@
-"""Component: a part of a pool that may be made of other parts; the tree that reset, metrics, phases and saving walk."""
+"""Component: a part of a pool that may contain other parts; reset, metrics, phases and saving walk this tree."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ class Component:
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore what `state_dict` returned. Who reads it from a file compares the two first (`load_part`)."""
+        """Restore what `state_dict` returned. Compare a state read from a file first (`load_part`)."""
         for key, name in self._in_state_dict.items():
             beside = {inner[len(key) :]: part for inner, part in state.items() if inner.startswith(key)}
             setattr(self, name, _restored(getattr(self, name), beside if key.endswith("/") else state[key]))
@@ -88,7 +88,7 @@ def _copied(value: Any) -> Any:  # noqa: ANN401 - see Component._in_state_dict
 
 
 def _restored(value: Any, saved: Any) -> Any:  # noqa: ANN401 - see Component._in_state_dict
-    """Return what `_copied` made `saved` of; components stay the same objects."""
+    """Invert `_copied`; components stay the same objects."""
     if isinstance(value, Component):
         value.load_state_dict(saved)
         return value

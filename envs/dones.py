@@ -1,4 +1,4 @@
-"""Done conditions: they end episodes, and say whether an episode is terminated or truncated."""
+"""Done conditions: they end episodes and decide between termination and truncation."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -127,7 +127,7 @@ class _Combined(DoneCondition):
                 kinds = ", ".join(
                     f"{type(c).__name__} {'truncates' if c.truncates else 'terminates'}" for c in self.conditions
                 )
-                raise ValueError(f"{name}: {kinds}; set truncates to true or false to say what they do together")
+                raise ValueError(f"{name}: {kinds}; set truncates to true or false for the combination")
             truncates = self.conditions[0].truncates
         self.truncates = truncates
 
@@ -139,7 +139,7 @@ class AnyOf(_Combined):
     """
 
     def check(self, state: GameState) -> Bool:
-        ended: Bool = np.any([ended_by(condition, state) for condition in self.conditions], axis=0)
+        ended: Bool = np.any([check_done(condition, state) for condition in self.conditions], axis=0)
         return ended
 
 
@@ -147,11 +147,11 @@ class AllOf(_Combined):
     """All of several conditions, after the same step. Terminates or truncates as they do."""
 
     def check(self, state: GameState) -> Bool:
-        ended: Bool = np.all([ended_by(condition, state) for condition in self.conditions], axis=0)
+        ended: Bool = np.all([check_done(condition, state) for condition in self.conditions], axis=0)
         return ended
 
 
-def ended_by(condition: DoneCondition, state: GameState) -> Bool:
+def check_done(condition: DoneCondition, state: GameState) -> Bool:
     """Return `condition.check(state)`; a ValueError that names its class unless that is `[A]` bool."""
     ended: Any = condition.check(state)
     if isinstance(ended, np.ndarray) and ended.dtype == np.bool_ and ended.shape == (state.num_arenas,):

@@ -1,4 +1,4 @@
-"""State loggers: they look at every step of a pool, change nothing, and report metrics."""
+"""State loggers: observe every step of a pool, change nothing, and report metrics."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -14,13 +14,12 @@ from envs.state.layout import BOOST, IS_DEMOED, ON_GROUND, SAVES, TOUCHED, Bool,
 from fabric_rl.base.settings import Count, Positive
 
 COUNTED = ("saves", "shots", "demos")
-"""Columns of `CarStep.counted`, in order."""
+"""Columns of `CarStep.new_counts`, in order."""
 _COLUMNS = slice(SAVES, BOOST + 1)
 """Columns of a car's row that are compared; the game's counters come first."""
 _SUMS = ("alive", "speed", "boost", "ground", "boost_used", *COUNTED, "touches", "touch_height", "car_ticks")
 _READY, _LYING, _LEFT = 0, 1, 2
-"""A car's part in the count of turtles: none yet, being timed, or given up (it has to stand on its wheels before it
-counts again)."""
+"""State of a car: not a turtle, being timed, or failed (it must stand before it counts again)."""
 
 
 class StateLogger(Component, ABC):
@@ -28,7 +27,7 @@ class StateLogger(Component, ABC):
 
     @abstractmethod
     def update(self, state: GameState, done: Bool) -> None:
-        """Look at a step; called after every one.
+        """Observe a step; called after every step.
 
         Args:
             state: The state after the step; in arenas whose episode ends, its last state.
@@ -83,7 +82,7 @@ class CarStep(NamedTuple):
     """Boost that the car has less than before; 0 for one that was or is demolished."""
     touches: Float
     """1 where a contact with the ball begins, however long it lasts."""
-    counted: Float
+    new_counts: Float
     """`[A, C, 3]` saves, shots and demolitions, as the game counts them."""
     ticks: NDArray[np.int64]
     """`[A]` physics ticks (1/120 s) of the step."""
@@ -149,8 +148,8 @@ class GameMetrics(StateLogger):
         if step.touches.any():
             sums["touches"] += float(step.touches.sum())
             sums["touch_height"] += float((step.touches * state.world.ball_pos[:, None, 2]).sum())
-        if step.counted.any():
-            for name, number in zip(COUNTED, step.counted.sum(axis=(0, 1)).tolist(), strict=True):
+        if step.new_counts.any():
+            for name, number in zip(COUNTED, step.new_counts.sum(axis=(0, 1)).tolist(), strict=True):
                 sums[name] += number
         sums["car_ticks"] += float(np.einsum("ac,a->", state.present, step.ticks))
 
@@ -182,14 +181,13 @@ def _dot(a: NDArray[Any], b: NDArray[Any]) -> float:
 class TurtleRecoveryLogger(StateLogger):
     """Count cars that lie on their roofs (turtles), and time how they recover.
 
-    A turtle is a car whose roof lies on the floor. That wheels touch nothing is not enough, for so it is with every car
-    in the air: the vector out of its roof points down (`up_z < -0.7`, within 45 degrees), the lowest corner of the roof
-    of its hitbox is within `CONTACT` of the floor, it is slower than `max_speed`, and neither on its wheels nor
-    demolished.
+    A turtle is a car whose roof lies on the floor: the vector out of its roof points down (`up_z < -0.7`, within 45
+    degrees), the lowest corner of its hitbox's roof is within `CONTACT` of the floor, it is slower than `max_speed`,
+    and neither on its wheels nor demolished.
 
-    It has recovered when it stands on at least three wheels and upright (`up_z > 0.7`) within `window_ticks` after the
-    step that found it lying; else it has failed, and counts again only after it has stood. A demolition and the end of
-    the episode end the watch without a verdict; what was counted stays.
+    It has recovered if it stands upright (`up_z > 0.7`) on at least three wheels within `window_ticks` after the step
+    in which it became a turtle; else it has failed, and counts again only after it has stood. A demolition or the end
+    of the episode ends the measurement without a result.
 
     Metrics: `turtle/started`, turtles per car since the last log; `turtle/recovery_rate`, recovered over recovered and
     failed, 0..1; `turtle/recovery_ticks`, mean physics ticks (1/120 s) of those that recovered, as exact as the steps.
@@ -198,13 +196,13 @@ class TurtleRecoveryLogger(StateLogger):
     ROOF_DOWN, UPRIGHT = -0.7, 0.7
     """z of the unit vector out of the roof."""
     CONTACT = 4.0
-    """Distance in uu between roof and floor that still counts as contact; a resting body bounces and sinks by less."""
+    """Maximum distance in uu between roof and floor for contact; a resting body bounces and sinks by less."""
     FRONT, BACK, SIDE, ROOF = 74.1, -46.4, 43.3, 40.1
     """uu, the roof of an Octane's hitbox in the car's frame: forward, backward, to both sides, up."""
     _in_state_dict: ClassVar[dict[str, str]] = {"part": "_part", "since": "_since", "counts": "_counts"}
 
     window_ticks: Count = 360
-    """Physics ticks within which a car has to get up; 360 are 3 s."""
+    """Physics ticks within which a car must recover; 360 are 3 s."""
     max_speed: Positive = 500.0
     """uu/s; a car that slides on its roof faster than this is not counted yet."""
 

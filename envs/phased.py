@@ -1,4 +1,4 @@
-"""Phased: what rewards and initial states share that change with the phase of training."""
+"""Phased: interface of rewards and state setters that depend on the phase of training."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ class Phased(ABC):
     """A component that depends on the phase of training."""
 
     phases: tuple[str, ...] = ()
-    """Names of the phases that it knows; empty for one that takes any."""
+    """Names of the known phases; empty if any phase is accepted."""
 
     def check_phases(self, names: Sequence[str]) -> None:
         """Raise a ValueError unless it knows exactly the phases `names` of a training."""

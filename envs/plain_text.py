@@ -1,4 +1,4 @@
-"""Text for a terminal: rows in columns, and what `python -m envs.actions`, `envs.obs` and `envs.rewards` share."""
+"""Plain text for terminals: tables, and the entry point of `python -m envs.actions` and `python -m envs.obs`."""
 
 import argparse
 import sys
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 
 def in_columns(rows: Sequence[Sequence[str]], align: Callable[[str, int], str] = str.ljust) -> str:
-    """Rows of as many cells each as lines, their columns as wide as the longest cell; `align` fills up a cell."""
+    """Format rows of cells as lines, with columns as wide as their longest cell; `align` pads a cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(map(align, row, widths)).rstrip() for row in rows)
 
@@ -14,12 +14,12 @@ def in_columns(rows: Sequence[Sequence[str]], align: Callable[[str, int], str] =
 def print_text(
     parser: argparse.ArgumentParser, text: Callable[[argparse.Namespace], str], argv: Sequence[str] | None
 ) -> int:
-    """Prints the text for some flags; returns the exit status.
+    """Print the text for the given flags; return the exit status.
 
     Args:
-        parser: Of the flags.
-        text: Makes the text; a ValueError is one line on standard error and status 2.
-        argv: The flags; None for those of this process.
+        parser: Parser of the flags.
+        text: Function that returns the text; its ValueError becomes one line on standard error and status 2.
+        argv: Flags; None for those of this process.
     """
     args = parser.parse_args(argv)
     try:

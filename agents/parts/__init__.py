@@ -1,1 +1,1 @@
-"""What agents are made of."""
+"""Parts of agents: networks, encoders, memory, policy heads."""

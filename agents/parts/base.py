@@ -1,4 +1,4 @@
-"""What agents share besides their policy heads: PPO's settings, loss and optimizer, networks, value heads."""
+"""Common parts of agents besides policy heads: PPO's settings, loss and optimizer, networks, value heads."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Distribution, kl_divergence
 
-from agents.parts.encoders import fitting, is_image
+from agents.parts.encoders import is_image, suggest_agent
 from agents.parts.heads import CategoricalHead, GaussianOptions, PolicyHead, linear, policy_head
 from fabric_rl.base.settings import Count, NonNegative, Positive, check_settings
 from fabric_rl.learning.imitation import Shown, cloning_loss
@@ -20,7 +20,7 @@ from fabric_rl.schedules import Schedule, as_schedule
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
 
 _LARGE = 15
-"""Pixels a side from which an image among the entries of an observation is no vector."""
+"""Least side length in pixels of an entry that counts as an image, not as a vector."""
 
 
 def hidden_layers(
@@ -30,15 +30,15 @@ def hidden_layers(
     layer_norm: bool = False,
     ortho_init: bool = True,
 ) -> nn.Sequential:
-    """Layers of linear, layer norm (if asked for) and activation: `[..., inputs]` -> `[..., hidden_sizes[-1]]`.
+    """Build layers of linear, layer norm (optional) and activation: `[..., inputs]` -> `[..., hidden_sizes[-1]]`.
 
-    Without hidden sizes it is the identity.
+    Without hidden sizes, the result is the identity.
 
     Args:
         inputs: Size of the input vector.
         hidden_sizes: Sizes of the layers.
         activation: Class of the activations.
-        layer_norm: Normalise before each activation.
+        layer_norm: Layer normalization before each activation.
         ortho_init: Orthogonal weights with gain sqrt(2), zero biases.
     """
     layers: list[nn.Module] = []
@@ -58,30 +58,31 @@ class ValueHead(nn.Module):
         self.layer = linear(inputs, value_heads, 1.0 if ortho_init else None)
 
     def forward(self, features: Tensor) -> Tensor:
-        """Values of `features [..., inputs]`."""
+        """Return the values of `features [..., inputs]`."""
         values: Tensor = self.layer(features).float()
         return values.squeeze(-1) if self.layer.out_features == 1 else values
 
 
 def vector_size(agent: str, space: gymnasium.Space[Any], privileged: bool = False) -> int:
-    """The length of a vector observation.
+    """Return the length of a vector observation.
 
     Args:
         agent: Name of the agent's class, for messages.
-        space: Of one sub-environment's observations.
-        privileged: The agent can keep columns from its actor, see `actor_size`.
+        space: Observation space of one sub-environment.
+        privileged: True if the agent can hide columns from its actor, see `actor_size`.
 
     Raises:
-        ValueError: The observations are not vectors, have images in them, or some columns are for the critic only and
-            the agent cannot tell.
+        ValueError: The observations are not vectors, contain images, or have columns for the critic only, which the
+            agent does not support.
     """
     if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
         raise ValueError(
-            f"{agent} reads vector observations (Box with one axis), but the environment has {space}; {fitting(space)}"
+            f"{agent} reads vector observations (Box with one axis), but the environment has {space}; "
+            f"{suggest_agent(space)}"
         )
     images = [name for name, entry in getattr(space, "entries", {}).items() if is_image(entry, _LARGE)]
     if images:
-        raise ValueError(f"{agent} reads vectors, but the observation {images[0]} is an image; {fitting(space)}")
+        raise ValueError(f"{agent} reads vectors, but the observation {images[0]} is an image; {suggest_agent(space)}")
     size = int(space.shape[0])
     if not privileged and actor_size(space) != size:
         raise ValueError(
@@ -92,9 +93,9 @@ def vector_size(agent: str, space: gymnasium.Space[Any], privileged: bool = Fals
 
 
 def actor_size(space: gymnasium.Space[Any]) -> int:
-    """How many columns of a vector observation, from the first on, the actor may read.
+    """Return the number of leading columns of a vector observation that the actor may read.
 
-    A space says so with the attribute `actor_features` (`envs.PrivilegedObs` does); else it is all of them.
+    This is the space's attribute `actor_features` (set by `envs.PrivilegedObs`), by default all columns.
     """
     return int(getattr(space, "actor_features", (space.shape or (0,))[0]))
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 MIN_PIXELS = {"simple": 20, "nature_cnn": 36, "resnet": 15, "match3": 5}
-"""Encoder -> the least height and width of its images, as in ML-Agents."""
+"""Encoder -> minimum height and width of its images, as in ML-Agents."""
 
 _PLAIN = {
     "simple": ((16, 8, 4), (32, 4, 2)),
@@ -19,8 +19,8 @@ _PLAIN = {
 """Channels, kernel and stride of each convolution."""
 
 
-def fitting(space: gymnasium.Space[Any]) -> str:
-    """Which agent reads such observations, as the end of a message."""
+def suggest_agent(space: gymnasium.Space[Any]) -> str:
+    """Return advice for an error message: an agent that reads such observations."""
     axes = len(space.shape) if isinstance(space, gymnasium.spaces.Box) else 0
     agent = {1: "PPOLightningAgent", 2: "ConvPPOAgent", 3: "ConvPPOAgent", 4: "ConvPPOAgent"}.get(axes)
     if any(is_image(entry) for entry in getattr(space, "entries", {}).values()):
@@ -31,17 +31,17 @@ def fitting(space: gymnasium.Space[Any]) -> str:
 
 
 def is_image(space: gymnasium.Space[Any], side: int = min(MIN_PIXELS.values())) -> bool:
-    """Whether it is a Box of 3 or 4 axes, or of 2 axes of pixels, two of which are at least so long."""
+    """Return True for a Box with 3 or 4 axes, or 2 axes of pixels, at least two of which are `side` or longer."""
     shape = space.shape if isinstance(space, gymnasium.spaces.Box) else ()
     return 2 - (space.dtype == np.uint8) < len(shape) < 5 and sorted(shape)[-2] >= side
 
 
 class Pixels(nn.Module):
-    """Images `[N, ...]` as environments give them -> float32 `[N, C, H, W]`.
+    """Conversion of images `[N, ...]` from environments to float32 `[N, C, H, W]`.
 
-    Pixels go from the Box's bounds (0 and 255 for uint8) to 0..1; without finite bounds they stay as they are. Images
-    are `[H, W]`, or have channels as the last or the first axis (colours, or stacked grey frames), or are K frames of
-    those, `[K, H, W, C]` or `[K, C, H, W]`, which makes K * C channels.
+    Pixels are scaled from the Box's bounds (0 and 255 for uint8) to 0..1; without finite bounds they are unchanged.
+    Images are `[H, W]`, or have channels (colours, or stacked grey frames) as the last or the first axis, or are K
+    frames of those, `[K, H, W, C]` or `[K, C, H, W]`, which gives K * C channels.
     """
 
     def __init__(
@@ -51,22 +51,22 @@ class Pixels(nn.Module):
         channels_first: bool | None = None,
         advice: str = "set --agent.channels_first true or false",
     ) -> None:
-        """Reads the layout.
+        """Find the layout of the images.
 
         Args:
             agent: Name of the agent's class, for messages.
-            space: Of one image.
-            channels_first: Where the channels are. None: they are the shortest axis.
-            advice: What to do if no axis is that.
+            space: Space of one image.
+            channels_first: True if channels are the first axis, False if the last. None: they are the shortest axis.
+            advice: Advice in the error message if no axis is the shortest.
 
         Raises:
-            ValueError: The observations are no images, or it is not clear which axis holds the channels.
+            ValueError: The observations are not images, or the channel axis is ambiguous.
         """
         super().__init__()
         shape: tuple[int, ...] = space.shape if isinstance(space, gymnasium.spaces.Box) else ()
         if not isinstance(space, gymnasium.spaces.Box) or len(shape) not in (2, 3, 4) or 0 in shape:
             raise ValueError(
-                f"{agent} reads images (Box of 2, 3 or 4 axes), but the environment has {space}; {fitting(space)}"
+                f"{agent} reads images (Box of 2, 3 or 4 axes), but the environment has {space}; {suggest_agent(space)}"
             )
         image = shape[-3:]
         if len(shape) == 2:
@@ -86,14 +86,14 @@ class Pixels(nn.Module):
         self.low, self.span = (low, high - low) if bounded else (0.0, 1.0)
 
     def forward(self, obs: Tensor) -> Tensor:
-        """Scales and lays out `obs [N, ...]`."""
-        if self.channels == 1:  # the layouts are one; with the strides of channels_last DDP would warn of the weights'
+        """Return `obs [N, ...]` scaled, as `[N, C, H, W]`."""
+        if self.channels == 1:  # both layouts are the same; strides of channels_last would cause a warning of DDP
             images = obs.reshape(-1, 1, self.height, self.width).to(torch.float32)
         else:
-            axes = obs.dim() - 1, obs.dim() - 3  # by negative numbers ONNX would not find them
+            axes = obs.dim() - 1, obs.dim() - 3  # ONNX does not support negative axes here
             images = obs if self.channels_first else obs.movedim(*axes)
             images = images.reshape(-1, self.channels, self.height, self.width)
-            # channels_last: about 1.5 times faster than NCHW on a CPU, and what tensor cores want.
+            # channels_last: about 1.5 times faster than NCHW on a CPU, and preferred by tensor cores.
             images = images.to(torch.float32, memory_format=torch.channels_last)
         return (images - self.low if self.low else images) / self.span
 
@@ -111,13 +111,13 @@ class ResidualBlock(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """`[N, C, H, W]` -> the same shape."""
+        """Return `[N, C, H, W]`, the shape of `x`."""
         out: Tensor = x + self.layers(x)
         return out
 
 
 def conv_layers(encoder: str, channels: int, activation: type[nn.Module], ortho_init: bool) -> nn.Sequential:
-    """An encoder without its hidden layers: `[N, channels, H, W]` in 0..1 -> `[N, C', H', W']`.
+    """Build an encoder without its hidden layers: `[N, channels, H, W]` in 0..1 -> `[N, C', H', W']`.
 
     The kernels, strides and channels are those of ML-Agents (`vis_encoder_type`):
 
@@ -125,12 +125,12 @@ def conv_layers(encoder: str, channels: int, activation: type[nn.Module], ortho_
     - nature_cnn (Mnih et al. 2015): 32 of 8 x 8, stride 4; 64 of 4 x 4, stride 2; 64 of 3 x 3.
     - match3 (Gudmundsson et al. 2018), for boards and grids: 35 of 3 x 3; 144 of 3 x 3.
     - resnet (IMPALA, Espeholt et al. 2018): three times a 3 x 3 convolution (16, 32, 32), 3 x 3 max-pooling of stride 2
-      and two residual blocks. The pooling has no padding, in IMPALA it has.
+      and two residual blocks. The pooling has no padding, unlike IMPALA's.
 
     Args:
         encoder: One of `MIN_PIXELS`.
-        channels: Of the images.
-        activation: Class of the activations; ML-Agents has ReLU.
+        channels: Number of channels of the images.
+        activation: Class of the activations; ReLU in ML-Agents.
         ortho_init: Orthogonal weights with gain sqrt(2), zero biases.
     """
     layers: list[nn.Module] = []
@@ -154,7 +154,7 @@ def conv_layers(encoder: str, channels: int, activation: type[nn.Module], ortho_
 def image_encoder(
     agent: str, encoder: str, pixels: Pixels, activation: type[nn.Module], ortho_init: bool
 ) -> tuple[nn.Sequential, int]:
-    """See `conv_layers`; with it the number of features `C' * H' * W'` that it makes of an image.
+    """Build `conv_layers` for `pixels`; return them and their number of features `C' * H' * W'`.
 
     Raises:
         ValueError: The images are too small for the encoder.

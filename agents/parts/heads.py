@@ -1,10 +1,10 @@
-"""Policy heads: the last layer of a policy and its distribution's maths, in closed form and in float32.
+"""Policy heads: the last layer of a policy and its distribution, in closed form and in float32.
 
 A head turns features `[..., inputs]` into the parameters `[..., P]` of a distribution over one action space, samples
 from them, and evaluates actions. Leading dimensions are arbitrary: `[N]` in a rollout, `[B]` or `[L, S]` in training.
 The log-probability of a sample is computed from the action as returned, by the same operations as in `evaluate`, so
-PPO's first ratios are 1 up to the rounding of the network itself. Where a mask allows nothing of a categorical, all its
-choices are equally likely: there is nothing to learn from it.
+PPO's first ratios are 1 up to the rounding of the network itself. If a mask allows no choice of a categorical, all its
+choices are equally likely.
 """
 
 import math
@@ -22,7 +22,7 @@ from torch.nn.functional import pad, softplus
 
 
 def linear(inputs: int, outputs: int, gain: float | None) -> nn.Linear:
-    """A linear layer, with orthogonal weights of that gain and zero biases, or torch's own ones if `gain` is None."""
+    """Build a linear layer, with orthogonal weights and zero biases, or torch's defaults if `gain` is None."""
     layer = nn.Linear(inputs, outputs)
     if gain is not None:
         nn.init.orthogonal_(layer.weight, gain)
@@ -38,7 +38,7 @@ class PolicyHead(nn.Module, ABC):
         self.layer = linear(inputs, outputs, gain)
 
     def forward(self, features: Tensor) -> Tensor:
-        """The distribution's parameters `[..., P]`, float32 under any precision."""
+        """Return the distribution's parameters `[..., P]`, float32 under any precision."""
         params: Tensor = self.layer(features).float()
         return params
 
@@ -46,11 +46,11 @@ class PolicyHead(nn.Module, ABC):
     def sample(
         self, params: Tensor, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Draws actions with torch's global generator, or takes the most likely ones if `deterministic`.
+        """Sample actions with torch's global generator, or take the most likely ones if `deterministic`.
 
         Args:
             params: `[..., P]` from `forward`.
-            deterministic: No randomness: the mode (of a squashed Gaussian the median).
+            deterministic: Take the mode (the median of a squashed Gaussian).
             action_mask: `[..., n]`, True where an action is allowed; discrete spaces only.
 
         Returns:
@@ -59,28 +59,28 @@ class PolicyHead(nn.Module, ABC):
 
     @abstractmethod
     def evaluate(self, params: Tensor, action: Tensor, action_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Log-probabilities of `action` and entropies, both `[...]` float32.
+        """Return log-probabilities of `action` and entropies, both `[...]` float32.
 
         Args:
             params: `[..., P]` from `forward`.
-            action: `[..., *action_space.shape]` as `sample` returned it.
-            action_mask: The one that `sample` got.
+            action: `[..., *action_space.shape]` as returned by `sample`.
+            action_mask: The mask that was given to `sample`.
         """
 
     @abstractmethod
     def distribution(self, params: Tensor, action_mask: Tensor | None = None) -> Distribution:
-        """What `sample` draws from, of batch shape `[...]`, to be compared with others of the same kind.
+        """Return the distribution of `sample`, with batch shape `[...]`, for comparisons with others of the same kind.
 
         Args:
             params: `[..., P]` from `forward`.
-            action_mask: The one that `sample` gets.
+            action_mask: The mask that is given to `sample`.
         """
 
 
 _NO_CHOICE = torch.finfo(torch.float32).min  # finite, unlike -inf: 0 * log 0 is 0 and no gradient is NaN
-"""Logit of the places that make parts equally long. Also beside forbidden choices alone it has probability 0."""
+"""Logit of padding. Its probability is 0 even if all other choices are masked."""
 _FORBIDDEN = _NO_CHOICE / 2
-"""Logit of what a mask forbids."""
+"""Logit of masked choices."""
 
 
 class CategoricalHead(PolicyHead):
@@ -94,7 +94,7 @@ class CategoricalHead(PolicyHead):
         self, params: Tensor, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         log_probs = torch.log_softmax(_masked(params, action_mask), dim=-1)
-        index = log_probs.argmax(dim=-1) if deterministic else draw(log_probs.exp())
+        index = log_probs.argmax(dim=-1) if deterministic else sample_categorical(log_probs.exp())
         return index + self.start, _pick(log_probs, index)
 
     def evaluate(self, params: Tensor, action: Tensor, action_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -105,15 +105,15 @@ class CategoricalHead(PolicyHead):
         return Independent(Categorical(logits=self.log_probs(params, action_mask), validate_args=False), 1)
 
     def log_probs(self, params: Tensor, action_mask: Tensor | None = None) -> Tensor:
-        """`[..., 1, n]` of all actions, as those of `MultiCategoricalHead`."""
+        """Return the log-probabilities `[..., 1, n]` of all actions, in the layout of `MultiCategoricalHead`."""
         return torch.log_softmax(_masked(params, action_mask), dim=-1).unsqueeze(-2)
 
     def index(self, action: Tensor) -> Tensor:
-        """`[..., 1]`, where actions `[...]` stand in `log_probs`."""
+        """Return the indices `[..., 1]` of actions `[...]` in `log_probs`."""
         return (action - self.start).unsqueeze(-1)
 
     def probabilities(self, params: Tensor, action_mask: Tensor | None = None) -> Tensor:
-        """`[..., n]` of all actions, for `params [..., n]` and the mask that `sample` gets."""
+        """Return the probabilities `[..., n]` of all actions, for `params [..., n]` and the mask."""
         return torch.softmax(_masked(params, action_mask), dim=-1)
 
 
@@ -132,7 +132,7 @@ class MultiCategoricalHead(PolicyHead):
         self, params: Tensor, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         log_probs = self.log_probs(params, action_mask)
-        index = log_probs.argmax(dim=-1) if deterministic else draw(log_probs.exp())
+        index = log_probs.argmax(dim=-1) if deterministic else sample_categorical(log_probs.exp())
         action = index if self.start is None else index + self.start
         return action.reshape(*action.shape[:-1], *self.shape), _pick(log_probs, index).sum(dim=-1)
 
@@ -144,12 +144,12 @@ class MultiCategoricalHead(PolicyHead):
         return Independent(Categorical(logits=self.log_probs(params, action_mask), validate_args=False), 1)
 
     def index(self, action: Tensor) -> Tensor:
-        """`[..., len(nvec)]`, where actions `[..., *nvec.shape]` stand in `log_probs`."""
+        """Return the indices `[..., len(nvec)]` of actions `[..., *nvec.shape]` in `log_probs`."""
         index = action.flatten(-len(self.shape))
         return index if self.start is None else index - self.start
 
     def log_probs(self, params: Tensor, action_mask: Tensor | None = None) -> Tensor:
-        """`[..., len(nvec), max(nvec)]`; the places beyond an action's own number have probability 0."""
+        """Return log-probabilities `[..., len(nvec), max(nvec)]`; padding of shorter parts has probability 0."""
         logits, most = _masked(params, action_mask), max(self.sizes)
         if min(self.sizes) == most:
             logits = logits.reshape(*logits.shape[:-1], len(self.sizes), most)
@@ -163,7 +163,7 @@ class MultiCategoricalHead(PolicyHead):
 
 
 class BernoulliHead(PolicyHead):
-    """MultiBinary actions as independent coins; `P = n` logits of a 1. What a mask forbids stays 0."""
+    """MultiBinary actions as independent Bernoulli variables; `P = n` logits of a 1. Masked entries stay 0."""
 
     def __init__(self, inputs: int, action_space: MultiBinary, gain: float | None = 0.01) -> None:
         super().__init__(inputs, math.prod(action_space.shape), gain)
@@ -187,8 +187,8 @@ class BernoulliHead(PolicyHead):
         return Independent(Bernoulli(logits=_masked(params, action_mask), validate_args=False), 1)
 
 
-def draw(probs: Tensor) -> Tensor:
-    """Draws one index per row of `probs [..., n]` (float32, rows sum to 1) with torch's global generator.
+def sample_categorical(probs: Tensor) -> Tensor:
+    """Sample one index per row of `probs [..., n]` (float32, rows sum to 1) with torch's global generator.
 
     Inversion of the cumulative distribution in integers: probabilities count in units of 2**-30, so the sum is exact
     and monotone on every device, and an index of probability 0 is never drawn. One random number per row instead of
@@ -222,10 +222,10 @@ _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
 @dataclass(frozen=True)
 class GaussianOptions:
-    """How a policy over a Box is parametrised."""
+    """Parametrization of a policy over a Box."""
 
     state_dependent_std: bool = False
-    """The network also gives the standard deviation: tanh mapped to 0.1..1 (rlgym-ppo's ContinuousPolicy)."""
+    """The network also computes the standard deviation: tanh mapped to 0.1..1 (rlgym-ppo's ContinuousPolicy)."""
     squash: bool = False
     """Samples go through tanh and are scaled to the Box's bounds, which must be finite."""
     log_std_init: float = 0.0
@@ -235,26 +235,26 @@ class GaussianOptions:
 class GaussianHead(PolicyHead):
     r"""Box actions as independent Gaussians; `P = 2 d`: means, then logarithms of the standard deviations.
 
-    Not squashed, a sample is the action; it may lie outside of the Box, and whoever hands it to the environment clips
-    it. Squashed, `a = center + half_width * tanh(u)` with `u` Gaussian (Haarnoja et al. 2018, appendix C):
+    Without squashing, the sample is the action; it may be outside the Box, and is clipped before it is given to the
+    environment. Squashed, `a = center + half_width * tanh(u)` with `u` Gaussian (Haarnoja et al. 2018, appendix C):
 
     .. math::
         \log p(a) = \log N(u) - \sum_i \log (h_i (1 - \tanh^2 u_i))
 
-    The entropy of a squashed Gaussian, which has no closed form, is not that of the base Gaussian but that plus the
-    expectation of the log-determinant, by Gauss-Hermite quadrature with 16 points: without noise and differentiable.
+    The entropy of a squashed Gaussian has no closed form: it is that of the base Gaussian plus the expectation of the
+    log-determinant, by Gauss-Hermite quadrature with 16 points, without noise and differentiable.
 
-    With `state_dependent_std` the deviations are `0.55 + 0.45 tanh(.)`. In a Box with finite bounds, not squashed, the
-    means are then a tanh too, and both are in units of half the Box's width, as in rlgym-ppo.
+    With `state_dependent_std` the deviations are `0.55 + 0.45 tanh(.)`. In a Box with finite bounds, without squashing,
+    the means are then a tanh too, and both are in units of half the Box's width, as in rlgym-ppo.
     """
 
     def __init__(
         self, inputs: int, action_space: Box, options: GaussianOptions | None = None, gain: float | None = 0.01
     ) -> None:
-        """Builds the layer; for `gain` see `linear`.
+        """Build the layer; for `gain` see `linear`.
 
         Raises:
-            ValueError: To squash into a Box without finite bounds.
+            ValueError: Squashing needs a Box with finite bounds.
         """
         options, size = options or GaussianOptions(), math.prod(action_space.shape)
         super().__init__(inputs, 2 * size if options.state_dependent_std else size, gain)
@@ -279,7 +279,7 @@ class GaussianHead(PolicyHead):
             self.register_buffer("weights", torch.tensor(weights, dtype=torch.float32), persistent=False)
 
     def forward(self, features: Tensor) -> Tensor:
-        """Means and logarithms of the standard deviations `[..., 2 d]`."""
+        """Return means and logarithms of the standard deviations `[..., 2 d]`."""
         mean = super().forward(features)
         if self.log_std is not None:
             return torch.cat([mean, self.log_std.float().expand_as(mean)], dim=-1)
@@ -292,16 +292,16 @@ class GaussianHead(PolicyHead):
     def sample(
         self, params: Tensor, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """See `PolicyHead.sample`; actions `[..., *shape]` float32; a mask is a ValueError."""
+        """Sample actions `[..., *shape]` float32, see `PolicyHead.sample`; a ValueError for a mask."""
         mean, log_std = params.chunk(2, dim=-1)
         raw = mean if deterministic else mean + log_std.exp() * torch.randn_like(mean)
         if self.squash:  # rounding may lead outside
             raw = torch.minimum(torch.maximum(self._center + self._half * raw.tanh(), self.low), self.high)
-        action = raw.detach().reshape(*params.shape[:-1], *self.shape)  # a draw: log_prob has no path through it
+        action = raw.detach().reshape(*params.shape[:-1], *self.shape)  # no gradient of log_prob through the sample
         return action, self._log_prob(params, action, action_mask)
 
     def evaluate(self, params: Tensor, action: Tensor, action_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """See `PolicyHead.evaluate`; a mask is a ValueError."""
+        """Return log-probabilities and entropies, see `PolicyHead.evaluate`; a ValueError for a mask."""
         mean, log_std = params.chunk(2, dim=-1)
         entropy = (0.5 + _HALF_LOG_2PI + log_std).sum(dim=-1)
         if self.squash:
@@ -310,7 +310,7 @@ class GaussianHead(PolicyHead):
         return self._log_prob(params, action, action_mask), entropy
 
     def distribution(self, params: Tensor, action_mask: Tensor | None = None) -> Distribution:
-        """See `PolicyHead.distribution`; of a squashed action before it is squashed."""
+        """Return the distribution before squashing, see `PolicyHead.distribution`."""
         mean, log_std = params.chunk(2, dim=-1)
         return Independent(Normal(mean, log_std.exp(), validate_args=False), 1)
 
@@ -320,7 +320,7 @@ class GaussianHead(PolicyHead):
         mean, log_std = params.chunk(2, dim=-1)
         raw = action.reshape(mean.shape).float()
         if self.squash:
-            # float32 knows u only up to 8.3, where tanh u = 1 - 2**-23; the bounds themselves would give infinity.
+            # float32 resolves u only up to 8.3, where tanh u = 1 - 2**-23; the bounds themselves would give infinity.
             limit = 1 - torch.finfo(torch.float32).eps
             raw = ((raw - self._center) / self._half).clamp(-limit, limit).atanh()
         deviation = (raw - mean) * (-log_std).exp()
@@ -339,7 +339,7 @@ class GaussianHead(PolicyHead):
 
 
 def squash_log_det(u: Tensor) -> Tensor:
-    r"""Elementwise :math:`\log(1 - \tanh^2 u) = 2 (\log 2 - u - \mathrm{softplus}(-2 u))`, for any `|u|`."""
+    r"""Return :math:`\log(1 - \tanh^2 u) = 2 (\log 2 - u - \mathrm{softplus}(-2 u))`, stable for any `|u|`."""
     return 2 * (math.log(2) - u - softplus(-2 * u))
 
 
@@ -350,17 +350,17 @@ def policy_head(
     gaussian: GaussianOptions | None = None,
     ortho_init: bool = True,
 ) -> PolicyHead:
-    """The head for an action space.
+    """Build the policy head for an action space.
 
     Args:
         agent: Name of the agent's class, for messages.
         inputs: Size of the features.
-        action_space: Of one sub-environment: Discrete, MultiDiscrete, MultiBinary, or Box of floats.
-        gaussian: For a Box only.
-        ortho_init: Orthogonal weights with gain 0.01, so that a policy explores evenly at first.
+        action_space: Action space of one sub-environment: Discrete, MultiDiscrete, MultiBinary, or Box of floats.
+        gaussian: Options for a Box.
+        ortho_init: Orthogonal weights with gain 0.01, so that the initial policy explores evenly.
 
     Raises:
-        ValueError: No head fits the space, or the options do not fit it.
+        ValueError: The space is not supported, or the options do not fit it.
     """
     gain = 0.01 if ortho_init else None
     if isinstance(action_space, Box) and np.issubdtype(action_space.dtype, np.floating):

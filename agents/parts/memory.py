@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 _SHUT = -1e4
-"""The sigmoid of it is exactly 0, also with anything added that a gate's other inputs could come to."""
+"""Gate input whose sigmoid is exactly 0, whatever the gate's other inputs add."""
 
 
 def check_memory(agent: str, cell: str, memory_size: int) -> None:
@@ -21,19 +21,19 @@ class RecurrentMemory(nn.Module):
     """One layer of LSTM (Gers et al. 2000) or GRU (Cho et al. 2014).
 
     The memory `[N, M]` is h and c side by side for an LSTM, h for a GRU. `step`, `unroll` and `after` are the same
-    function of the same weights, computed in the weights' dtype even under autocast: rounding to bfloat16 would add up
-    from step to step.
+    function of the same weights, computed in the weights' dtype even under autocast: rounding to bfloat16 would
+    accumulate over the steps.
     """
 
     def __init__(self, inputs: int, memory_size: int, cell: Literal["lstm", "gru"], ortho_init: bool) -> None:
-        """Builds the cell.
+        """Build the cell.
 
         Args:
             inputs: Size of the input vectors.
             memory_size: M; even for an LSTM.
-            cell: Kind of the cell. Training with an LSTM is faster on the CPU, see `unroll`.
+            cell: Type of the cell. Training with an LSTM is faster on the CPU, see `unroll`.
             ortho_init: Orthogonal weights with gain 1 (each gate's own matrix) and zero biases, but 1 for the forget
-                gate of an LSTM, so that its memory lasts at first (Jozefowicz et al. 2015). Else torch's own.
+                gate of an LSTM, so that it initially remembers (Jozefowicz et al. 2015). Else torch's defaults.
         """
         super().__init__()
         self.is_lstm = cell == "lstm"
@@ -50,7 +50,7 @@ class RecurrentMemory(nn.Module):
                     self.cell.bias_ih[self.hidden_size : 2 * self.hidden_size] = 1
 
     def step(self, inputs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """One step of every row.
+        """Advance every row by one step.
 
         Args:
             inputs: `[N, inputs]`.
@@ -70,11 +70,11 @@ class RecurrentMemory(nn.Module):
 
     @torch.compiler.disable  # type: ignore[untyped-decorator, unused-ignore]
     def unroll(self, inputs: Tensor, state: Tensor, episode_start: Tensor) -> Tensor:
-        """Steps through sequences, forgetting everything where an episode begins.
+        """Step through sequences, with the memory reset where an episode begins.
 
-        An LSTM on the CPU does it in one fused call, about three times as fast as a loop over the steps. For a GRU
-        torch has nothing faster than the loop there. On other devices the loop waits for no number from the device and
-        calls the very kernels of `step`. Compiled callers leave their graph here, instead of compiling L steps.
+        An LSTM on the CPU uses one fused call, about three times as fast as a loop over the steps. For a GRU, torch has
+        nothing faster than the loop there. On other devices the loop never synchronizes with the device and calls the
+        kernels of `step`. Compiled callers break their graph here, instead of compiling L steps.
 
         Args:
             inputs: `[L, S, inputs]`.
@@ -90,7 +90,7 @@ class RecurrentMemory(nn.Module):
 
     @torch.compiler.disable  # type: ignore[untyped-decorator, unused-ignore]
     def after(self, inputs: Tensor, state: Tensor, episode_start: Tensor) -> Tensor:
-        """The memory `[S, M]` after a sequence; arguments as of `unroll`."""
+        """Return the memory `[S, M]` after a sequence; for the arguments see `unroll`."""
         return self._loop(inputs, state, episode_start)[1]
 
     def _loop(self, inputs: Tensor, state: Tensor, episode_start: Tensor) -> tuple[Tensor, Tensor]:
@@ -101,11 +101,12 @@ class RecurrentMemory(nn.Module):
         return torch.stack(outputs), state
 
     def _fused(self, inputs: Tensor, state: Tensor, episode_start: Tensor) -> Tensor:
-        """`unroll` with one ordinary LSTM over all steps, which forgets where it is told to by its inputs.
+        """Compute `unroll` with one ordinary LSTM over all steps, whose inputs reset the memory.
 
-        Before each beginning of an episode stands one more step that shuts the gates: f = i = o = 0 leaves exactly
-        h = c = 0, and lets no gradient through. One more input column, 1 in the added steps and 0 in the others, has
-        the weights for that. The sequences grow by the most resets that one of them has, at most to twice their length.
+        Before each beginning of an episode, a step is added that closes the gates: f = i = o = 0 leaves exactly
+        h = c = 0, and blocks all gradients. An additional input column, 1 in the added steps and 0 in the others, has
+        the weights for that. All sequences grow by the largest number of resets in one of them, at most to twice their
+        length.
         """
         length, sequences, size = inputs.shape
         with torch.autocast("cpu", enabled=False):
@@ -124,7 +125,7 @@ class RecurrentMemory(nn.Module):
             shut = weight_ih.new_full((len(weight_ih), 1), _SHUT)
             weights = [torch.cat([weight_ih, shut], dim=-1), *others]
 
-            # With biases, one layer, no dropout, gradients wanted or not, in one direction, time first.
+            # Biases, number of layers, dropout, training, bidirectional, batch first.
             options = (True, 1, 0.0, torch.is_grad_enabled(), False, False)
             return torch.lstm(padded, halves, weights, *options)[0][place]
 

@@ -1,7 +1,7 @@
-"""Policy heads for SAC: what the policy of an action space does, and what its critics are asked.
+"""Policy heads for SAC: the policy of an action space, and the inputs and outputs of its critics.
 
-Both kinds answer the same questions. A critic is a function of the action; one of discrete actions gives the Q-values
-of all choices at once and is asked without one.
+Both kinds have the same interface. A critic is a function of the action; for discrete actions it returns the Q-values
+of all choices at once and gets no action.
 """
 
 import math
@@ -19,7 +19,7 @@ from agents.parts.heads import CategoricalHead, MultiCategoricalHead, linear, sq
 from fabric_rl.learning.sac import entropy_of, expected_q
 
 Critics = Callable[[Tensor | None], Tensor]
-"""Q-values `[2, B, K outputs]` of actions `[B, inputs]`, or of all choices for None, for K reward signals."""
+"""Function from actions `[B, inputs]` (None: all choices) to Q-values `[2, B, K outputs]` for K reward signals."""
 Mask = Tensor | None
 Pair = tuple[Tensor, Tensor]
 _LOG_STD_MIDDLE, _LOG_STD_HALF = -1.5, 3.5  # within -5..2
@@ -30,26 +30,26 @@ class SampledHead(nn.Module):
     r"""Box actions: a Gaussian through tanh, in units of half the Box's width (Haarnoja et al. 2018, appendix C).
 
     `u = mean + exp(log_std) noise`, `a = tanh u`, :math:`\log \pi(a) = \log N(u) - \sum_i \log (1 - \tanh^2 u_i)`.
-    Gradients go through the draw. Targets of the entropy so mean the same in every Box.
+    Gradients flow through the sample. In these units, target entropies have the same meaning in every Box.
 
     Attributes:
-        inputs: Numbers of an action, which the critics get.
-        outputs: Numbers that a critic gives for each reward signal.
-        greatest_entropy: Of the even distribution.
+        inputs: Size of an action, which the critics get.
+        outputs: Outputs of a critic for each reward signal.
+        greatest_entropy: Entropy of the uniform distribution.
     """
 
     squash = True
 
     def __init__(self, features: int, space: Box) -> None:
-        """Builds the layer; a ValueError for a Box without dimensions or finite bounds."""
+        """Build the layer; a ValueError for a Box without dimensions or finite bounds."""
         super().__init__()
         low, high = (torch.from_numpy(np.asarray(bound, np.float32).flatten()) for bound in (space.low, space.high))
         if not bool((torch.isfinite(low) & torch.isfinite(high)).all()):
             raise ValueError(f"tanh needs an action Box with finite bounds, got {space}")
         if not bool(((high - low > 0) & torch.isfinite(high - low)).all()):
-            raise ValueError(f"an action Box needs room between its bounds, and less than 1e38, got {space}")
+            raise ValueError(f"the bounds of an action Box must differ, by less than 1e38, got {space}")
         if not len(low):
-            raise ValueError(f"nothing is to be chosen in an action Box without dimensions, {space}")
+            raise ValueError(f"the action Box has no dimensions: {space}")
         self.inputs, self.outputs, self.shape = len(low), 1, space.shape
         self.greatest_entropy = len(low) * math.log(2)
         self.layer = linear(features, 2 * len(low), None)
@@ -63,13 +63,13 @@ class SampledHead(nn.Module):
         self.register_buffer("reach", (high - low) / 2, persistent=False)
 
     def forward(self, features: Tensor) -> Tensor:
-        """Means and logarithms of the deviations of `u`, `[B, 2 d]` float32."""
+        """Return means and logarithms of the deviations of `u`, `[B, 2 d]` float32."""
         mean, spread = self.layer(features).float().chunk(2, dim=-1)
         log_std = _LOG_STD_MIDDLE + _LOG_STD_HALF * spread.tanh()
         return torch.cat((mean, log_std), dim=-1)
 
-    def draw(self, params: Tensor, deterministic: bool = False) -> Pair:
-        """Actions `[B, d]` within -1..1 and their log-probabilities `[B]`; or those of the means."""
+    def sample_unit(self, params: Tensor, deterministic: bool = False) -> Pair:
+        """Sample actions `[B, d]` within -1..1 (or take the means); return them and their log-probabilities `[B]`."""
         mean, log_std = params.chunk(2, dim=-1)
         noise = torch.zeros_like(mean) if deterministic else torch.randn_like(mean)
         u = mean + log_std.exp() * noise
@@ -77,33 +77,33 @@ class SampledHead(nn.Module):
         return u.tanh(), log_prob.sum(dim=-1)
 
     def sample(self, params: Tensor, deterministic: bool = False, mask: Mask = None) -> Pair:
-        """Actions in the Box `[B, *shape]` and their log-probabilities `[B]`; a mask is a ValueError."""
+        """Return actions in the Box `[B, *shape]` and their log-probabilities `[B]`; a ValueError for a mask."""
         if mask is not None:
             raise ValueError("Box actions take no action mask")
-        unit, log_prob = self.draw(params, deterministic)
+        unit, log_prob = self.sample_unit(params, deterministic)
         return self._in_box(unit), log_prob - self.reach.log().sum()
 
     def sample_evenly(self, params: Tensor, mask: Mask = None) -> Pair:
-        """As `sample`, every action as likely; of the parameters only the number counts."""
+        """Sample uniformly, with the outputs of `sample`; only the number of `params` matters."""
         unit = 2 * torch.rand_like(params[..., : self.inputs]) - 1
         return self._in_box(unit), -(self.high - self.low).log().sum().expand(len(params))
 
     def distribution(self, params: Tensor, mask: Mask = None) -> Distribution:
-        """Of `u`; see `PolicyHead.distribution`."""
+        """Return the distribution of `u`, see `PolicyHead.distribution`."""
         mean, log_std = params.chunk(2, dim=-1)
         return Independent(Normal(mean, log_std.exp()), 1)
 
     def value(self, params: Tensor, mask: Mask, critics: Critics, mean: bool = False) -> Pair:
-        """The smaller Q-values `[B, K]` and entropies `[B]`, estimated with one action each (the `mean` if asked)."""
-        unit, log_prob = self.draw(params, mean)
+        """Return the smaller Q-values `[B, K]` and entropies `[B]`, estimated with one sample each (or the `mean`)."""
+        unit, log_prob = self.sample_unit(params, mean)
         return critics(unit).amin(dim=0), -log_prob
 
-    def usual_entropy(self, params: Tensor, mask: Mask = None) -> float | Tensor:
-        """What the entropy is to be unless the user says otherwise: minus the number of dimensions."""
+    def default_target_entropy(self, params: Tensor, mask: Mask = None) -> float | Tensor:
+        """Return the default target entropy: minus the number of dimensions."""
         return -float(self.inputs)
 
     def q_of(self, action: Tensor, critics: Critics) -> Tensor:
-        """Q-values `[2, B, K]` of actions `[B, *shape]` in the Box."""
+        """Return the Q-values `[2, B, K]` of actions `[B, *shape]` in the Box."""
         return critics((action.reshape(len(action), -1) - self.centre) / self.reach)
 
     def _in_box(self, unit: Tensor) -> Tensor:
@@ -112,18 +112,18 @@ class SampledHead(nn.Module):
 
 
 class ExactHead(nn.Module):
-    """Discrete and MultiDiscrete actions: expectations over all choices, so that nothing is drawn to learn.
+    """Discrete and MultiDiscrete actions: exact expectations over all choices, without sampling.
 
     The parts of a MultiDiscrete action are independent, and its Q-value is the sum of the parts' own.
 
     Attributes:
-        inputs: 0, the critics get no action.
-        outputs: Numbers that a critic gives for each reward signal, one for each choice of each part.
-        greatest_entropy: Of the even distribution.
+        inputs: 0, because the critics get no action.
+        outputs: Outputs of a critic for each reward signal, one for each choice of each part.
+        greatest_entropy: Entropy of the uniform distribution.
     """
 
     def __init__(self, features: int, space: Discrete | MultiDiscrete, entropy_share: float) -> None:
-        """Builds the layer."""
+        """Build the layer."""
         super().__init__()
         self.policy: CategoricalHead | MultiCategoricalHead
         if isinstance(space, Discrete):
@@ -135,7 +135,7 @@ class ExactHead(nn.Module):
         self.greatest_entropy, self._share = sum(math.log(size) for size in sizes), entropy_share
 
     def forward(self, features: Tensor) -> Tensor:
-        """Logits, see `PolicyHead.forward`."""
+        """Return the logits, see `PolicyHead.forward`."""
         params: Tensor = self.policy(features)
         return params
 
@@ -148,22 +148,22 @@ class ExactHead(nn.Module):
         return self.policy.distribution(params, mask)
 
     def sample_evenly(self, params: Tensor, mask: Mask = None) -> Pair:
-        """As `sample`, every choice that is allowed as likely."""
+        """Sample uniformly from the allowed choices, with the outputs of `sample`."""
         return self.policy.sample(torch.zeros_like(params), False, mask)
 
     def value(self, params: Tensor, mask: Mask, critics: Critics, mean: bool = False) -> Pair:
-        """Expectations of the smaller Q-values `[B, K]` and entropies `[B]`, exact."""
+        """Return exact expectations of the smaller Q-values `[B, K]` and entropies `[B]`."""
         log_probs = self.policy.log_probs(params, mask)
         return expected_q(self._of_choices(critics(None)), log_probs), entropy_of(log_probs)
 
-    def usual_entropy(self, params: Tensor, mask: Mask = None) -> float | Tensor:
-        """A share of the greatest entropy; with a mask of that of the choices that are allowed, `[B]`."""
+    def default_target_entropy(self, params: Tensor, mask: Mask = None) -> float | Tensor:
+        """Return a share of the greatest entropy; with a mask, of that over the allowed choices, `[B]`."""
         if mask is None:
             return self._share * self.greatest_entropy
         return self._share * entropy_of(self.policy.log_probs(torch.zeros_like(params), mask))
 
     def q_of(self, action: Tensor, critics: Critics) -> Tensor:
-        """Q-values `[2, B, K]` of actions."""
+        """Return the Q-values `[2, B, K]` of actions."""
         q = self._of_choices(critics(None))
         index = self.policy.index(action)[None, :, None, :, None].expand(*q.shape[:-1], 1)
         return q.gather(-1, index).sum(dim=(-2, -1))
@@ -173,7 +173,7 @@ class ExactHead(nn.Module):
 
 
 def sac_head(agent: str, features: int, space: gymnasium.Space[Any], entropy_share: float) -> SampledHead | ExactHead:
-    """The head for an action space; a ValueError if there is none."""
+    """Build the head for an action space; a ValueError for unsupported spaces."""
     if isinstance(space, Box) and np.issubdtype(space.dtype, np.floating):
         try:
             return SampledHead(features, space)

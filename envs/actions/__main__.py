@@ -1,4 +1,4 @@
-"""`python -m envs.actions [class path]`: the rows of an action table."""
+"""`python -m envs.actions [class path]`: print the rows of an action table."""
 
 import argparse
 import sys

@@ -73,7 +73,7 @@ def unwrapped(parser: ActionParser) -> list[ActionParser]:
     return found
 
 
-def parsed_by(parser: ActionParser, actions: NDArray[Any], state: GameState) -> Controls:
+def parse_actions(parser: ActionParser, actions: NDArray[Any], state: GameState) -> Controls:
     """Return the controls of all slots; a ValueError that names the parser if it returned something else."""
     controls = parser.parse(actions, state)
     if not isinstance(controls, Controls):
@@ -82,7 +82,7 @@ def parsed_by(parser: ActionParser, actions: NDArray[Any], state: GameState) -> 
     return controls
 
 
-def mask_by(parser: ActionParser, state: GameState) -> Bool | None:
+def get_action_mask(parser: ActionParser, state: GameState) -> Bool | None:
     """Return the parser's mask, `[A, C, n]`; a ValueError that names the parser if it returned something else."""
     mask, cars = parser.mask(state), (state.num_arenas, state.num_cars)
     array = mask if isinstance(mask, np.ndarray) else np.empty(0)

@@ -1,4 +1,4 @@
-"""Parsers made of another parser, which change when its controls act, or how far they go."""
+"""Parsers around another parser that change the timing or the range of its controls."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,11 +90,11 @@ class RepeatAction(_Combinator):
         return steps * self.steps
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
-        """Ignore actions that are not taken; a `ProcessPool` wants them, too, to be in the action space."""
+        """Parse the repeated actions; ignored actions must be in the action space, too, for a `ProcessPool`."""
         memory = self._remembered(state)
         held = memory["actions"]
         if actions.shape != (held.shape[0] * held.shape[1], *held.shape[2:]) or not _same_kind(actions, held):
-            return self.inner.parse(actions, state)  # which says what is wrong
+            return self.inner.parse(actions, state)  # which raises the error
         choosing = memory["age"] % self.steps == 0
         choice = np.where(_like(choosing, held), actions.reshape(held.shape), held)
         controls = self.inner.parse(choice.reshape(actions.shape), state)
@@ -157,7 +157,7 @@ class ClipAction(_Combinator):
         least, greatest = (np.broadcast_to(np.asarray(bound, np.float32), 5) for bound in (self.low, self.high))
         if not ((least >= -1) & (least <= greatest) & (greatest <= 1)).all():
             found = f"low={self.low}, high={self.high}"
-            raise ValueError(f"ClipAction: it must be that -1 <= low <= high <= 1, got {found}")
+            raise ValueError(f"ClipAction: needs -1 <= low <= high <= 1, got {found}")
         self._bounds = least, greatest
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:

@@ -1,4 +1,4 @@
-"""Situations in which some controls provably do nothing, and the tables that know which of their rows can act."""
+"""Situations in which some controls provably have no effect, and action tables with masks for them."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -176,7 +176,7 @@ def without_effect(situation: int, rows: Float) -> Float:
 
 
 def situations(state: GameState, horizon_ticks: int) -> NDArray[np.int64]:
-    """Return `[A, C]`, the situation of every car that is certain for `horizon_ticks` ticks, whatever it is told.
+    """Return `[A, C]`, the situation of every car that is certain for `horizon_ticks` ticks, whatever its controls.
 
     Nothing can touch a car, no pad be reached and no car return in that time at the game's highest speeds (2300 uu/s
     cars, 6000 uu/s ball); where that is not certain the answer is `UNSURE`.

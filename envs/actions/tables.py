@@ -124,8 +124,8 @@ def balanced(table: Float) -> bool:
 class ContinuousAction(ActionParser):
     """Eight numbers: throttle, steer, pitch, yaw, roll as they are, jump, boost, handbrake pressed when above 0.
 
-    Numbers outside -1..1 are clipped without a word, since a policy that draws from a normal distribution goes there
-    all the time; NaN and infinity are refused.
+    Numbers outside -1..1 are clipped silently, because samples of a normal distribution are often outside; NaN and
+    infinity are refused.
     """
 
     def __post_init__(self) -> None:

@@ -14,9 +14,9 @@ from fabric_rl.base.settings import Count, check_value
 class AtariEnvs(VectorWrapper):
     """Copies of a game, stepped by `ale_py.AtariVectorEnv`, with SAME_STEP autoreset.
 
-    Observations are the last four frames, grey, 84 x 84, `[4, 84, 84]` uint8; a step lasts four frames, of which the
-    last two are merged; rewards are cut to -1, 0 and 1; an episode begins with up to 30 steps of doing nothing
-    (Machado et al. 2018). The number of threads never changes a game.
+    Observations are the last four frames in grey, `[4, 84, 84]` uint8; a step lasts four frames, of which the last two
+    are merged; rewards are clipped to -1, 0 and 1; an episode begins with up to 30 no-op steps (Machado et al. 2018).
+    The number of threads never changes a game.
     """
 
     def __init__(
@@ -66,6 +66,6 @@ class AtariEnvs(VectorWrapper):
         obs, ended, last = obs.copy(), terminated | truncated, {}
         if ended.any():
             final = obs.copy()
-            final[ended] = infos["final_obs"][ended]  # the other rows are of any time
+            final[ended] = infos["final_obs"][ended]  # the other rows are not valid
             last = {"final_obs": final, "_final_obs": ended}
         return obs, rewards.astype(np.float32), terminated.copy(), truncated.copy(), last

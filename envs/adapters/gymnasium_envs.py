@@ -20,15 +20,15 @@ from envs.render.videos import RecordVideos
 from fabric_rl.base.settings import Between, Finite, check_value, is_number, is_whole
 
 _MOST_ENVS = 65_536
-"""Limit for one process; each is a Python object of its own."""
+"""Limit for one process; each environment is a Python object."""
 _FAMILIES = {"ALE/": "ale_py", "MiniGrid-": "minigrid", "BabyAI-": "minigrid"}
 """Beginning of ids -> the package that registers them."""
 
 
 class DrawnNumbers(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Draws numbers of the innermost environment, which has them as attributes, before its episodes begin.
+    """Samples numeric attributes of the innermost environment before its episodes begin.
 
-    Whole numbers stay whole: what is drawn for them is rounded down.
+    Integers stay integers: samples for them are rounded down.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], randomizer: ParameterRandomizer) -> None:
@@ -42,11 +42,11 @@ class DrawnNumbers(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     @property
     def numbers(self) -> dict[str, float]:
-        """Their present values."""
+        """Present values of the sampled attributes."""
         return {name: float(getattr(self.env.unwrapped, name)) for name in self._samplers}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Draw, where it is time, and begin an episode; a seed also seeds the draws, in a stream of their own."""
+        """Sample if the interval has passed, and begin an episode; a seed also seeds the samplers' own stream."""
         if seed is not None:
             self._rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
         if seed is not None or not self._drawn or self._steps >= self._interval:
@@ -56,7 +56,7 @@ class DrawnNumbers(gymnasium.Wrapper[Any, Any, Any, Any]):
         return super().reset(seed=seed, options=options)
 
     def hold(self, names: Iterable[str]) -> None:
-        """Leave `names` to somebody else from now on; set the others to the values drawn for the episode."""
+        """Do not set `names` from now on; set the others to the values sampled for the episode."""
         self._held = frozenset(names)
         self._put()
 
@@ -71,11 +71,11 @@ class DrawnNumbers(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class EntriesBox(spaces.Box):
-    """The space of vectors that hold several entries, one behind the other.
+    """Space of vectors that are concatenations of several entries.
 
     Attributes:
-        entries: Name -> the entry's own space, in order; those of a Dict in a Dict are called `outer/inner`. An entry
-            of shape `[a, b, c]` takes `a * b * c` columns, in C order.
+        entries: Name -> space of the entry, in order; nested Dicts give names like `outer/inner`. An entry of shape
+            `[a, b, c]` takes `a * b * c` columns, in C order.
     """
 
     def __init__(self, entries: dict[str, spaces.Box]) -> None:
@@ -88,10 +88,10 @@ class EntriesBox(spaces.Box):
 
 
 class FlatObservations(gymnasium.ObservationWrapper[Any, Any, Any]):
-    """Observations of entries as vectors, float32, or uint8 where all numbers are pixels.
+    """Flatten observations with several entries into vectors, float32, or uint8 if all numbers are pixels.
 
-    Discrete and MultiDiscrete ones become one-hot: a 1 in the column of their number. A ValueError if an entry is no
-    array of numbers, there is none, or two get the same name.
+    Discrete and MultiDiscrete entries become one-hot vectors. A ValueError if an entry is not an array of numbers, if
+    there is none, or if two get the same name.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:

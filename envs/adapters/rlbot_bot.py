@@ -1,6 +1,6 @@
 """PacketPlayer, which plays by packets as a policy does in a pool, and the RLBot v5 bot around it.
 
-It needs numpy and rlbot, and goes into the folder of an exported bot as it is.
+It needs numpy and rlbot, and is copied unchanged into the folder of an exported bot.
 """
 
 import logging
@@ -15,16 +15,24 @@ from rlbot import flat
 from rlbot.managers import Bot
 
 from envs.actions.base import ActionParser
-from envs.adapters.rlbot_packets import ACTIVE, KICKOFF, PAUSED, PacketReader, sizes_in_words, teams_of, unlike
+from envs.adapters.rlbot_packets import (
+    ACTIVE,
+    KICKOFF,
+    PAUSED,
+    PacketReader,
+    format_team_sizes,
+    layout_mismatch,
+    teams_of,
+)
 from envs.obs.base import ObsBuilder
 from envs.state.layout import BLUE, Float
 
 logger = logging.getLogger(__name__)
 
 GAME_DELAY_TICKS = 1
-"""An answer to the packet of a tick acts from the next but one on: RLGym's `rlbot_delay`, a pool's default delay."""
+"""The answer to a packet acts one tick late: RLGym's `rlbot_delay`, a pool's default delay."""
 LOG = "FABRIC_RL_BOT_LOG"
-"""Environment variable: the .npz file that a bot writes its decisions to when it ends."""
+"""Environment variable: path of the .npz file to which a bot writes its decisions when it ends."""
 
 
 def built(section: Any) -> Any:  # noqa: ANN401 - whatever a configuration may hold
@@ -41,13 +49,13 @@ def built(section: Any) -> Any:  # noqa: ANN401 - whatever a configuration may h
 class PacketPlayer:
     """One car, played as in training: decisions every `tick_skip` ticks, which act after the same delay.
 
-    An episode begins when a kickoff does, with memory and observations anew. A decision that was due in a packet that
-    got lost is taken with the next one; those after it come when they would have come. While there are more
-    or fewer players or pads than in the match, or numbers are not finite, the car does nothing; a warning says so once.
+    An episode begins with every kickoff, with reset memory and observations. A decision that was due in a lost packet
+    is taken with the next packet; later decisions keep their schedule. While the number of players or pads differs from
+    the match, or numbers are not finite, the car does nothing, and a warning is logged once.
 
     Attributes:
-        teams: Teams of all players of the match; those of the first packet, unless set before.
-        decisions: Frame, observation, action, and controls of each decision, if it keeps them.
+        teams: Teams of all players of the match; by default those of the first packet.
+        decisions: Frame, observation, action, and controls of each decision, if `keep` is set.
     """
 
     def __init__(
@@ -59,15 +67,15 @@ class PacketPlayer:
         action_delay_ticks: int,
         keep: bool = False,
     ) -> None:
-        """Take the policy and its settings.
+        """Set up the player.
 
         Args:
             policy: `(obs [1, ...], begins [1], action_mask [1, n] or None) -> actions [1, ...]`.
-            obs: Builds its observations.
-            action: Turns its actions into controls.
+            obs: Builds the observations.
+            action: Parses the actions.
             tick_skip: Ticks per decision.
-            action_delay_ticks: Ticks from an observation to the first tick that runs its decision. The game has
-                `GAME_DELAY_TICKS` of its own; the rest is waited for.
+            action_delay_ticks: Ticks from an observation to the first tick that runs its decision; `GAME_DELAY_TICKS`
+                of them are the game's own delay.
             keep: Keep all decisions.
         """
         self._policy, self._obs, self._parser = policy, obs, action
@@ -86,8 +94,8 @@ class PacketPlayer:
         """Return the controls `[8]` after a `GamePacket`: throttle, steer, pitch, yaw, roll, jump, boost, handbrake.
 
         Args:
-            packet: As RLBot sends it.
-            index: Number of the player that it plays.
+            packet: Packet from RLBot.
+            index: Index of the played car.
             pads: `FieldInfo.boost_pads`.
         """
         phase, frame = int(packet.match_info.match_phase), packet.match_info.frame_num
@@ -96,7 +104,7 @@ class PacketPlayer:
                 self._reader = None
             return self._idle
         self.teams = self.teams or teams_of(packet)
-        if trouble := unlike(packet, self.teams, pads):
+        if trouble := layout_mismatch(packet, self.teams, pads):
             if not self._complained:
                 logger.warning("the game sends %s: the car does nothing as long as it does", trouble)
             self._complained = True
@@ -111,7 +119,7 @@ class PacketPlayer:
             reader.follow(packet)
         if frame >= self._due:
             self._decide(reader, packet, index, begins)
-            self._acts_from = self._due + self._wait  # of a late packet at once, or when it was to act
+            self._acts_from = self._due + self._wait  # may be in the past after a late packet
             self._due = frame - (frame - self._begun) % self._tick_skip + self._tick_skip
         if frame >= self._acts_from:
             self._acts = self._decided
@@ -137,17 +145,17 @@ class RLBotBot(Bot):
     """The bot that RLBot starts."""
 
     def __init__(self, player: PacketPlayer, agent_id: str, team_sizes: Sequence[Sequence[int]]) -> None:
-        """Take its car, the `agent_id` of bot.toml, and the team sizes (blue, orange) that it was trained for."""
+        """Set the player, the `agent_id` of bot.toml, and the team sizes (blue, orange) of the training."""
         super().__init__(agent_id)
         self._player, self._known = player, {tuple(sorted(sizes)) for sizes in team_sizes}
 
     def initialize(self) -> None:
-        """Refuse a match of another size than it was trained for."""
+        """Raise a ValueError if the bot was not trained for the match's team sizes."""
         teams = [player.team for player in self.match_config.player_configurations]
         sizes = teams.count(BLUE), len(teams) - teams.count(BLUE)
         if tuple(sorted(sizes)) not in self._known:
             raise ValueError(
-                f"{self.name} was trained for {sizes_in_words(self._known)}, this match is {sizes[0]}v{sizes[1]}"
+                f"{self.name} was trained for {format_team_sizes(self._known)}, this match is {sizes[0]}v{sizes[1]}"
             )
         self._player.teams = teams
 
@@ -156,7 +164,7 @@ class RLBotBot(Bot):
         return flat.ControllerState(*row[:5].tolist(), *(row[5:] > 0.5).tolist())
 
     def retire(self) -> None:
-        """Write its decisions, if `LOG` is set."""
+        """Write the decisions, if `LOG` is set."""
         if self._player.decisions:
             frame, obs, action, controls = map(np.array, zip(*self._player.decisions, strict=True))
             np.savez(os.environ[LOG], frame=frame, obs=obs, action=action, controls=controls)
@@ -166,9 +174,9 @@ def run(policy: Any, settings: dict[str, Any], check: bool) -> None:  # noqa: AN
     """Play until the match ends.
 
     Args:
-        policy: The folder's.
+        policy: Policy of the exported folder.
         settings: Content of bot.json: `obs` and `action` for `built`, `agent_id`.
-        check: Only build everything, and decide once.
+        check: Only build everything and decide once.
     """
     about = policy.about
     obs, action = built(settings["obs"]), built(settings["action"])

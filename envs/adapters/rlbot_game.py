@@ -21,20 +21,20 @@ from envs.state.game_state import GameState
 from envs.state.layout import CONTROL_NAMES, Float
 
 ANSWER_SECONDS = 60.0
-"""A bot that takes longer to start, or to answer, is given up."""
+"""Time limit of a bot for starting and for each answer."""
 LEAVE_SECONDS = 5.0
-"""After a mistake it is ended if it has not left by then."""
+"""Time that a bot gets to exit after an error, before it is killed."""
 
 
 class PacketWriter:
-    """Makes packets of a pool's state after every tick; the players are the cars in the order of the slots."""
+    """Converts a pool's state to a packet after every tick; the players are the cars in the order of the slots."""
 
     def __init__(self) -> None:
         self.frame = 0
         self._touches: dict[int, flat.Touch] = {}
 
     def write(self, state: GameState, phase: flat.MatchPhase) -> flat.GamePacket:
-        """Return the packet that the game would send now; of one arena, `state.controls` are the last inputs."""
+        """Return the packet that the game would send now. `state` has one arena; its `controls` are the last inputs."""
         seconds, world = self.frame / game.TICKS_PER_SECOND, state.world
         for car in np.flatnonzero(state.touched[0]).tolist():
             self._touches[car] = flat.Touch(game_seconds=seconds)
@@ -49,7 +49,7 @@ class PacketWriter:
         world, at, row = state.world, (0, car), state.controls[0, car]
         place, vel, ang_vel = (_vector(each[at]) for each in (world.car_pos, world.car_vel, world.car_ang_vel))
         axes = np.array([world.car_forward[at], world.car_right[at], world.car_up[at]], np.float64)
-        # Not by an arcsine, which loses half of the digits of a car that points straight up.
+        # No arcsine: it loses half of the digits for a car that points straight up.
         pitch, yaw = np.arctan2(axes[0, 2], np.hypot(*axes[0, :2])), np.arctan2(axes[0, 1], axes[0, 0])
         flying, wrecked = not state.on_ground[at], bool(state.is_demoed[at])
         jumping = state.is_jumping[at] and not wrecked  # which comes before OnGround, as with RLBot's server
@@ -77,7 +77,7 @@ class PacketWriter:
 
 
 def field() -> flat.FieldInfo:
-    """Return the pads of the field, in the order of a state's."""
+    """Return the pads of the field, in the order of a `GameState`."""
     pads = [flat.BoostPad(flat.Vector3(*place), place[2] > 71.5) for place in game.BOOST_LOCATIONS]
     return flat.FieldInfo(boost_pads=pads)
 
@@ -87,19 +87,19 @@ def _vector(values: Float) -> flat.Vector3:
 
 
 class BotProcess:
-    """A bot's folder, started as RLBot starts it, and the connection to it."""
+    """Process of an exported bot, started like RLBot does, and the connection to it."""
 
     def __init__(self, folder: Path, teams: Sequence[int], index: int, environment: Mapping[str, str]) -> None:
-        """Start it, and wait until it is ready.
+        """Start the bot, and wait until it is ready.
 
         Args:
-            folder: With bot.toml. Its Python is this process's, whatever its run command calls it.
+            folder: Folder with bot.toml. The bot runs with this process's Python, whatever its run command says.
             teams: Teams of all players.
-            index: Number of the player that it plays.
-            environment: Variables beside those of RLBot.
+            index: Index of the played car.
+            environment: Environment variables besides those of RLBot.
 
         Raises:
-            OSError: It does not start, or does not say that it is ready.
+            OSError: The bot does not start, or does not report that it is ready.
         """
         players = [load_player_config(folder.absolute() / "bot.toml", team) for team in teams]
         bot = players[index].variety
@@ -141,7 +141,7 @@ class BotProcess:
         self.close(ANSWER_SECONDS if kind is None else LEAVE_SECONDS)
 
     def answer(self, packet: flat.GamePacket) -> Float:
-        """Return the controls `[8]` that it sends for a packet; an OSError if it sends none, or they are not finite."""
+        """Return the bot's controls `[8]` for a packet; an OSError if it sends none, or they are not finite."""
         with self._within_time():
             self._send(packet)
             while not isinstance(message := self._read(), flat.PlayerInput):
@@ -153,7 +153,7 @@ class BotProcess:
         return row
 
     def close(self, seconds: float) -> None:
-        """Tell it that the match is over, and end it unless it has left after `seconds`."""
+        """End the match, and kill the bot unless it exits within `seconds`."""
         self._deadline = time.monotonic() + LEAVE_SECONDS
         try:
             with suppress(OSError):
@@ -161,7 +161,7 @@ class BotProcess:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(seconds if self._socket else 0)
         finally:
-            self._process.kill()  # nothing, if it has left
+            self._process.kill()  # does nothing if it has exited
             self._process.wait()
             if self._socket is not None:
                 self._socket.close()
@@ -169,18 +169,18 @@ class BotProcess:
 
     @contextmanager
     def _within_time(self) -> Iterator[None]:
-        """Limit all that is sent and read in it to `ANSWER_SECONDS` together; errors name the folder."""
+        """Limit all sending and reading in the block to `ANSWER_SECONDS` in total; errors name the folder."""
         self._deadline = time.monotonic() + ANSWER_SECONDS
         try:
             yield
         except TimeoutError as error:
             raise self._failed(f"did not answer within {ANSWER_SECONDS:g} s") from error
-        except OSError as error:  # it has gone
+        except OSError as error:  # it has exited
             with suppress(subprocess.TimeoutExpired):
-                self._process.wait(LEAVE_SECONDS)  # so that it has said why
+                self._process.wait(LEAVE_SECONDS)  # until its error output is complete
             raise self._failed("did not answer") from error
         except flat.InvalidFlatbuffer as error:
-            raise self._failed("sent what is no message of RLBot") from error
+            raise self._failed("sent an invalid message") from error
 
     def _accepted(self, server: socket) -> socket:
         server.settimeout(0.1)
@@ -190,7 +190,7 @@ class BotProcess:
         raise ConnectionError
 
     def _left(self) -> float:
-        """Return the seconds left; a TimeoutError if there are none."""
+        """Return the remaining seconds; a TimeoutError if there are none."""
         if (left := self._deadline - time.monotonic()) <= 0:
             raise TimeoutError
         return left
@@ -216,7 +216,7 @@ class BotProcess:
         return found
 
     def _failed(self, what: str) -> OSError:
-        """Return an error with the last line of its output."""
+        """Return an error with the last line of the bot's output."""
         self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - 2**16))
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         return OSError(f"{self._folder}: the bot {what}{f' ({lines[-1][:500]})' if lines else ''}")

@@ -1,6 +1,6 @@
-"""PacketReader: packets of RLBot v5 as the `GameState` that observation builders read.
+"""PacketReader: converts packets of RLBot v5 to the `GameState` that observation builders read.
 
-It needs numpy alone, and goes into the folder of an exported bot as it is.
+It only needs numpy, and is copied unchanged into the folder of an exported bot.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,22 +20,22 @@ UNSENT = (
     *("auto_flip_direction", "bump_cooldown", "bump_victim", "has_world_contact", "world_contact_normal"),
     "boost_pickups",
 )
-"""Attributes of a `GameState` that neither are in a packet nor follow from it."""
+"""Attributes of a `GameState` that packets do not contain and that cannot be derived from them."""
 ON_GROUND, JUMPING = 0, 1
 """Values of RLBot's AirState."""
 KICKOFF, ACTIVE, PAUSED = 2, 3, 6
 """Values of RLBot's MatchPhase: cars drive in the first two."""
 BIG_PAD_SECONDS, SMALL_PAD_SECONDS = 10.0, 4.0
 _HANDBRAKE_RISE, _HANDBRAKE_FALL = 5.0, 2.0  # per second
-_LEAST_BOOST_TICKS = 12  # a tap on the button does it so long
-_SOON = 1e-6  # seconds: a pad that is not back yet
+_LEAST_BOOST_TICKS = 12  # minimum duration of a tap on the button
+_SOON = 1e-6  # seconds, least timer of a pad that is not back yet
 _WHEELS_LEAVE_TICKS = 5  # after a jump began
 _STAYS_SUPERSONIC, _STAYS_SUPERSONIC_TICKS = 2100.0, 120  # uu/s, once faster than the least speed, and for how long
 
 
 @dataclass
 class _Car:
-    """Numbers that the game does not send, but that follow from all packets since the episode began."""
+    """State of a car that the game does not send, derived from all packets since the episode began."""
 
     boost: float
     on_ground: bool
@@ -69,14 +69,14 @@ class PacketReader:
         self._pads = np.linalg.norm(at - known[:, None], axis=-1).argmin(axis=1).tolist()
         self._cooldowns = [BIG_PAD_SECONDS if pad.is_full_boost else SMALL_PAD_SECONDS for pad in pads]
         self.frame = self._first_frame = self._noted_frame = packet.match_info.frame_num
-        # A pad that is gone at the first packet: the server's timer runs down. See _pads_follow.
+        # A pad that is gone at the first packet: the server's timer counts down. See _pads_follow.
         self._left = [0.0 if pad.is_active else float(pad.timer) for pad in packet.boost_pads]
         self._since_touch, self._last_touch = 0, -1
         self._cars = [_new_car(player) for player in packet.players]
         self._counters: NDArray[np.float32] = _counters(packet)
 
     def follow(self, packet: Any) -> None:  # noqa: ANN401
-        """Take in one packet more; between two of them ticks may be missing."""
+        """Process the next packet; ticks between packets may be missing."""
         ticks = packet.match_info.frame_num - self.frame
         self.frame += ticks
         self._pads_follow(packet.boost_pads, ticks / game.TICKS_PER_SECOND)
@@ -95,21 +95,21 @@ class PacketReader:
     def _pads_follow(self, pads: Sequence[Any], seconds: float) -> None:
         """Update the seconds until each pad is back.
 
-        RLBot's schema calls the timer seconds since a pad was taken; its servers up to now send seconds until it is
-        back. So what is nearer to the seconds since it disappeared here is right.
+        By RLBot's schema, the timer is the time since a pad was taken; its servers so far send the time until it is
+        back. The one that is closer to the time counted here is used.
         """
         for number, (pad, cooldown) in enumerate(zip(pads, self._cooldowns, strict=True)):
             left = self._left[number] - seconds if self._left[number] else cooldown
             both = (max(_SOON, float(each)) for each in (pad.timer, cooldown - pad.timer))
             self._left[number] = 0.0 if pad.is_active else min(both, key=lambda each: abs(each - left))
 
-    def state(self, packet: Any, told: tuple[int, Float] | None = None) -> GameState:  # noqa: ANN401
-        """Return the state after that packet, which was followed; once for each decision: touches count anew then.
+    def state(self, packet: Any, last_controls: tuple[int, Float] | None = None) -> GameState:  # noqa: ANN401
+        """Return the state after `packet`, which must have been passed to `follow`. Call it once per decision.
 
         Args:
-            packet: The last one.
-            told: The number of a player and the controls `[8]` that it decided on at last; of the others, and without
-                it, they are what the game says that they last did. A new episode has none.
+            packet: The last packet.
+            last_controls: Index of a player and the controls `[8]` that it chose last. All other controls are the last
+                inputs in the packet. None at the beginning of an episode.
         """
         players = [packet.players[player] for player in self._players]
         cars = [self._cars[player] for player in self._players]
@@ -150,8 +150,9 @@ class PacketReader:
             state.has_double_jumped[0, slot] = player.has_double_jumped
             if self.frame > self._first_frame:
                 state.controls[0, slot] = [getattr(player.last_input, name) for name in CONTROL_NAMES]
-        if told is not None:
-            state.controls[0, self.slots[told[0]]] = told[1]
+        if last_controls is not None:
+            player, row = last_controls
+            state.controls[0, self.slots[player]] = row
         state.complete()
         return state
 
@@ -161,18 +162,18 @@ def teams_of(packet: Any) -> list[int]:  # noqa: ANN401
     return [player.team for player in packet.players]
 
 
-def sizes_in_words(team_sizes: Iterable[Sequence[int]]) -> str:
-    """Return sizes of matches, `(blue, orange)` each, in words: 1v1 and 1v2, whichever side has more."""
+def format_team_sizes(team_sizes: Iterable[Sequence[int]]) -> str:
+    """Format team sizes `(blue, orange)` as text: 1v1 and 1v2, the smaller team first."""
     known = sorted({tuple(sorted(sizes)) for sizes in team_sizes})
     return " and ".join(f"{fewer}v{more}" for fewer, more in known)
 
 
-def unlike(packet: Any, teams: Sequence[int], pads: Sequence[Any]) -> str:  # noqa: ANN401
-    """Return why nobody can play by a packet, or an empty text.
+def layout_mismatch(packet: Any, teams: Sequence[int], pads: Sequence[Any]) -> str:  # noqa: ANN401
+    """Return why a packet cannot be used, or an empty string.
 
     Args:
-        packet: As RLBot sends it.
-        teams: 0 and 1 of all players of the match, in any order.
+        packet: Packet from RLBot.
+        teams: Teams (0 and 1) of all players of the match, in any order.
         pads: `FieldInfo.boost_pads`.
     """
     if sorted(teams_of(packet)) != sorted(teams):
@@ -201,10 +202,10 @@ def _follow(car: _Car, player: Any, ticks: int) -> None:  # noqa: ANN401
     goes_on = last.boost or 0 < car.boost_ticks < _LEAST_BOOST_TICKS
     car.boost_ticks = car.boost_ticks + ticks if car.boost > 0 and goes_on else 0
     car.boost = player.boost
-    # The game's own flag is that of the least speed alone.
+    # The game's flag only depends on the minimum speed.
     stays = 0 < car.supersonic_ticks < _STAYS_SUPERSONIC_TICKS and _speed(player) >= _STAYS_SUPERSONIC
     car.supersonic_ticks = car.supersonic_ticks + ticks if player.is_supersonic or stays else 0
-    # Jumping comes before OnGround, though the wheels still touch for a moment; so does, in its packets, a wreck.
+    # Jumping takes precedence over OnGround, although the wheels still touch for a moment, and so does demolition.
     jumps = int(player.air_state) == JUMPING
     car.jump_ticks, car.holds_jump = (car.jump_ticks + ticks) * jumps, last.jump
     if player.demolished_timeout < 0:

@@ -14,7 +14,7 @@ from rlgym.rocket_league.api import GameState as RLGymState
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.adapters.rlgym_rewards import WatchedGames, WatchedReward
-from envs.checks import as_actions, check_actions, check_parts, check_seed
+from envs.checks import as_actions, check_actions, check_seed
 from envs.loggers import StateLogger
 from fabric_rl.base.settings import Count, check_value, describe_value
 from fabric_rl.base.state_schema import CannotBeSavedError
@@ -47,12 +47,12 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
             num_envs: Environments; the vector environment has as many sub-environments as they have agents.
             seed: RLGym has no seeds; its state mutators draw from `random` and `numpy.random`. Both are seeded here and
                 in `reset(seed=...)`, for the whole process.
-            loggers: Watch the games and report metrics, for example `GameMetrics()`. RLGym's states have no
-                counters of goals, shots, saves and demolitions, which are 0 to them.
+            loggers: Observe the games and report metrics, for example `GameMetrics()`. RLGym's states have no counters
+                of goals, shots, saves and demolitions, so these are 0.
 
         Raises:
-            TypeError: `build_env` is no function, or built something else; a logger of the wrong kind.
-            ValueError: No environments, no agents, or agents of different spaces; loggers without Rocket League.
+            TypeError: `build_env` is not a function or built something else, or a logger has the wrong type.
+            ValueError: No environments, no agents, agents with different spaces, or loggers without Rocket League.
         """
         check_value("RLGymPool: num_envs (--env.num_envs)", num_envs, Count)
         seed = check_seed("RLGymPool", seed)
@@ -66,7 +66,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
             if not isinstance(env, RLGym):
                 raise TypeError(f"RLGymPool: build_env (--env.build_env) must build an RLGym, got {type(env).__name__}")
             env.reward_fn = WatchedReward(env.reward_fn)
-        self.loggers = check_parts("RLGymPool", "loggers (--env.loggers)", loggers, StateLogger)
+        self.loggers = check_value("RLGymPool: loggers (--env.loggers)", loggers, tuple[StateLogger, ...])
         _seed(seed)
         first = [env.reset() for env in self._envs]
         self._agents: list[list[Any]] = [list(env.agents) for env in self._envs]
@@ -156,7 +156,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """Return the metrics of `RocketSimPool.drain_metrics`; touches and goals only for Rocket League states.
 
-        The parts of a `CombinedReward` of RLGym's, or the one reward there is, go by the names of their classes.
+        The terms of RLGym's `CombinedReward`, or the single reward, are named by their classes.
         """
         counts, per_minute = self._counts, 60 * TICKS_PER_SECOND
         self._counts = dict.fromkeys(counts, 0)
@@ -174,13 +174,13 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """Raise a CannotBeSavedError, always: nobody knows what the parts of an RLGym environment remember."""
+        """Raise a CannotBeSavedError: the parts of an RLGym environment cannot be saved."""
         raise CannotBeSavedError(
             "RLGymPool: RLGym environments cannot be saved; use a RocketSimPool for an exact resume"
         )
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Raise a TypeError, always; see `state_dict`."""
+        """Raise a TypeError; see `state_dict`."""
         raise TypeError("RLGymPool: RLGym environments cannot be restored; use a RocketSimPool for an exact resume")
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
@@ -189,7 +189,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
             env.close()
 
     def _watch_begin(self, begun: Array) -> None:
-        """Show the loggers the first states of the environments in `begun [E]`."""
+        """Show the loggers the initial states of the environments in `begun [E]`."""
         if self._games is not None:
             for index in np.flatnonzero(begun).tolist():
                 self._games.see(index, self._envs[index].state)
@@ -249,7 +249,7 @@ def _seed(seed: int) -> None:
 
 
 def _space(space: Any) -> Space[Any]:  # noqa: ANN401 - RLGym leaves it to the parser
-    """Return a Gymnasium space for one, or for RLGym's ("discrete", n), ("multidiscrete", sizes), ("continuous", n)."""
+    """Convert a Gymnasium space, or RLGym's ("discrete", n), ("multidiscrete", sizes), ("continuous", n)."""
     if isinstance(space, Space):
         return space
     if isinstance(space, Sequence) and len(space) == 2:

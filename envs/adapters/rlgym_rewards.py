@@ -1,4 +1,4 @@
-"""RLGym's reward functions and states beside this project's: either translated into the other."""
+"""Conversion of RLGym's reward functions and states to this project's, and back."""
 
 import copy
 import warnings
@@ -16,7 +16,7 @@ from rlgym.rocket_league.reward_functions import CombinedReward
 
 from envs.loggers import StateLogger
 from envs.rewards import Reward
-from envs.rewards.base import PartSums, numbered
+from envs.rewards.base import TermStatistics, unique_names
 from envs.state.game_state import GameState
 from envs.state.layout import BOOST, CAR_BASIS, ON_GROUND, ORANGE, TOUCHED, Bool, Float
 from fabric_rl.base.settings import describe_value
@@ -38,14 +38,14 @@ SAME_NAMES = (
 class RLGymReward(Reward):
     """A reward function written for RLGym, in the fast pool.
 
-    Each arena has a copy of the function with its own `shared_info`. Agents are called blue-0, blue-1, ..., orange-0,
-    ... as RLGym calls them. Known differences from RLGym: `ball_touches` is 1 for any number of touches within a step;
-    `is_terminated` is True if a goal was scored, and `is_truncated` is False, since rewards are paid before the end of
-    an episode is decided.
+    Each arena has a copy of the function with its own `shared_info`. Agents have RLGym's names: blue-0, blue-1, ...,
+    orange-0, ... Known differences from RLGym: `ball_touches` is 1 for any number of touches within a step;
+    `is_terminated` is True if a goal was scored, and `is_truncated` is False, because rewards are computed before done
+    conditions.
     """
 
     reward_function: RewardFunction
-    """An RLGym RewardFunction, which is copied for every arena."""
+    """RLGym RewardFunction, which is copied for every arena."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -82,7 +82,7 @@ class RLGymReward(Reward):
         return rewards
 
     def state_dict(self) -> dict[str, Any]:
-        """Raise a CannotBeSavedError, always: nobody knows what a function of RLGym's remembers."""
+        """Raise a CannotBeSavedError: the state of an RLGym reward function is not known."""
         raise CannotBeSavedError(
             f"RLGymReward: {type(self.reward_function).__name__} cannot be saved; write it as an envs.Reward"
         )
@@ -105,7 +105,7 @@ def to_rlgym(state: GameState, arena: int) -> RLGymState[str]:
     names = {
         slot: f"orange-{slot - state.num_blue}" if state.team[slot] == ORANGE else f"blue-{slot}" for slot in slots
     }
-    on_demand = state.wheels_with_contact, state.bump_victim  # also brings the rest of the second tier up to date
+    on_demand = state.wheels_with_contact, state.bump_victim  # also updates the other details
     for slot in slots:
         at = (arena, slot)
         car: Car[str] = Car()
@@ -127,7 +127,7 @@ def to_rlgym(state: GameState, arena: int) -> RLGymState[str]:
 
 
 def _physics(pos: Float, vel: Float, ang_vel: Float, basis: NDArray[np.float32]) -> PhysicsObject:
-    """Return RLGym's object; `basis [9]` is forward, right, up, which RLGym keeps as the columns of a matrix."""
+    """Return RLGym's object; `basis [9]` is forward, right, up, which RLGym stores as the columns of a matrix."""
     physics = PhysicsObject()
     physics.position, physics.linear_velocity, physics.angular_velocity = pos.copy(), vel.copy(), ang_vel.copy()
     physics.rotation_mtx = np.ascontiguousarray(basis.reshape(3, 3).T)
@@ -135,16 +135,16 @@ def _physics(pos: Float, vel: Float, ang_vel: Float, basis: NDArray[np.float32])
 
 
 class WatchedReward(CombinedReward[Any]):  # type: ignore[misc]  # rlgym has no types
-    """A reward function of RLGym, unchanged, with the sums that each part of a `CombinedReward` pays.
+    """Wrapper of an RLGym reward function that sums up each term of a `CombinedReward`.
 
     Attributes:
-        parts: The sums, by the names of the classes.
+        parts: The sums, by class name.
     """
 
     def __init__(self, reward: RewardFunction) -> None:
         combined = type(reward) is CombinedReward
         super().__init__(*zip(reward.reward_fns, reward.weights, strict=True) if combined else [reward])
-        self.parts = PartSums(numbered(type(function).__name__ for function in self.reward_fns))
+        self.parts = TermStatistics(unique_names(type(function).__name__ for function in self.reward_fns))
 
     def get_rewards(
         self,
@@ -154,7 +154,7 @@ class WatchedReward(CombinedReward[Any]):  # type: ignore[misc]  # rlgym has no 
         is_truncated: dict[Any, bool],
         shared_info: dict[str, Any],
     ) -> dict[Any, float]:
-        """Return the weighted sum; a FloatingPointError that names the part which paid NaN or infinity."""
+        """Return the weighted sum; a FloatingPointError that names a term with NaN or infinity."""
         total = dict.fromkeys(agents, 0.0)
         sums = np.zeros((2, len(self.reward_fns)))
         for number, (function, weight) in enumerate(zip(self.reward_fns, self.weights, strict=True)):
@@ -175,7 +175,7 @@ class WatchedGames:
     """
 
     def __init__(self, loggers: Sequence[StateLogger], states: Sequence[Any]) -> None:
-        """Take the loggers and the first states; a ValueError if one is no Rocket League game."""
+        """Set the loggers and the initial states; a ValueError if one is not a Rocket League game."""
         for state in states:
             if not isinstance(state, RLGymState):
                 raise ValueError(
@@ -188,7 +188,7 @@ class WatchedGames:
         self._state.clear(np.arange(len(states)))
 
     def see(self, index: int, game: Any) -> None:  # noqa: ANN401 - an RLGymState
-        """Take over the state of environment `index`."""
+        """Copy the state of environment `index`."""
         state, world, slots = self._state, self._state.world, [0, self._state.num_blue]
         world.ball_pos[index], world.ball_vel[index] = game.ball.position, game.ball.linear_velocity
         world.ball_ang_vel[index] = game.ball.angular_velocity
@@ -215,14 +215,14 @@ class WatchedGames:
                 state.last_touch_car[index], state.ticks_since_touch[index] = at[1], 0
 
     def begin(self, mask: Bool) -> None:
-        """Tell the loggers that the environments of `mask [E]`, which were seen since, have begun new episodes."""
+        """Reset the loggers for the environments of `mask [E]`; call `see` for their initial states first."""
         self._state.last_touch_car[mask], self._state.ticks_since_touch[mask] = -1, 0
         self._state.complete()
         for logger in self._loggers:
             logger.reset(mask, self._state)
 
     def update(self, done: Bool) -> None:
-        """Tell the loggers of a step after which `done [E]` ended."""
+        """Update the loggers after a step, with which the episodes `done [E]` ended."""
         self._state.complete()
         for logger in self._loggers:
             logger.update(self._state, done)

@@ -1,1 +1,1 @@
-"""What a configuration does, measured: what its reward pays for, and where its episodes begin."""
+"""Audits of a configuration: rewarded behaviour, initial states, traces of rewards."""

@@ -1,6 +1,6 @@
-"""The reward audit: what each part of a reward pays for, and whether it pays for the wrong thing.
+"""The reward audit: measure which behaviour each term of a reward rewards, and find unintended incentives.
 
-Games are played and recorded once by scripted bots; then every part of the reward is computed from the recordings, also
+Scripted bots play games once, which are recorded; then every term of the reward is computed from the recordings, also
 from their mirror images, with the cars in another order, and in longer steps. `fabric-rl audit-rewards` prints it
 (docs/audit_rewards.md).
 """
@@ -11,13 +11,13 @@ from typing import Any
 from envs.audit.games import Games
 from envs.audit.result import Audit, Finding, PartReport
 from envs.checks import check_seed
-from envs.matches.matches import PoolRecipe
+from envs.matches.matches import PoolFactory
 from envs.rewards.base import Reward
 from envs.rewards.parts import INVARIANT_UNITS, parts_of
 from fabric_rl.base.settings import Between, is_number
 
 TOLERANCE, SKIP_TOLERANCE = 1e-3, 0.2
-"""Parts of the pay that may differ in the mirror or in another order, and between tick skip 4 and 8."""
+"""Tolerated relative differences: mirrored or reordered play, and tick skip 4 against 8."""
 TOTAL = "total"
 
 
@@ -29,25 +29,25 @@ def audit_rewards(
     reward: Reward | None = None,
     phase: str | None = None,
 ) -> Audit:
-    """Audits the reward of a pool.
+    """Audit the reward of a pool.
 
     Args:
         factory: `RocketSimPool`, or a `functools.partial` of it with settings.
         seconds: Game time in each arena of each situation.
-        seed: Decides everything.
+        seed: Seed of all games.
         num_arenas: Arenas of each situation; at least two, so that both colours act.
-        reward: Audited in place of the pool's.
-        phase: Of training, for a pool with phases; default: the first.
+        reward: Reward to audit instead of the pool's.
+        phase: Phase of training, for a pool with phases; default: the first.
 
     Raises:
-        ValueError: Sizes that cannot work, no such phase, or a reward that a pool would refuse.
-        TypeError: Not the settings of a `RocketSimPool`.
+        ValueError: A number out of range, an unknown phase, or an invalid reward.
+        TypeError: The factory does not build a `RocketSimPool`.
     """
     owner = "audit-rewards"
     if not is_number(seconds) or not 1 <= seconds <= 3600:
         raise ValueError(f"{owner}: --seconds must be from 1 to 3600, got {seconds!r}")
     check_seed(owner, seed, "--seed")
-    recipe = PoolRecipe(factory, owner, phase)
+    recipe = PoolFactory(factory, owner, phase)
     recipe.arguments["num_arenas"] = max(
         Between(2).check(f"{owner}: --num_arenas", num_arenas, whole=True), len(recipe.team_sizes)
     )
@@ -74,7 +74,7 @@ def audit_rewards(
 
 
 def _with_shares(reports: list[PartReport]) -> list[PartReport]:
-    """The sums that stand in place of the shares over that of all parts; the last one is the total."""
+    """Divide the reports' sums (stored as shares) by that of all terms; the last report is the total."""
     everything = sum(report.share for report in reports[:-1])
     shares = [report.share / everything if everything else 0.0 for report in reports[:-1]]
     return [PartReport(**(vars(r) | {"share": s})) for r, s in zip(reports, [*shares, float(sum(shares))], strict=True)]

@@ -1,4 +1,4 @@
-"""The games of an audit and their situations, recorded once, and what a reward would have paid in them."""
+"""The recorded games of an audit, their initial states, and the rewards computed from them."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -14,8 +14,8 @@ from envs.audit.result import FARMING, PLAYING, PartReport
 from envs.bots import BallChaser, IdleBot, KickoffThenShoot, RandomBot, TeamBots
 from envs.bots.base import Bot
 from envs.dones import DoneCondition, GoalCondition, NoTouchCondition, TimeoutCondition
-from envs.matches.matches import PoolRecipe
-from envs.matches.tape import Tape, record, record_each
+from envs.matches.match_trace import MatchTrace, record_trace, record_traces
+from envs.matches.matches import PoolFactory
 from envs.resets import Kickoff, MixedStates, RandomState, StateSetter
 from envs.resets.base import CAR_REST_HEIGHT
 from envs.rewards.base import Reward
@@ -24,72 +24,72 @@ from envs.state.layout import MIRROR, Bool, Float
 
 TICK_SKIPS = (4, 8, 16)
 OWN_GOAL_TOLERANCE = 0.02
-"""Part of what is paid in both pushes by which they may differ without a meaning."""
+"""Relative difference between the two pushes that is ignored."""
 PUSH_SECONDS = 2.5
 
 
 class Games:
-    """The recordings, each made when it is first asked for."""
+    """Recordings, each made on first access."""
 
-    def __init__(self, recipe: PoolRecipe, seconds: float, seed: int) -> None:
+    def __init__(self, recipe: PoolFactory, seconds: float, seed: int) -> None:
         self._recipe, self._seconds, self._seed = recipe, seconds, seed
 
     @cached_property
-    def configured(self) -> dict[str, Tape]:
-        """Random and scripted play in the pool as it is configured."""
+    def configured(self) -> dict[str, MatchTrace]:
+        """Random and scripted play with the pool's configuration."""
         bots = {"random": RandomBot(self._seed), "scripted": TeamBots(KickoffThenShoot(), BallChaser())}
-        return record_each(self._recipe, bots, self._seconds, self._seed)
+        return record_traces(self._recipe, bots, self._seconds, self._seed)
 
     @cached_property
-    def acting(self) -> dict[str, Tape]:
-        """One car does one thing; what it does -> the game."""
+    def acting(self) -> dict[str, MatchTrace]:
+        """Games in which one car shows one behaviour: name of the behaviour -> game."""
         bots = {name: ActorBot(bot()) for name, bot in (FARMING | PLAYING).items()}
-        return record_each(self._recipe, bots, self._seconds, self._seed, state_setter=OneActor())
+        return record_traces(self._recipe, bots, self._seconds, self._seed, state_setter=OneActor())
 
     @cached_property
-    def pushes(self) -> tuple[Tape, Tape]:
-        """The same push into the own goal, and to the side."""
+    def pushes(self) -> tuple[MatchTrace, MatchTrace]:
+        """The same push into the car's own goal, and to the side."""
         done = [GoalCondition(), TimeoutCondition(PUSH_SECONDS)]
         own_goal, aside = (
-            record(self._recipe, IdleBot(), PUSH_SECONDS, self._seed, state_setter=Push(into_goal), done=done)
+            record_trace(self._recipe, IdleBot(), PUSH_SECONDS, self._seed, state_setter=Push(into_goal), done=done)
             for into_goal in (True, False)
         )
         return own_goal, aside
 
     @cached_property
-    def rough(self) -> Tape:
-        """Several cars a team, and everything that can happen to them."""
+    def rough(self) -> MatchTrace:
+        """Game of several cars per team, with touches, goals and demolitions."""
         bots, done = TeamBots(KickoffThenShoot(), RandomBot(self._seed)), [NoTouchCondition(3.0), TimeoutCondition(5.0)]
         settings = self._rough_settings()
-        return record(self._recipe, bots, self._short, self._seed, done=[GoalCondition(), *done], **settings)
+        return record_trace(self._recipe, bots, self._short, self._seed, done=[GoalCondition(), *done], **settings)
 
     @cached_property
-    def mirrored(self) -> tuple[Tape, NDArray[np.intp]]:
+    def mirrored(self) -> tuple[MatchTrace, NDArray[np.intp]]:
         """The rough game with swapped sides, and the order of its cars."""
         return swapped(self.rough)
 
     @cached_property
-    def shuffled(self) -> tuple[Tape, NDArray[np.intp]]:
+    def shuffled(self) -> tuple[MatchTrace, NDArray[np.intp]]:
         """The rough game with its cars in another order, and that order."""
         return reordered(self.rough)
 
     @cached_property
-    def skips(self) -> dict[int, Tape]:
-        """Tick skip -> the same game, seen so often."""
+    def skips(self) -> dict[int, MatchTrace]:
+        """Tick skip -> the same game in steps of that length."""
         fine, window = TICK_SKIPS[0], TICK_SKIPS[-1]
         settings = self._rough_settings() | {"action": ContinuousAction(), "num_arenas": 8}
         settings |= {"tick_skip": fine, "action_delay_ticks": 0, "done": GoalOrTime(5.0, window)}
         bots = Held(TeamBots(BallChaser(), RandomBot(self._seed)), window // fine)
-        tape = record(self._recipe, bots, self._short, self._seed, **settings)
-        return {skip: coarser(tape, skip // fine) for skip in TICK_SKIPS}
+        trace = record_trace(self._recipe, bots, self._short, self._seed, **settings)
+        return {skip: coarser(trace, skip // fine) for skip in TICK_SKIPS}
 
     @cached_property
     def goals_per_minute(self) -> float:
-        """Goals a minute of the car that scores."""
-        tape = self.acting["score"]
-        acting = actors(tape.first)
-        goals = sum(((state.scoring_team[:, None] == state.team) & acting).sum() for state in tape.steps)
-        return float(goals) / (tape.minutes * len(acting))
+        """Goals per minute of the scoring bot."""
+        trace = self.acting["score"]
+        acting = actors(trace.first)
+        goals = sum(((state.scoring_team[:, None] == state.team) & acting).sum() for state in trace.steps)
+        return float(goals) / (trace.minutes * len(acting))
 
     @property
     def _short(self) -> float:
@@ -101,18 +101,18 @@ class Games:
         return {"team_size": several, "state_setter": setter, "num_arenas": max(4, len(several))}
 
     def report(self, name: str, unit: str, weight: float, fresh: Callable[[], Reward]) -> PartReport:
-        """All but the share, in whose place the sum of what was paid and charged is."""
-        paid = {what: replay(fresh(), tape, name) for what, tape in self.configured.items()}
+        """Measure a term; `share` is the sum of absolute rewards until `_with_shares` normalizes it."""
+        paid = {what: replay(fresh(), trace, name) for what, trace in self.configured.items()}
         random, here = self.configured["random"], self.configured["random"].first.present
         per_minute = {"random": float(paid["random"][:, here].sum(axis=0).mean()) / random.minutes}
         acting = actors(random.first)
-        for what, tape in self.acting.items():
-            earned = replay(fresh(), tape, name)
-            per_minute[what] = float(earned[:, acting].sum(axis=0).mean()) / tape.minutes
+        for what, trace in self.acting.items():
+            earned = replay(fresh(), trace, name)
+            per_minute[what] = float(earned[:, acting].sum(axis=0).mean()) / trace.minutes
             paid[what] = earned
         rough = replay(fresh(), self.rough, name)
         (mirrored, mirror_order), (shuffled, order) = self.mirrored, self.shuffled
-        by_skip = {skip: replay(fresh(), tape, name).sum(axis=0) for skip, tape in self.skips.items()}
+        by_skip = {skip: replay(fresh(), trace, name).sum(axis=0) for skip, trace in self.skips.items()}
         finest = self.skips[TICK_SKIPS[0]]
         return PartReport(
             name=name,
@@ -131,8 +131,8 @@ class Games:
         )
 
     def _own_goal(self, fresh: Callable[[], Reward], name: str) -> float:
-        """Mean over the arenas of what the culprit got until the own goal, less the same time of the other push."""
-        own, aside = (replay(fresh(), tape, name) for tape in self.pushes)
+        """Return the mean reward of the car that scores the own goal until then, minus that of the other push."""
+        own, aside = (replay(fresh(), trace, name) for trace in self.pushes)
         acting = actors(self.pushes[0].first)
         gains, sizes = [], []
         for arena, steps in self.own_goals().items():
@@ -144,7 +144,7 @@ class Games:
         return gain if abs(gain) > OWN_GOAL_TOLERANCE * size else 0.0
 
     def own_goals(self) -> dict[int, int]:
-        """Arena -> steps until its own goal, of the arenas in which it came about."""
+        """Return arena -> steps until its own goal, for arenas with an own goal."""
         found: dict[int, int] = {}
         acting = actors(self.pushes[0].first)
         for number, state in enumerate(self.pushes[0].steps, start=1):
@@ -161,7 +161,7 @@ def _sign(paid: list[Paid]) -> str:
 
 
 def actors(state: GameState) -> Bool:
-    """`[A, C]` the car that acts: the first blue one in even arenas, the first orange one in odd ones, if there is."""
+    """Return `[A, C]`, True for the acting car: the first blue one in even arenas, the first orange one in odd ones."""
     acting = np.zeros(state.present.shape, np.bool_)
     for row, number in enumerate(state.arena_index.tolist()):
         here = np.flatnonzero(state.present[row])
@@ -171,10 +171,10 @@ def actors(state: GameState) -> Bool:
 
 
 class ActorBot(Bot):
-    """One bot plays the car that acts, another (by default an idle one) all the others."""
+    """Bot for the acting car; all other cars are idle."""
 
-    def __init__(self, actor: Bot, others: Bot | None = None) -> None:
-        self.actor, self.others = actor, others or IdleBot()
+    def __init__(self, actor: Bot) -> None:
+        self.actor, self.others = actor, IdleBot()
 
     def act(self, state: GameState) -> Float:
         return np.where(actors(state)[..., None], self.actor.act(state), self.others.act(state))
@@ -186,7 +186,7 @@ class ActorBot(Bot):
 
 
 class OneActor(StateSetter):
-    """A kickoff for the car that acts; the others stand in a corner beside their own goal."""
+    """Kickoff for the acting car; all others stand in a corner beside their own goal."""
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
         Kickoff().apply(state, mask, rng)
@@ -194,7 +194,7 @@ class OneActor(StateSetter):
 
 
 class Scramble(StateSetter):
-    """All cars fly or drive at the ball, which may be high or on its way to a goal: many touches, and demolitions."""
+    """All cars fly or drive at the ball, which may be high or flying to a goal: many touches, and demolitions."""
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
         world = state.world
@@ -219,11 +219,11 @@ class Scramble(StateSetter):
 
 
 class Push(StateSetter):
-    """The car that acts rolls into the ball near its own goal: into that goal, or (`own_goal` false) to the side.
+    """The acting car rolls into the ball near its own goal: into that goal, or (`own_goal` false) to the side.
 
-    The two are the same but for a quarter turn around the ball, so what a touch, the way to the ball, or a place near
-    the own goal is worth is paid for in both, and what is left of the difference is due to the goal. Nobody has to do
-    anything, so it happens with every action parser. No boost pad can be taken.
+    The two only differ by a quarter turn around the ball, so rewards for the touch, the path to the ball, or the place
+    near the own goal are the same, and the difference is due to the goal. No controls are needed, so it works with
+    every action parser. No boost pad can be taken.
     """
 
     def __init__(self, own_goal: bool) -> None:
@@ -247,7 +247,7 @@ class Push(StateSetter):
 
 
 class GoalOrTime(DoneCondition):
-    """A goal, or a time, but only at the end of a window of ticks, so that longer steps fit into an episode."""
+    """A goal, or a time limit, but only at the end of a window of ticks, so that longer steps fit into an episode."""
 
     truncates = True
 
@@ -261,7 +261,7 @@ class GoalOrTime(DoneCondition):
 
 
 class Held(Bot):
-    """Another bot's controls, each held for some steps."""
+    """Bot that holds another bot's controls for several steps."""
 
     def __init__(self, bot: Bot, steps: int) -> None:
         self.bot, self.steps = bot, steps
@@ -275,7 +275,7 @@ class Held(Bot):
 
 
 def park(state: GameState, mask: Bool, cars: Bool) -> None:
-    """Puts `cars [A, C]` of the arenas in `mask [A]` side by side into a corner near their own goal, facing it."""
+    """Put `cars [A, C]` of the arenas in `mask [A]` side by side into a corner near their own goal, facing it."""
     for arena in np.flatnonzero(mask).tolist():
         for car in np.flatnonzero(cars[arena] & state.present[arena]).tolist():
             number = car - (state.num_blue if state.team[car] else 0)
@@ -285,7 +285,7 @@ def park(state: GameState, mask: Bool, cars: Bool) -> None:
 
 
 def place(state: GameState, arena: int, car: int, spot: Float, forward: Float) -> None:
-    """Puts one car somewhere on its wheels, at rest, with its nose level in a direction."""
+    """Put one car on its wheels, at rest, facing a horizontal direction."""
     world = state.world
     world.car_pos[arena, car] = spot
     world.car_vel[arena, car] = 0

@@ -1,11 +1,11 @@
-"""Rewards computed from a tape, and the same tape seen otherwise: sides swapped, cars reordered, in longer steps."""
+"""Rewards computed from a trace, and transformed traces: sides swapped, cars reordered, longer steps."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.matches.tape import Tape
+from envs.matches.match_trace import MatchTrace
 from envs.rewards.base import Reward
 from envs.state.game_state import GameState
 from envs.state.layout import MIRROR, TOUCHED, Bool
@@ -14,19 +14,19 @@ Paid = NDArray[np.float64]
 """`[steps, A, C]`"""
 
 
-def replay(reward: Reward, tape: Tape, name: str | None = None) -> Paid:
-    """`[steps, A, C]` float64 what `reward` would have paid.
+def replay(reward: Reward, trace: MatchTrace, name: str | None = None) -> Paid:
+    """Return the rewards `[steps, A, C]` float64 of a trace.
 
-    Only the first of several steps in a row that show a goal is paid, as in a pool, which ends an episode with a goal.
+    Only the first of several consecutive steps with a goal counts, as in a pool, which ends an episode with a goal.
 
     Args:
-        reward: Computes as it goes; give one that nobody else uses.
-        tape: What it is shown.
-        name: What messages call the reward.
+        reward: Reward, which must not be used elsewhere.
+        trace: Recorded states.
+        name: Name of the reward in messages.
     """
     paid: list[Paid] = []
-    over = np.zeros(tape.first.num_arenas, np.bool_)
-    for mask, state in tape.frames:
+    over = np.zeros(trace.first.num_arenas, np.bool_)
+    for mask, state in trace.frames:
         if mask is not None:
             reward.reset(mask, state)
             over = over & ~mask
@@ -37,35 +37,35 @@ def replay(reward: Reward, tape: Tape, name: str | None = None) -> Paid:
     return np.stack(paid)
 
 
-def swapped(tape: Tape) -> tuple[Tape, NDArray[np.intp]]:
-    """The same play by the other colours on the field turned around; and the order `[C]` that its cars are in."""
-    first = tape.first
+def swapped(trace: MatchTrace) -> tuple[MatchTrace, NDArray[np.intp]]:
+    """Return the trace with swapped teams on the mirrored field, and the order `[C]` of its cars."""
+    first = trace.first
     order = np.r_[first.num_blue : first.num_cars, 0 : first.num_blue]
-    return Tape([(mask, _turned(state, order)) for mask, state in tape.frames], tape.tick_skip), order
+    return MatchTrace([(mask, _turned(state, order)) for mask, state in trace.frames], trace.tick_skip), order
 
 
-def reordered(tape: Tape) -> tuple[Tape, NDArray[np.intp]]:
-    """The same play with the cars of each team in the opposite order; and that order `[C]`."""
-    first = tape.first
+def reordered(trace: MatchTrace) -> tuple[MatchTrace, NDArray[np.intp]]:
+    """Return the trace with the cars of each team in reverse order, and that order `[C]`."""
+    first = trace.first
     cars = np.arange(first.num_cars)
     order = np.concatenate((cars[: first.num_blue][::-1], cars[first.num_blue :][::-1]))
-    return Tape([(mask, _in_order(state, order)) for mask, state in tape.frames], tape.tick_skip), order
+    return MatchTrace([(mask, _in_order(state, order)) for mask, state in trace.frames], trace.tick_skip), order
 
 
-def coarser(tape: Tape, stride: int) -> Tape:
-    """The same play seen on every `stride`-th step only; a touch in between still counts.
+def coarser(trace: MatchTrace, stride: int) -> MatchTrace:
+    """Return the trace reduced to every `stride`-th step; touches in between still count.
 
     Args:
-        tape: All of its episodes must end on a multiple of `stride` steps.
-        stride: Steps that become one.
+        trace: Trace whose episodes end on multiples of `stride` steps.
+        stride: Steps that are merged into one.
 
     Raises:
-        ValueError: An episode ends within such a step.
+        ValueError: An episode ends within a merged step.
     """
     frames: list[tuple[Bool | None, GameState]] = []
     touched: Bool | None = None
     waiting = 0
-    for mask, state in tape.frames:
+    for mask, state in trace.frames:
         if mask is not None:
             if waiting:
                 raise ValueError(f"coarser: an episode ends {waiting} steps into a step of {stride}")
@@ -78,11 +78,11 @@ def coarser(tape: Tape, stride: int) -> Tape:
             seen.car_rows[..., TOUCHED] = touched[..., None]
             frames.append((None, seen))
             touched, waiting = None, 0
-    return Tape(frames, tape.tick_skip * stride)
+    return MatchTrace(frames, trace.tick_skip * stride)
 
 
 def difference(a: Paid, b: Paid) -> float:
-    """How much of what is paid is paid otherwise: sum of |a - b| over that of |a| and |b|, 0 the same ... 1."""
+    """Return the relative difference, sum |a - b| / sum (|a| + |b|), 0..1."""
     total = np.abs(a).sum() + np.abs(b).sum()
     return float(np.abs(a - b).sum() / total) if total > 0 else 0.0
 

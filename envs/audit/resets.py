@@ -1,4 +1,4 @@
-"""Where the episodes of a configuration begin.
+"""Initial states of a configuration.
 
 In a notebook: `rows = reset_rows(partial(RocketSimPool, state_setter=...))`, then `pandas.DataFrame(rows)`.
 """
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from envs.checks import check_seed
-from envs.matches.matches import PoolRecipe
+from envs.matches.matches import PoolFactory
 from envs.resets.first_states import ResetRow, rows_of
 from fabric_rl.base.settings import Count, check_value
 
@@ -17,25 +17,25 @@ MOST_ARENAS = 16
 def reset_rows(
     factory: Callable[..., Any], episodes: int = 100, seed: int = 0, phase: str | None = None
 ) -> list[ResetRow]:
-    """First states of many episodes.
+    """Return the initial states of many episodes.
 
     Args:
         factory: `RocketSimPool`, or a `functools.partial` of it with settings.
-        episodes: How many.
-        seed: Arena `i` draws from `seed + i`.
-        phase: Of training, for a pool with phases; default: the first.
+        episodes: Number of episodes.
+        seed: Seed of the first arena; arena `i` uses `seed + i`.
+        phase: Phase of training, for a pool with phases; default: the first.
 
     Returns:
         A row for the ball and for each car of each episode, see `envs.resets.first_states.rows_of`.
 
     Raises:
-        ValueError: No episodes, or a first state that a pool refuses.
-        TypeError: Not the settings of a `RocketSimPool`.
+        ValueError: No episodes, or an invalid initial state.
+        TypeError: The factory does not build a `RocketSimPool`.
     """
     owner = "show-resets"
     check_value(f"{owner}: --episodes", episodes, Count)
     check_seed(owner, seed, "--seed")
-    recipe = PoolRecipe(factory, owner, phase)
+    recipe = PoolFactory(factory, owner, phase)
     arenas = min(episodes, max(MOST_ARENAS, len(recipe.team_sizes)))
     pool = recipe.build(num_arenas=arenas, seed=seed, obs=None)
     rows: list[ResetRow] = []

@@ -1,4 +1,4 @@
-"""What an audit finds out: numbers for every part, and what is wrong with them."""
+"""Results of an audit: numbers for every term, and findings."""
 
 from dataclasses import dataclass
 
@@ -6,28 +6,28 @@ from envs.bots import BallChaser, Bot, CircleBot, HopBot, HoverBot, IdleBot, Kic
 
 FARMING: dict[str, type[Bot]] = {"idle": IdleBot, "circle": CircleBot, "hover": HoverBot, "hop": HopBot}
 
-"""What must not pay better than scoring."""
+"""Behaviour that must not be rewarded more than scoring."""
 
 PLAYING: dict[str, type[Bot]] = {"chase": BallChaser, "score": KickoffThenShoot}
 
 
 @dataclass(frozen=True)
 class PartReport:
-    """What was found out about one part of the reward, its weight included; per minute means of game time, per car.
+    """Measurements of one term of the reward, including its weight; "per minute" is per car and minute of game time.
 
     Attributes:
-        name: As in the pool's metrics.
-        unit: As the part states it; empty for a mixture.
-        weight: Its factor in the sum.
-        share: Of all that was paid or charged in random and scripted play (not in farming), 0..1.
-        sign: `+` only pays, `-` only charges, `+-` both, `0` neither.
-        per_minute: What a car earns by `random` actions in the configured situations, and the car that acts by `idle`,
-            `circle`, `hover`, `hop`, `chase`, `score` from kickoffs with the others idle.
-        mirror: How much is paid otherwise to the other colours in the mirrored play: 0 the same .. 1.
-        order: The same with the cars of a team in another order.
-        tick_skip: What the same play pays a minute at these tick skips.
-        skip_change: How much a car's pay differs between the first two: 0 the same .. 1; 1/3 for what is paid per step.
-        own_goal: What an own goal brings the car that shot it, over the same touch to the side.
+        name: Name in the pool's metrics.
+        unit: Unit of the term; empty for a mixture.
+        weight: Factor in the sum.
+        share: Share of the absolute rewards in random and scripted play (without farming), 0..1.
+        sign: `+` only positive, `-` only negative, `+-` both, `0` neither.
+        per_minute: Reward of a car with `random` actions in the configured pool, and of the acting car with `idle`,
+            `circle`, `hover`, `hop`, `chase`, `score` from kickoffs while all others are idle.
+        mirror: Relative difference for the other colours in mirrored play, 0..1.
+        order: Relative difference with the cars of a team in another order, 0..1.
+        tick_skip: Tick skip -> reward per minute of the same play.
+        skip_change: Relative difference between the first two tick skips, 0..1; 1/3 for rewards per step.
+        own_goal: Reward of an own goal for the car that shot it, minus that of the same touch to the side.
     """
 
     name: str
@@ -44,18 +44,18 @@ class PartReport:
 
     @property
     def farmed(self) -> tuple[str, float]:
-        """The farming that pays best, and what it pays a minute."""
+        """Farming behaviour with the highest reward, and its reward per minute."""
         return max(((name, self.per_minute[name]) for name in FARMING), key=lambda pair: pair[1])
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong with a part.
+    """A problem of a term.
 
     Attributes:
         kind: `own goal`, `farming`, `mirror`, `order` or `tick skip`.
-        part: Its name.
-        text: One line.
+        part: Name of the term.
+        text: One-line description.
     """
 
     kind: str
@@ -64,24 +64,24 @@ class Finding:
 
     @property
     def fatal(self) -> bool:
-        """Whether an agent would learn the wrong game from it."""
+        """True if an agent would learn unintended behaviour from it."""
         return self.kind in ("own goal", "farming")
 
 
 @dataclass(frozen=True)
 class Audit:
-    """The result.
+    """Result of an audit.
 
     Attributes:
-        parts: One for each term.
-        total: The whole reward.
-        findings: What is wrong, the worst first.
-        notes: What could not be found out.
-        goals_per_minute: Of the car that scores.
-        tick_skip: Of the configured pool.
+        parts: Report of each term.
+        total: Report of the whole reward.
+        findings: Problems, the worst first.
+        notes: Remarks, also about what could not be measured.
+        goals_per_minute: Goals of the scoring bot.
+        tick_skip: Tick skip of the configured pool.
         seconds: Game time of each situation.
-        seed: Of all situations.
-        phase: Of training; empty if none was asked for.
+        seed: Seed of all situations.
+        phase: Phase of training; empty for the default.
     """
 
     parts: list[PartReport]
@@ -96,5 +96,5 @@ class Audit:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing pays an own goal, or farming more than scoring."""
+        """True if there is no fatal finding."""
         return not any(finding.fatal for finding in self.findings)

@@ -1,20 +1,20 @@
-"""StepTable: a trace as a table that a notebook and a terminal show well, without pandas."""
+"""StepTable: a trace as a table for notebooks and terminals, without pandas."""
 
 import html
 from collections.abc import Sequence
 
 from envs.audit.trace import CONTROL, PART, RETURN, TOTAL, TraceRow
 from envs.plain_text import in_columns
-from envs.rewards.parts import short_name
+from envs.rewards.parts import part_label
 
 STATE = ("step", "seconds", "speed", "ball_distance", "boost", "touch", "goal")
 
 
 class StepTable:
-    """Steps of `reward_trace`, a row each: the state, what the car was told, what every part paid.
+    """Table of the steps of `reward_trace`: state, controls, and the reward of every term.
 
-    The last value of a notebook cell is shown as an HTML table (green pays, red charges); `print` shows it in a
-    terminal. Parts that pay nothing in these steps are left out.
+    Notebooks show it as an HTML table (positive rewards green, negative ones red), `print` as text. Terms that are zero
+    in all of these steps are left out.
 
     Attributes:
         columns: Headings.
@@ -22,17 +22,17 @@ class StepTable:
     """
 
     def __init__(self, rows: Sequence[TraceRow], digits: int = 3) -> None:
-        """Takes rows, at least one, for example `rows[40:60]` or those `if row["touch"]`."""
+        """Build the table from at least one row, for example `rows[40:60]` or those `if row["touch"]`."""
         if not rows:
             raise ValueError("StepTable: there are no steps to show; give it rows of reward_trace")
         self.rows = list(rows)
         parts = [name for name in rows[0] if name.startswith(PART) and any(row[name] for row in rows)]
         self._paid = [*parts, TOTAL, RETURN]
-        self.columns = [*STATE, "told", *(short_name(name.removeprefix(PART)) for name in self._paid)]
+        self.columns = [*STATE, "told", *(part_label(name.removeprefix(PART)) for name in self._paid)]
         self.cells = [
             [
                 *(f"{row[name]:.2f}" if name == "seconds" else f"{row[name]:.0f}" for name in STATE),
-                told(row),
+                format_controls(row),
                 *(f"{row[name]:.{digits}g}" if row[name] else "" for name in self._paid),
             ]
             for row in self.rows
@@ -42,7 +42,6 @@ class StepTable:
         return in_columns([self.columns, *self.cells], str.rjust)
 
     def _repr_html_(self) -> str:
-        """For a notebook."""
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
         first_paid = len(STATE) + 1
         lines = []
@@ -58,8 +57,8 @@ class StepTable:
         )
 
 
-def told(row: TraceRow) -> str:
-    """The controls that are not zero, such as `throttle 1 steer -0.5 jump`."""
+def format_controls(row: TraceRow) -> str:
+    """Format the nonzero controls, such as `throttle 1 steer -0.5 jump`."""
     pieces = []
     for name, number in row.items():
         if name.startswith(CONTROL) and number:

@@ -1,4 +1,4 @@
-"""Conversion of the controls that a bot wants to the actions that an action parser takes."""
+"""Conversion of a bot's controls to the actions of an action parser."""
 
 import copy
 from typing import Any
@@ -13,14 +13,14 @@ from envs.actions.base import ANALOGUE, BUTTONS, JUMP, unwrapped
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
-# How much a difference in each control counts: throttle, steer, pitch, yaw, roll, jump, boost, handbrake. Wheels do not
-# care for pitch, yaw and roll, a car in the air not for steer; the direction matters to a jump, which may be a flip.
+# Weights of the controls' differences: throttle, steer, pitch, yaw, roll, jump, boost, handbrake. On wheels, pitch, yaw
+# and roll have no effect; in the air, steer has none. The direction matters for a jump, which may be a flip.
 _ON_WHEELS = np.array([2, 2, 0.01, 0.01, 0.01, 20, 1, 0.5], np.float32)
 _OFF_WHEELS = np.array([0.05, 0.01, 2, 2, 2, 20, 1, 0.1], np.float32)
 _MATTERS = 0.5
 
 _tables: "WeakKeyDictionary[ActionParser, Float]" = WeakKeyDictionary()
-"""Rows of parsers that had to be asked for them."""
+"""Cached rows of parsers without a table."""
 
 
 def nearest_actions(
@@ -28,9 +28,9 @@ def nearest_actions(
 ) -> NDArray[Any]:
     """Return the actions that come closest to `controls`.
 
-    Tables: the number of the row with the least weighted squared distance; what has no effect on the ground or in the
-    air counts little there. `ContinuousAction`: the numbers themselves. `MultiDiscreteAction`: each control's nearest
-    value. Combinators such as `RepeatAction`: what the parser inside takes.
+    Tables: the index of the row with the least weighted squared distance; controls without effect on the ground or in
+    the air have small weights there. `ContinuousAction`: the numbers themselves. `MultiDiscreteAction`: each control's
+    nearest value. Combinators such as `RepeatAction`: actions of the inner parser.
 
     Args:
         parser: The pool's.
@@ -60,17 +60,17 @@ def nearest_actions(
 
 
 def soft_labels(parser: ActionParser, controls: Float, on_ground: Bool, allowed: Bool | None = None) -> Float | None:
-    r"""Return how well each row of a table fits `controls`: what lies between two rows belongs to both.
+    r"""Return soft labels of `controls` over the rows of a table: values between two rows are divided between both.
 
     .. math:: p_r \propto \prod_k h_k(r_k), \qquad \sum_v h_k(v) = 1, \qquad \sum_v h_k(v) v = c_k
 
     over the controls :math:`k` that matter on the ground or in the air, where :math:`h_k` divides :math:`c_k` between
-    the two values of the table next to it. Of rows that are alike in those only the nearest one counts. So the mean of
-    the mixture is `controls` wherever the table has all combinations of these values. Where it has none of them it is
-    the nearest row alone.
+    the two nearest values in the table. Of rows that are equal in these controls, only the nearest one counts. Thus the
+    mean of the mixture is `controls` if the table has all combinations of these values. If it has none of them, the
+    label is the nearest row alone.
 
     Args:
-        parser: As all, see `nearest_actions`.
+        parser: Any action parser, see `nearest_actions`.
         controls: `[N, 8]`.
         on_ground: `[N]`.
         allowed: `[N, n]`.
@@ -97,7 +97,7 @@ def soft_labels(parser: ActionParser, controls: Float, on_ground: Bool, allowed:
 
 
 def _interpolation_weights(table: Float, controls: Float, matters: Bool) -> NDArray[np.float64]:
-    """Return `[N, n]` the product over the controls that matter, `[N, 8]`, of the share of each row's value."""
+    """Return interpolation weights `[N, n]`: products over the controls in `matters [N, 8]`."""
     fits = np.ones((len(controls), len(table)))
     for column in range(8):
         values, place = np.unique(table[:, column], return_inverse=True)
@@ -107,7 +107,7 @@ def _interpolation_weights(table: Float, controls: Float, matters: Bool) -> NDAr
 
 
 def _equivalence_classes(table: Float, matters: Bool) -> NDArray[np.int64]:
-    """Return `[N, n]` a number that rows have in common if they are alike in all controls that matter, `[N, 8]`."""
+    """Return `[N, n]`, a number shared by rows that are equal in all controls in `matters [N, 8]`."""
     patterns, which = np.unique(matters, axis=0, return_inverse=True)
     classes = [np.unique(table[:, pattern], axis=0, return_inverse=True)[1].reshape(-1) for pattern in patterns]
     numbers: NDArray[np.int64] = np.array(classes)[which.reshape(-1)]

@@ -1,4 +1,4 @@
-"""The contract of bots, the bot that plays the two teams by two others, and the bots that do not look."""
+"""Base class of bots, TeamBots, and bots that ignore the state."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from fabric_rl.base.settings import CountOrZero, describe_value
 
 
 class Thoughts(NamedTuple):
-    """Output of a policy's last `act`, for whoever watches it."""
+    """Output of a policy's last `act`, for viewers and replays."""
 
     value: Float
-    """`[A, C]` the return that it expects; NaN in slots without a car."""
+    """`[A, C]` expected return; NaN in slots without a car."""
     probabilities: Float | None
     """`[A, C, n]` of its discrete actions; None for other action spaces."""
 
@@ -32,7 +32,7 @@ class Bot(Component, ABC):
     explains: bool = False
     """True if it has `thoughts`."""
     action_rows: Float | None = None
-    """`[n, 8]` controls of each of its discrete actions, see `act`; None where they are not known."""
+    """`[n, 8]` controls of each of its discrete actions, see `act`; None if unknown."""
 
     @abstractmethod
     def act(self, state: GameState) -> Float:
@@ -51,9 +51,9 @@ class Bot(Component, ABC):
             parser: `pool.action_parser`; any, see `nearest_actions`.
 
         Raises:
-            ValueError: A parser whose actions cannot be found out; see `wanted_by`.
+            ValueError: A parser that bots cannot use (`nearest_actions`), or invalid controls (`compute_controls`).
         """
-        controls, here = wanted_by(self, state), state.present
+        controls, here = compute_controls(self, state), state.present
         return nearest_actions(parser, controls[here], state.on_ground[here])
 
     def thoughts(self) -> Thoughts | None:
@@ -61,13 +61,13 @@ class Bot(Component, ABC):
         return None
 
 
-def wanted_by(bot: Bot, state: GameState, name: str = "") -> Float:
-    """Return `bot.act(state)`; a ValueError that names it unless that is `[A, C, 8]`, and finite where cars are."""
+def compute_controls(bot: Bot, state: GameState, name: str = "") -> Float:
+    """Return `bot.act(state)`; a ValueError that names the bot unless it is `[A, C, 8]`, and finite for all cars."""
     wanted, shape, name = bot.act(state), state.controls.shape, name or type(bot).__name__
     if not isinstance(wanted, np.ndarray) or wanted.dtype.kind not in "biuf" or wanted.shape != shape:
         raise ValueError(f"{name}: act() must return numbers {list(shape)}, got {describe_value(wanted)}")
     if not np.isfinite(wanted[state.present]).all():
-        raise ValueError(f"{name}: act() has returned NaN or infinity")
+        raise ValueError(f"{name}: act() returned NaN or infinity")
     return wanted
 
 

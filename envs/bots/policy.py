@@ -16,18 +16,18 @@ from envs.state.layout import Bool, Float
 from fabric_rl.base.settings import Count, CountOrZero
 from fabric_rl.base.state_schema import HasState
 
-Choose = Callable[[Float, Bool, Bool | None], NDArray[Any]]
+PolicyFn = Callable[[Float, Bool, Bool | None], NDArray[Any]]
 """A policy: observations `[N, ...]` float32, `[N]` bool where an episode begins, action mask `[N, n]` bool or None ->
 actions `[N, ...]`, for N cars that stay the same from call to call."""
 
 
-class Mind:
+class Diagnostics:
     """Container in which a policy leaves its values and probabilities of the cars that it acts for."""
 
     value: Float | None = None
-    """`[N]` float32, the return that it expects; None before it acted."""
+    """`[N]` float32, expected return; None before the first action."""
     probabilities: Float | None = None
-    """`[N, n]` float32 of its discrete actions; None before, and for other action spaces."""
+    """`[N, n]` float32 of the discrete actions; None before the first action, and for other action spaces."""
 
     def tell(self, value: Float, probabilities: Float | None) -> None:
         """Set both."""
@@ -44,7 +44,7 @@ class PolicyBot(Bot):
 
     _in_state_dict: ClassVar[dict[str, str]] = {"obs": "obs", "action": "action", "begins": "_begins"}
 
-    choose: Choose
+    choose: PolicyFn
     """The policy; one that remembers games needs `state_dict` and `load_state_dict`, too."""
     obs: ObsBuilder
     """Builds its observations."""
@@ -54,7 +54,7 @@ class PolicyBot(Bot):
     """Physics ticks (1/120 s) per step of the pool that it plays in."""
     action_delay_ticks: CountOrZero = 1
     """Ticks at the start of a step that still run the previous action."""
-    mind: Mind | None = None
+    mind: Diagnostics | None = None
     """Receives the policy's values and probabilities, if the policy tells them."""
 
     def __post_init__(self) -> None:

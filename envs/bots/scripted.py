@@ -1,18 +1,16 @@
-"""The scripted bots, and how they get a car from here to there: steering, turning in the air, getting off the roof.
+"""Scripted bots, and their driving functions: steering, turning in the air, recovering from the roof.
 
-All of it looks from the car's own side (`GameState.own`). Points and lengths in uu, angles in radians.
+All of them use the car's own view (`GameState.own`). Points and lengths in uu, angles in radians.
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, BALL_RADIUS, GRAVITY, SIDE_WALL_X
 
 from envs.actions.base import BOOST, HANDBRAKE, JUMP, PITCH, ROLL, STEER, THROTTLE, YAW
 from envs.bots.base import Bot, blank
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from envs.state.quantities import dot
 
 _SPEEDS = np.array([0, 500, 1000, 1500, 1750, 2300], np.float32)
 _TURNING_RADII = np.array([145, 251, 425, 727, 909, 1136], np.float32)
@@ -20,13 +18,8 @@ _TURNING_RADII = np.array([145, 251, 425, 727, 909, 1136], np.float32)
 
 STEER_GAIN, TURN_GAIN, TURN_DAMPING = 3.0, 2.0, 0.4
 ROOF_HEIGHT, ROOF_SPEED = 130.0, 800.0
-TOP_SPEED = 2250.0
-
-
-def dot(a: NDArray[Any], b: NDArray[Any]) -> Float:
-    """Return the scalar products of `[..., k]` vectors."""
-    product: Float = np.einsum("...i,...i->...", a, b)
-    return product
+TOP_SPEED, LEAST_SPEED = 2250.0, 1200.0
+LANDED_HEIGHT = 200.0
 
 
 def bearing(state: GameState, target: Float) -> tuple[Float, Float]:
@@ -89,20 +82,20 @@ def ball_after(state: GameState, seconds: Float) -> Float:
     return spot
 
 
-def landing_seconds(state: GameState, height: float = 200.0) -> Float:
-    """Return the seconds `[A, C]` until the ball has come down to `height` uu, 0 where it is lower."""
+def landing_seconds(state: GameState) -> Float:
+    """Return the seconds `[A, C]` until the ball has come down to `LANDED_HEIGHT`, 0 where it is lower."""
     own = state.own
-    above, rising = own.ball_pos[..., 2] - height, own.ball_vel[..., 2]
+    above, rising = own.ball_pos[..., 2] - LANDED_HEIGHT, own.ball_vel[..., 2]
     root = np.sqrt(np.maximum(rising * rising + 2 * GRAVITY * above, 0))
     return np.where(above > 0, (rising + root) / GRAVITY, 0).astype(np.float32)
 
 
-def arrival_seconds(state: GameState, target: Float, least_speed: float = 1200.0) -> Float:
-    """Return the seconds `[A, C]` that the straight way to a point takes at the car's speed, at least `least_speed`."""
+def arrival_seconds(state: GameState, target: Float) -> Float:
+    """Return the seconds `[A, C]` of the straight way to a point at the car's speed, at least `LEAST_SPEED`."""
     own = state.own
     way = (target - own.car_pos)[..., :2]
     speed = np.sqrt(dot(own.car_vel, own.car_vel))
-    seconds: Float = (np.sqrt(dot(way, way)) / np.maximum(speed, least_speed)).astype(np.float32)
+    seconds: Float = (np.sqrt(dot(way, way)) / np.maximum(speed, LEAST_SPEED)).astype(np.float32)
     return seconds
 
 

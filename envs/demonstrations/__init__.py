@@ -1,4 +1,4 @@
-"""Demonstrations: what somebody saw and did, in a file to learn from (docs/demonstrations.md)."""
+"""Demonstrations: recorded observations (or states) and actions to learn from (docs/demonstrations.md)."""
 
 from envs.demonstrations.file import Demonstration as Demonstration
 from envs.demonstrations.file import DemonstrationWriter as DemonstrationWriter

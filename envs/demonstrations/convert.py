@@ -1,8 +1,8 @@
-"""Games of people, `.replay` files of Rocket League, as demonstrations (needs rlgym-tools).
+"""Convert `.replay` files of Rocket League, played by humans, to demonstrations (needs rlgym-tools).
 
-What the file holds and what was inferred is kept apart. The file has positions, speeds, throttle, steer, boost,
-handbrake, jumps and dodges; of a car it is silent for one to three frames at a time, which RocketSim fills in, and of
-pitch, yaw and roll always, which follow from how the car turned.
+Recorded and inferred data are kept apart. The file has positions, speeds, throttle, steer, boost, handbrake, jumps and
+dodges. It skips a car for one to three frames at a time, which RocketSim interpolates, and it never has pitch, yaw and
+roll, which are inferred from the car's rotation.
 """
 
 import copy
@@ -23,52 +23,52 @@ from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
 INFERRED = "inferred"
-"""Column `[C]`, bits: 1, of the step's decision the car's state is interpolated; 2, the pitch, yaw and roll of its
-action are inferred, and matter, since it was in the air."""
+"""Column `[C]` of bits: 1, the car's state at the decision is interpolated; 2, the pitch, yaw and roll of its action
+are inferred, and matter because it was in the air."""
 _REFUSALS = (ArithmeticError, AssertionError, AttributeError, LookupError, OSError, TypeError, ValueError)
 
 
 def converted_columns(num_cars: int) -> list[Column]:
-    """Those of states, and `inferred`."""
+    """Return the columns of states and `INFERRED`."""
     return [*columns_of_states(num_cars), Column(INFERRED, "|u1", (num_cars,))]
 
 
 class HumanGame(NamedTuple):
-    """A game of people."""
+    """A game played by humans."""
 
     names: list[str]
-    """Of the players, blue first."""
+    """Names of the players, blue first."""
     teams: list[int]
-    """Of each car: 0 blue, 1 orange."""
+    """Team of each car: 0 blue, 1 orange."""
     episodes: list[tuple[list[dict[str, NDArray[Any]]], bool]]
-    """From kickoff to goal or to the end: frames, as `converted_columns` has them, and whether it ended with a goal."""
+    """Frames from kickoff to goal or end, with the columns of `converted_columns`; and True if it ended with a goal."""
 
 
 def convert(path: Path, tick_skip: int = 8, air_weight: float = 0.5) -> HumanGame:
-    """Reads a replay.
+    """Read a replay.
 
-    Of its frames, 20 to 30 a second (4 or 6 ticks apart), those nearest to every `tick_skip`th tick are taken, as they
-    are. What a car did until the next one is what it did in that frame, or, where it pressed jump before the next, what
-    it did then.
+    A replay has 20 to 30 frames per second (4 or 6 ticks apart); those nearest to every `tick_skip`th tick are used
+    unchanged. The action of a step is that of its first frame or, if jump is pressed before the next one, that of the
+    frame with the jump.
 
     Args:
         path: A `.replay` file of Rocket League.
         tick_skip: Physics ticks (1/120 s) from frame to frame.
-        air_weight: How much a step counts whose pitch, yaw and roll are inferred; one whose state is interpolated
-            counts 0, any other 1.
+        air_weight: Weight of a step with inferred pitch, yaw and roll. A step with an interpolated state has weight 0,
+            any other 1.
 
     Raises:
-        ValueError: The parser refuses it, or `tick_skip` asks for more frames than it has; one line with the file.
+        ValueError: The parser fails, or the file has too few frames for `tick_skip`; one line with the file.
         ImportError: rlgym-tools is missing.
     """
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Numba/scipy not found")  # it is fast enough without
+            warnings.filterwarnings("ignore", "Numba/scipy not found")  # fast enough without them
             parsed_replay = import_module("rlgym_tools.rocket_league.replays.parsed_replay")
             tools = import_module("rlgym_tools.rocket_league.replays.convert")
     except ImportError as error:
         needed = "rlgym-tools pandas 'pyarrow<26'"
-        raise ImportError(f"replays of people need rlgym-tools ({error}); pip install {needed}") from error
+        raise ImportError(f"converting replays needs rlgym-tools ({error}); pip install {needed}") from error
     if not path.is_file():
         raise ValueError(f"{path}: there is no such file")
     try:
@@ -79,13 +79,13 @@ def convert(path: Path, tick_skip: int = 8, air_weight: float = 0.5) -> HumanGam
         found = [(episode.frames(tick_skip, air_weight), episode.terminated) for episode in episodes]
     except _REFUSALS as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"{path}: the parser of replays refuses it ({reason:.200})") from error
+        raise ValueError(f"{path}: the replay parser cannot read it ({reason:.200})") from error
     _check_spacing(path, episodes, tick_skip)
     return HumanGame([players[car] for car in cars], teams, [each for each in found if len(each[0]) > 1])
 
 
 class _Seen(StateLogger):
-    """Keeps the state that it is shown as a frame."""
+    """Logger that keeps the last state as a frame."""
 
     def update(self, state: GameState, done: Bool) -> None:
         self.frame, self.on_ground = frame_of(state), state.on_ground[0].copy()
@@ -95,7 +95,7 @@ class _Seen(StateLogger):
 
 
 class _HumanEpisode:
-    """From kickoff to goal, every frame that the replay has."""
+    """All frames of a replay from kickoff to goal."""
 
     def __init__(self, first: Any) -> None:  # noqa: ANN401 - rlgym-tools' frame
         order = sorted(first.state.cars.items(), key=lambda item: item[1].team_num)  # stable, as the slots are
@@ -108,7 +108,7 @@ class _HumanEpisode:
         self._inferred: list[NDArray[np.uint8]] = []
 
     def add(self, frame: Any) -> None:  # noqa: ANN401
-        """Adds one; every number of it is that of rlgym-tools."""
+        """Add a frame; all numbers are those of rlgym-tools."""
         state = copy.copy(frame.state)
         state.tick_count = round(state.tick_count - self._begin)
         self._games.see(0, state)
@@ -121,11 +121,11 @@ class _HumanEpisode:
 
     @property
     def ticks(self) -> NDArray[np.int64]:
-        """When its frames are."""
+        """Tick of each frame since the kickoff."""
         return np.array([frame["episode_ticks"] for frame in self._frames], np.int64)
 
     def frames(self, tick_skip: int, air_weight: float) -> list[dict[str, NDArray[Any]]]:
-        """The ones to learn from."""
+        """Return the frames to learn from."""
         ticks = self.ticks
         grid = np.arange(0, ticks[-1] + tick_skip / 2, tick_skip)
         rows = np.unique(np.abs(ticks[:, None] - grid).argmin(axis=0)).tolist()
@@ -139,7 +139,7 @@ class _HumanEpisode:
         return taken
 
     def _told(self, first: int, stop: int) -> Float:
-        """`[C, 8]` what the cars did from one frame up to another."""
+        """Return the controls `[C, 8]` of the cars between two frames."""
         actions = np.stack(self._actions[first:stop])
         jumps = actions[:, :, 5] > 0.5
         when = np.where(jumps[0], 0, jumps.argmax(axis=0))
@@ -148,7 +148,7 @@ class _HumanEpisode:
 
 
 def _check_spacing(path: Path, episodes: list[_HumanEpisode], tick_skip: int) -> None:
-    """Refuses to make up frames; where the game stuttered, one of ten may be missing."""
+    """Raise a ValueError if `tick_skip` is shorter than the spacing of frames; ignore one gap in ten, as lag."""
     gaps = np.concatenate([np.diff(episode.ticks) for episode in episodes])
     most = int(np.quantile(gaps, 0.9)) if len(gaps) else 0
     if tick_skip < most:

@@ -1,12 +1,12 @@
-"""DemonstrationWriter and Demonstration: episodes into a file, and out of it again, one after the other.
+"""DemonstrationWriter and Demonstration: write episodes to a file and read them one after the other.
 
 demonstration = Demonstration("chaser.frd")
 for episode in demonstration.episodes():
     episode.columns["controls"]     # [frames, cars, 8] float32
 
-The container is that of replays (`envs.replays.format`): checksummed records, chunks of columns. The columns differ:
-floats are not rounded, and a file is whole or it is none. An episode of T steps has T + 1 frames, the last one is where
-it ended. What was done (`action`, `reward`, `controls`) stands in the frame that it led to.
+The format is that of replays (`envs.replays.format`): checksummed records, chunks of columns. The columns differ:
+floats are not rounded, and incomplete files are refused. An episode of T steps has T + 1 frames, including the final
+one. `action`, `reward` and `controls` are stored in the frame that they led to.
 """
 
 import os
@@ -41,31 +41,31 @@ from envs.state.layout import CAR_ID
 
 SUFFIX = ".frd"
 STATES, OBSERVATIONS = "states", "observations"
-"""Kinds: game states of RocketSim, which any observation builder and action parser can read; or what was seen."""
+"""Kinds: game states of RocketSim, for any observation builder and action parser; or observations."""
 MOST_EPISODE_BYTES = 1 << 30
-"""Of one episode, as float32."""
+"""Maximum size of one episode, as float32."""
 _CUT_OFF = "cut off before its end; record or convert it again"
 
 
 class DemonstrationWriter:
-    """Writes episodes into a file, which appears under its name when the `with` block ends without an error."""
+    """Writer of episodes to a file, which appears under its name when the `with` block ends without an error."""
 
     def __init__(self, path: str | os.PathLike[str], columns: Sequence[Column], about: Mapping[str, Any]) -> None:
-        """Writes the header.
+        """Write the header.
 
         Args:
-            path: The file; one that is there is replaced at the end.
-            columns: Of every frame.
-            about: What else the header says, JSON: `demonstration`, STATES or OBSERVATIONS, and who showed what.
+            path: The file; an existing one is replaced at the end.
+            columns: Columns of every frame.
+            about: Other contents of the header, as JSON: `demonstration` (STATES or OBSERVATIONS), names, and more.
 
         Raises:
-            ValueError: A header or columns that no demonstration of its kind has.
-            OSError: It cannot be written.
+            ValueError: The header or the columns do not fit the kind of demonstration.
+            OSError: The file cannot be written.
         """
         _check_kind(about, columns)
         self.path, self.episodes, self.steps = Path(path), 0, 0
         self._half = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
-        self._file = self._half.open("xb")  # of nobody else
+        self._file = self._half.open("xb")  # fails if another process has it
         try:
             self._writer = ReplayWriter(self._file, columns, about)
         except BaseException as error:
@@ -84,20 +84,20 @@ class DemonstrationWriter:
                 self._file.close()
                 os.replace(self._half, self.path)
         finally:
-            with suppress(OSError):  # the disk is full, which the first error says
+            with suppress(OSError):  # the disk is full, as the first error reports
                 self._file.close()
             self._half.unlink(missing_ok=True)
 
     def add(self, frames: Sequence[Mapping[str, NDArray[Any]]], result: Mapping[str, Any]) -> None:
-        """Adds a whole episode.
+        """Add a complete episode.
 
         Args:
-            frames: T + 1 of them, an array for each column.
-            result: How it ended: `terminated` is a bool; other keys are the writer's.
+            frames: T + 1 frames, each with an array for every column.
+            result: `terminated` is a bool; other keys are stored unchanged.
 
         Raises:
-            ValueError: It is longer than any reader takes.
-            OSError: It cannot be written.
+            ValueError: The episode exceeds the reader's limit.
+            OSError: The file cannot be written.
         """
         _check_length(self._writer.columns, len(frames))
         self._writer.begin({})
@@ -113,7 +113,7 @@ class Episode:
 
     Attributes:
         columns: Name -> `[T + 1, *shape]` float32, finite.
-        result: How it ended, see `DemonstrationWriter.add`.
+        result: End of the episode, see `DemonstrationWriter.add`.
     """
 
     columns: dict[str, NDArray[np.float32]]
@@ -121,12 +121,12 @@ class Episode:
 
     @property
     def steps(self) -> int:
-        """T."""
+        """Number of steps, T."""
         return len(next(iter(self.columns.values()))) - 1
 
     @property
     def terminated(self) -> bool:
-        """Whether it ended for good; else it was cut off."""
+        """True if the episode terminated, False if it was truncated."""
         return self.result.get("terminated") is True
 
 
@@ -135,49 +135,49 @@ class Demonstration:
 
     Attributes:
         path: The file.
-        about: Its header.
-        columns: Of every frame.
+        about: Header.
+        columns: Columns of every frame.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Reads the header.
+        """Read the header.
 
         Raises:
-            ValueError: No demonstration, or a damaged one; one line that names the file.
-            OSError: It cannot be read.
+            ValueError: Not a demonstration, or a damaged one; one line that names the file.
+            OSError: The file cannot be read.
         """
         self.path = Path(path)
         if not self.path.is_file():
             there = os.path.lexists(path)
-            raise FileNotFoundError(f"{path}: {'no regular file' if there else 'there is no such file'}")
+            raise FileNotFoundError(f"{path}: {'not a regular file' if there else 'there is no such file'}")
         with _naming(self.path), self.path.open("rb") as file:
             kind, payload = next(unpack(file), (b"", b""))
             if kind != HEADER:
                 raise ValueError(_CUT_OFF)
             self.about = unpack_json(payload)
             if self.about.get("demonstration") not in (STATES, OBSERVATIONS):
-                raise ValueError("a game to watch, with rounded numbers; make one with fabric-rl demos record")
+                raise ValueError("a replay with rounded numbers; record a demonstration with fabric-rl demos record")
             self.columns = tuple(map(column_of, self.about["columns"]))
             check_columns(self.columns)
             _check_kind(self.about, self.columns)
 
     @property
     def of_states(self) -> bool:
-        """Whether it holds game states."""
+        """True if the file contains game states."""
         return bool(self.about["demonstration"] == STATES)
 
     def episodes(self) -> Iterator[Episode]:
-        """All episodes, in order.
+        """Yield all episodes, in order.
 
         Raises:
-            ValueError: A damaged file, or one that was cut off; one line that names it.
+            ValueError: A damaged or incomplete file; one line that names it.
         """
         chunks: list[dict[str, NDArray[np.float32]]] | None = None
         total, found, frames = {"episodes": 0, "steps": 0}, None, 0
         with _naming(self.path), self.path.open("rb") as file:
             for kind, payload in islice(unpack(file), 1, None):
                 if (kind in (CHUNK, END)) == (chunks is None) or found is not None:
-                    raise ValueError("a damaged replay: its records are in another order")
+                    raise ValueError("a damaged replay: its records are out of order")
                 if kind == TOTAL:
                     found = unpack_json(payload)
                 elif kind == CHUNK and chunks is not None:
@@ -195,7 +195,7 @@ class Demonstration:
 
     def _episode(self, chunks: list[dict[str, NDArray[np.float32]]], result: dict[str, Any], number: int) -> Episode:
         if sum(len(next(iter(chunk.values()))) for chunk in chunks) < 2:
-            raise ValueError(f"a damaged replay: no step is in episode {number}")
+            raise ValueError(f"a damaged replay: episode {number} has no steps")
         columns = {column.name: np.concatenate([chunk[column.name] for chunk in chunks]) for column in self.columns}
         for name, values in columns.items():
             if not np.isfinite(values).all():
@@ -204,7 +204,7 @@ class Demonstration:
 
 
 def _check_kind(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
-    """Raise a ValueError for a header or columns that are not those of its kind."""
+    """Raise a ValueError if header or columns do not fit the kind of demonstration."""
     of_states = about["demonstration"] == STATES
     kind = ("teams", "demonstrators", "tick_skip") if of_states else ("env", "observation_space", "action_space")
     if missing := [key for key in ("names", *kind) if key not in about]:
@@ -228,7 +228,7 @@ def _check_length(columns: Sequence[Column], frames: int) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Says in a ValueError of the block which file it is, and what."""
+    """Prefix a ValueError of the block with the file, and call it a demonstration."""
     try:
         yield
     except ValueError as error:
@@ -236,16 +236,15 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 WEIGHT = "weight"
-"""Column: how much the step that led to the frame counts, for each car: 1 what was seen, less what was inferred."""
+"""Column: weight of the step that led to the frame, for each car: 1 for recorded data, less for inferred data."""
 
 
 MEANT = "meant"
-"""Column `[C, 8]`: what the player would have done, where `controls` are at times a random action; without it they are
-what it did."""
+"""Column `[C, 8]`: controls that the player chose, if some of the executed `controls` are random; else it is absent."""
 
 
 def columns_of_states(num_cars: int, noisy: bool = False) -> list[Column]:
-    """The columns of states: `weight`, and `meant` if `noisy`; the rest as in `GameState`, of the world's side.
+    """Return the columns of states: `weight`, `meant` if `noisy`, and those of `GameState`, world view.
 
     `ball` and `cars` are RocketSim's rows (`envs.state.layout` names their columns), `details` those of `CAR_DETAILS`.
     """
@@ -257,7 +256,7 @@ def columns_of_states(num_cars: int, noisy: bool = False) -> list[Column]:
 
 
 def _rows(state: GameState) -> dict[str, NDArray[Any]]:
-    """Columns -> the arrays `[A, ...]` of a state that they are of."""
+    """Return column -> array `[A, ...]` of the state."""
     return {
         "episode_ticks": state.episode_ticks,
         "ticks_since_touch": state.ticks_since_touch,
@@ -273,7 +272,7 @@ def _rows(state: GameState) -> dict[str, NDArray[Any]]:
 
 
 def _details(state: GameState) -> dict[str, NDArray[Any]]:
-    """The further columns, likewise."""
+    """Return the columns of the details, likewise."""
     return {name: state.details[name] for name in state.details.dtype.names or ()}
 
 
@@ -282,29 +281,23 @@ def _column(name: str, array: NDArray[Any]) -> Column:
     return Column(name, dtype, array.shape[1:])
 
 
-def frame_of(state: GameState, weight: NDArray[np.float32] | float = 1.0, arena: int = 0) -> dict[str, NDArray[Any]]:
-    """One arena of a state as a frame; copies.
-
-    Args:
-        state: As it is now; its live arenas are read for it.
-        weight: `[C]`, see `WEIGHT`.
-        arena: Row of the state.
-    """
+def frame_of(state: GameState) -> dict[str, NDArray[Any]]:
+    """Return the first arena of a state as a frame of copies, with weight 1; stale details are read first."""
     state.read_stale_details()
-    frame = {name: array[arena].copy() for name, array in (_rows(state) | _details(state)).items()}
-    frame["cars"][:, CAR_ID] = 0  # of another simulation it is another one
-    return frame | {WEIGHT: np.broadcast_to(np.float32(weight), state.present.shape[1:])}
+    frame = {name: array[0].copy() for name, array in (_rows(state) | _details(state)).items()}
+    frame["cars"][:, CAR_ID] = 0  # differs between simulations
+    return frame | {WEIGHT: np.ones(state.num_cars, np.float32)}
 
 
 def states_of(columns: dict[str, NDArray[np.float32]], num_blue: int) -> GameState:
-    """The frames of an episode as one state with an arena for each, seen from both sides."""
+    """Return the frames of an episode as one state with an arena for each frame, including the mirrored view."""
     present = columns["present"] > 0
     state = GameState(len(present), num_blue, present.shape[1] - num_blue, present)
     stored = _rows(state) | _details(state)
     for name, array in stored.items():
         array[:] = columns[name]
     state.complete()
-    for name, array in stored.items():  # not what follows from the rest
+    for name, array in stored.items():  # `complete` overwrites some recorded numbers
         array[:] = columns[name]
     state.invalidate()
     return state

@@ -1,4 +1,4 @@
-"""Demonstrations while they are played: bots in an arena, or whoever acts in a vector environment."""
+"""Recording of demonstrations: bots in an arena, or any actor in a vector environment."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -24,18 +24,18 @@ from envs.state.game_state import GameState
 from envs.state.layout import Bool
 
 EPISODE_SECONDS = 60.0
-"""Game time after which an episode without a goal is cut off."""
+"""Game time after which an episode without a goal is truncated."""
 
 
 def about_states(
     names: Sequence[str], teams: Sequence[int], demonstrators: Sequence[int], tick_skip: int
 ) -> dict[str, Any]:
-    """The header of a demonstration of states.
+    """Return the header of a demonstration of states.
 
     Args:
-        names: Who plays blue and orange.
-        teams: Of each car, 0 blue, 1 orange.
-        demonstrators: The cars to learn from.
+        names: Names of the blue and the orange player.
+        teams: Team of each car, 0 blue, 1 orange.
+        demonstrators: Indices of the cars to learn from.
         tick_skip: Physics ticks (1/120 s) between frames.
     """
     told = {"names": list(names), "teams": list(teams), "demonstrators": list(demonstrators), "tick_skip": tick_skip}
@@ -43,10 +43,10 @@ def about_states(
 
 
 class StateRecorder(StateLogger):
-    """Writes every episode of a pool's first arena when it ends.
+    """Logger that writes every episode of a pool's first arena when it ends.
 
     Attributes:
-        beside: Columns that the frames have beside those of the state, as they are now.
+        beside: Present values of additional columns.
     """
 
     def __init__(self, writer: DemonstrationWriter) -> None:
@@ -63,7 +63,7 @@ class StateRecorder(StateLogger):
             self._frames = [frame_of(state) | self.beside]
 
     def end(self, terminated: bool = False) -> None:
-        """Writes the episode as it is, if it has a step."""
+        """Write the present episode, if it has a step."""
         if len(self._frames) > 1:
             self._writer.add(self._frames, {"terminated": terminated})
         self._frames = []
@@ -83,19 +83,19 @@ def record_states(
     random_starts: float,
     noise: float = 0.0,
 ) -> None:
-    """Lets bots play in one arena, from kickoff or a random state to goal (or `EPISODE_SECONDS`), and writes it all.
+    """Record bots in one arena, from kickoff or a random state to goal (or `EPISODE_SECONDS`).
 
     Args:
-        bots: Play.
-        writer: With `columns_of_states`, noisy ones if there is noise.
+        bots: Players of both teams.
+        writer: Writer with `columns_of_states`, which are `noisy` if there is noise.
         minutes: Game time.
-        team_size: Cars in each team.
-        seed: Of the first states.
+        team_size: Cars per team.
+        seed: Seed of the initial states and the noise.
         tick_skip: Ticks per step.
         delay: Ticks at the start of a step that still run the previous action.
-        random_starts: Share of the episodes that begin in a random state, 0..1. Bots and physics are deterministic:
-            from the five kickoffs alone they play the same few games again and again.
-        noise: Share of the decisions, 0..1, in whose place a random action is carried out (Laskey et al. 2017, DART).
+        random_starts: Share of the episodes that begin in a random state, 0..1. Bots and physics are deterministic, so
+            kickoffs alone would repeat the same few games.
+        noise: Share of the decisions, 0..1, that are replaced by a random action (Laskey et al. 2017, DART).
     """
     recorder, draws = StateRecorder(writer), np.random.default_rng(seed)
     if noise:
@@ -128,7 +128,7 @@ def record_states(
 
 
 def columns_of(observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> list[Column]:
-    """The columns of a demonstration of observations; a ValueError for spaces that have none."""
+    """Return the columns of a demonstration of observations; a ValueError for unsupported spaces."""
     seen, done = observation_space, action_space
     if not isinstance(seen, gymnasium.spaces.Box | gymnasium.spaces.Discrete) or done.shape is None:
         raise ValueError(
@@ -143,16 +143,16 @@ def columns_of(observation_space: gymnasium.Space[Any], action_space: gymnasium.
 def about_observations(
     name: str, env: str, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]
 ) -> dict[str, Any]:
-    """The header of a demonstration of observations: who played what, with which spaces."""
+    """Return the header of a demonstration of observations: name of the player, environment, spaces."""
     spaces = {"observation_space": str(observation_space), "action_space": str(action_space)}
     return {"demonstration": OBSERVATIONS, "names": [name], "env": env, **spaces}
 
 
 class RecordedEnvs(VectorWrapper):
-    """Writes the first episode after each `reset` of every sub-environment, in order, up to a number of them."""
+    """Wrapper that writes the first episode after each `reset` of every sub-environment, up to a number of episodes."""
 
     def __init__(self, envs: VectorEnv, writer: DemonstrationWriter, episodes: int) -> None:
-        """Takes environments with SAME_STEP autoreset, and the file, with `columns_of` them."""
+        """Wrap environments with SAME_STEP autoreset; `writer` has the columns of `columns_of`."""
         super().__init__(envs)
         self._writer, self._left = writer, episodes
         self._frames: list[list[dict[str, NDArray[Any]]]] = []

@@ -1,4 +1,4 @@
-"""trajectories(): what one player saw and did, as an agent of some environment would have seen and done it."""
+"""trajectories: convert demonstrations to the observations and actions of an agent's environment."""
 
 import copy
 from collections.abc import Iterator
@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.actions import ActionParser, DelayAction, StickyButtons
-from envs.actions.base import mask_by, unwrapped
+from envs.actions.base import get_action_mask, unwrapped
 from envs.bots.actions import nearest_actions, soft_labels
 from envs.demonstrations.file import MEANT, WEIGHT, Demonstration, Episode, states_of
 from envs.obs import ObsBuilder
-from envs.obs.base import build_named
+from envs.obs.base import build_obs
 from envs.rewards import Reward, RewardSignals
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
@@ -23,21 +23,21 @@ class Trajectory(NamedTuple):
     """One episode of one player, T steps."""
 
     obs: NDArray[Any]
-    """`[T + 1, ...]` as in the environment, the last one is where it ended."""
+    """`[T + 1, ...]` observations of the environment, including the final one."""
     action: NDArray[Any]
-    """`[T, ...]` as the action space wants it: int64, or float32 for a Box."""
+    """`[T, ...]` actions of the action space: int64, or float32 for a Box."""
     weight: Float
-    """`[T]` how much each step counts, 0..1; less than 1 where what was done is inferred, 0 where it says nothing."""
+    """`[T]` weight of each step, 0..1; less than 1 if the action is inferred, 0 if it is meaningless."""
     terminated: bool
-    """Whether the episode ended for good."""
+    """True if the episode terminated, False if it was truncated."""
     action_mask: Bool | None = None
-    """`[T, n]` what was allowed; None where the environment gives no masks."""
+    """`[T, n]` action masks; None if the environment has none."""
     soft: Float | None = None
-    """`[T, n]` how well each row of an action table fits what was done, sums of 1; only if asked for."""
+    """`[T, n]` soft labels over the rows of an action table, with sum 1; only on request."""
     reward: Float | None = None
-    """`[T]`, or `[T, K]` of K reward signals, where it is known."""
+    """`[T]` rewards, or `[T, K]` for K reward signals; None if unknown."""
     episode: str = ""
-    """File and number of the episode, that of all its players; empty: it has this one alone."""
+    """File and number of the episode, shared by its players; empty if it has only this one."""
 
 
 def trajectories(
@@ -48,28 +48,28 @@ def trajectories(
     soft: bool = False,
     reward: Reward | None = None,
 ) -> Iterator[Trajectory]:
-    """What the demonstrators of a file of states would have seen and done in a pool with these parts.
+    """Yield the observations and actions of the demonstrators in a file of states, for a pool with these components.
 
     Args:
-        demonstration: Of states.
+        demonstration: Demonstration of states.
         num_blue: Blue slots of its arenas.
-        obs: Builds the observations; a copy of it.
-        action: Says what they could do; a copy of it. What they did is the action that comes closest, see
+        obs: Observation builder; it is copied.
+        action: Action parser; it is copied. Controls are converted to the nearest actions, see
             `envs.bots.actions.nearest_actions`.
-        soft: Give `soft`, too, where `action` is a table.
-        reward: Pays for the steps; a copy of it. Actions are those that it paid for then, also where the player meant
-            another one. None: nobody pays.
+        soft: Also compute `soft`, if `action` is a table.
+        reward: Reward of the steps; it is copied. With a reward, actions are those executed, even if the player chose
+            others. None: no rewards.
 
     Yields:
         One trajectory for each demonstrating car of each episode.
 
     Raises:
-        ValueError: A damaged file, or a parser whose actions cannot be found out.
+        ValueError: A damaged file, or a parser whose actions cannot be inferred from controls.
     """
     for parser in unwrapped(action):
         if isinstance(parser, DelayAction | StickyButtons):
             name = type(parser).__name__
-            raise ValueError(f"{name}: controls do not tell what was chosen; imitate with the parser inside it")
+            raise ValueError(f"{name}: actions cannot be inferred from controls; imitate with its inner parser")
     demonstrators = [int(car) for car in demonstration.about["demonstrators"]]
     for number, episode in enumerate(demonstration.episodes()):
         seen = _Replayed(episode, num_blue, copy.deepcopy(obs), copy.deepcopy(action), soft, reward is None)
@@ -81,7 +81,7 @@ def trajectories(
 
 
 class _Replayed:
-    """An episode gone through once, step by step, since builders and parsers remember."""
+    """An episode replayed step by step, because builders and parsers have memory."""
 
     def __init__(
         self, episode: Episode, num_blue: int, obs: ObsBuilder, action: ActionParser, soft: bool, as_meant: bool
@@ -97,11 +97,11 @@ class _Replayed:
             if number == 0:
                 obs.reset(np.ones(1, np.bool_), state)
                 action.reset(np.ones(1, np.bool_), state)
-            build_named(obs, state, self.obs[number : number + 1])
+            build_obs(obs, state, self.obs[number : number + 1])
             if number + 1 < frames:
                 found.append(self._decided(action, state, meant[number + 1], soft))
                 done = nearest_actions(action, self.states.controls[number + 1], state.on_ground[0])
-                action.parse(done, state)  # what it remembers
+                action.parse(done, state)  # updates its memory
         self.action = np.stack([each[0] for each in found])  # [T, C, ...]
         self.mask, self.soft = (
             None if found[0][column] is None else np.stack([each[column] for each in found])  # type: ignore[misc]
@@ -112,13 +112,13 @@ class _Replayed:
     def _decided(
         action: ActionParser, state: GameState, controls: Float, soft: bool
     ) -> tuple[NDArray[Any], Bool | None, Float | None]:
-        mask = mask_by(action, state)
+        mask = get_action_mask(action, state)
         allowed = None if mask is None else mask[0]
         fits = soft_labels(action, controls, state.on_ground[0], allowed) if soft else None
         return nearest_actions(action, controls, state.on_ground[0], allowed), allowed, fits
 
     def paid(self, reward: Reward) -> Float:
-        """`[T, C]`, or `[T, C, K]` of K reward signals: what the reward pays for the steps, as in the pool."""
+        """Return the rewards of the steps, `[T, C]`, or `[T, C, K]` for K reward signals."""
         paid = []
         for number in range(len(self.states.present)):
             state = self.states.select(np.array([number]))
@@ -131,7 +131,7 @@ class _Replayed:
         return np.array(paid, np.float32)
 
     def trajectory(self, car: int) -> Trajectory:
-        """That of one car; what a demolished one was told says nothing."""
+        """Return the trajectory of one car; steps of a demolished car have weight 0."""
         weight = self.episode.columns[WEIGHT][1:, car] * ~self.states.is_demoed[:-1, car]
         mask = None if self.mask is None else self.mask[:, car]
         soft = None if self.soft is None else self.soft[:, car]
@@ -141,7 +141,7 @@ class _Replayed:
 def of_observations(
     demonstration: Demonstration, obs: gymnasium.Space[Any], action: gymnasium.Space[Any]
 ) -> Iterator[Trajectory]:
-    """What is in a file of observations, in the dtypes of these spaces."""
+    """Yield the trajectories in a file of observations, in the dtypes of these spaces."""
     dtype = np.uint8 if obs.dtype == np.uint8 else np.float32
     acts = np.float32 if isinstance(action, gymnasium.spaces.Box) else np.int64
     for episode in demonstration.episodes():

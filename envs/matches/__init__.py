@@ -1,1 +1,1 @@
-"""Games between players, and what was seen of them."""
+"""Matches between players, their statistics, and exams with training packs."""

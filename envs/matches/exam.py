@@ -1,4 +1,4 @@
-"""The shots of training packs as an exam: each one once, by one car, with marks."""
+"""Exam: play every shot of training packs once, with one car, and count the passed ones."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,22 +15,22 @@ from envs.matches.matches import Player
 from envs.pool.play import play
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.recorder import ReplayRecorder
-from envs.resets.base import CAR_REST_HEIGHT, EachArena
+from envs.resets.base import CAR_REST_HEIGHT, PerArenaSetter
 from envs.resets.training_packs import Pack, place_shot
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE, Bool, Float
 from fabric_rl.base.settings import Count, check_value
 
 LONGEST_FLIGHT_SECONDS = 10.0
-"""How long the ball may stay in the air once the time is up."""
+"""Maximum time that the ball may stay in the air after the time limit."""
 PARKED_X, PARKED_Y = (2600, -2600, 2000, -2000, 1400, -1400, 3200, -3200), 4700
-"""uu, where further cars stand: beside the goal that nobody attacks."""
+"""Places of the other cars, uu: beside the goal that is not attacked."""
 CLEARANCE = 400.0
 """uu between a parked car and anything else."""
 
 
 def is_goalie(pack: Pack) -> bool:
-    """Whether the car guards its goal; else it attacks the other one."""
+    """Return True if the car guards its goal, False if it attacks the other one."""
     return pack.metadata.get("type") == "Goalie"
 
 
@@ -46,47 +46,47 @@ def take_exam(
     progress: Callable[[float], None] | None = None,
     record: Callable[[Bot], ReplayRecorder] | None = None,
 ) -> list[Bool]:
-    """Plays every shot once. The car of a striker's shot has to score, that of a goalie's must not concede.
+    """Play every shot once. The car must score a striker's shot, and must not concede a goalie's shot.
 
-    A shot ends with a goal, or when its time limit is over and the ball touches the ground, as a match does; at the
-    latest `LONGEST_FLIGHT_SECONDS` after its limit. Time counts from the first tick.
+    A shot ends with a goal, or when the ball touches the ground after the time limit, as in a match; at the latest
+    `LONGEST_FLIGHT_SECONDS` after the limit. Time counts from the first tick.
 
-    The player drives the first blue car; further ones stand beside the goal that is not attacked and do nothing. The
-    same arguments give the same marks on the same processor, whatever the threads. Of players that draw nothing
-    neither other packs nor `at_once` change a shot's mark, but that a network's outputs depend in their last bits on
-    how many rows it is given.
+    The player drives the first blue car; all others are parked beside the goal that is not attacked. The same arguments
+    give the same results on the same processor, with any number of threads. For deterministic players, the result of a
+    shot does not depend on other packs and `at_once`, except that the last bits of a network's outputs depend on the
+    batch size.
 
     Args:
-        player: Builds what plays.
-        packs: At least one shot, see `Pack.in_standard_field`.
+        player: Builds the bot.
+        packs: Packs with at least one shot, see `Pack.in_standard_field`.
         team_size: Cars (blue, orange) in the arena, at least one blue.
-        seed: Of what the player draws, and of the pool.
+        seed: Seed of the player and of the pool.
         tick_skip: Physics ticks (1/120 s) between decisions.
         action_delay_ticks: Ticks at the start of a step that still run the previous action.
         num_threads: See `RocketSimPool`.
-        at_once: How many shots are played side by side.
-        progress: Is told which share of the shots is done, 0..1.
-        record: Builds what records the shots of the first arena, one in `at_once`, by the bot that plays.
+        at_once: Number of shots that are played in parallel.
+        progress: Called with the share of finished shots, 0..1.
+        record: Builds a recorder for the first arena (one shot in `at_once`) from the bot.
 
     Returns:
-        For each pack `[S]` bool, which shots the player passed. One whose physics broke counts as failed.
+        `[S]` bool for each pack, True for passed shots. A shot with broken physics counts as failed.
 
     Raises:
-        ValueError: No shot, or a seed that is none.
+        ValueError: No shot, or an invalid seed.
     """
     check_seed("take_exam", seed)
     check_value("take_exam: at_once", at_once, Count)
     if not sum(len(pack.shots) for pack in packs):
-        raise ValueError("take_exam: there is no shot")
-    papers = _Papers(packs, at_once)
+        raise ValueError("take_exam: the packs contain no shots")
+    queue = _ShotQueue(packs, at_once)
     bot = player(seed)
     recorders = [] if record is None else [record(bot)]
     pool = RocketSimPool(
-        num_arenas=len(papers.at),
+        num_arenas=len(queue.at),
         team_size=team_size,
         action=ContinuousAction(),
-        state_setter=papers,
-        done=_Marks(papers),
+        state_setter=queue,
+        done=_ExamScorer(queue),
         tick_skip=tick_skip,
         action_delay_ticks=action_delay_ticks,
         num_threads=num_threads,
@@ -100,22 +100,22 @@ def take_exam(
     try:
         steps = play(pool, bot, change=only_the_first_car)
         next(steps)
-        while (papers.at >= 0).any():
+        while (queue.at >= 0).any():
             next(steps)
             if progress is not None:
-                progress(papers.handed_out / len(papers.shots))
+                progress(queue.handed_out / len(queue.shots))
     finally:
         for recorder in recorders:
             recorder.end_game()
         pool.close()
-    return np.split(papers.passed, np.cumsum([len(pack.shots) for pack in packs])[:-1])
+    return np.split(queue.passed, np.cumsum([len(pack.shots) for pack in packs])[:-1])
 
 
-class _Papers(EachArena):
-    """Hands out the shots, those with the longest limits first, and keeps the marks.
+class _ShotQueue(PerArenaSetter):
+    """Setter that assigns the shots to arenas, those with the longest limits first, and stores the results.
 
     Attributes:
-        at: `[A]` int64, the shot that each arena plays; -1 where none is left and it plays one again for nothing.
+        at: `[A]` int64, index of the shot in each arena; -1 if none is left, and the arena repeats one without scoring.
     """
 
     def __init__(self, packs: Sequence[Pack], at_once: int) -> None:
@@ -142,20 +142,20 @@ class _Papers(EachArena):
         place_shot(state, arena, self.shots[shot], beside_the_goal)
 
 
-class _Marks(DoneCondition):
-    """Ends the shots and marks them."""
+class _ExamScorer(DoneCondition):
+    """Done condition that ends the shots and stores their results."""
 
-    def __init__(self, papers: _Papers) -> None:
-        self._papers, self._ground = papers, BallOnGroundCondition()
+    def __init__(self, queue: _ShotQueue) -> None:
+        self._queue, self._ground = queue, BallOnGroundCondition()
 
     def check(self, state: GameState) -> Bool:
-        papers = self._papers
-        late = state.episode_ticks / TICKS_PER_SECOND - papers.limits[papers.at]
+        queue = self._queue
+        late = state.episode_ticks / TICKS_PER_SECOND - queue.limits[queue.at]
         down = self._ground.check(state)
         over: Bool = state.goal_scored | ((late >= 0) & down) | (late >= LONGEST_FLIGHT_SECONDS)
-        over &= papers.at >= 0
-        shots, scored = papers.at[over], state.scoring_team[over]
-        papers.passed[shots] = np.where(papers.goalie[shots], scored != ORANGE, scored == BLUE)
+        over &= queue.at >= 0
+        shots, scored = queue.at[over], state.scoring_team[over]
+        queue.passed[shots] = np.where(queue.goalie[shots], scored != ORANGE, scored == BLUE)
         return over
 
     def reset(self, mask: Bool, state: GameState) -> None:

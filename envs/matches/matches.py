@@ -1,4 +1,4 @@
-"""Matches between two players, in pairs with sides changed; `PoolRecipe` builds a pool again with other parts."""
+"""Matches between two players, in pairs with swapped sides; `PoolFactory` rebuilds a pool with other components."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
@@ -15,8 +15,8 @@ from envs.actions import ActionParser, ContinuousAction
 from envs.bots.base import Bot
 from envs.checks import check_seed
 from envs.dones import GoalCondition
-from envs.matches.statistics import Counts, GameStatistics, MatchKickoffs, counted, of_pairs
-from envs.partials import taken_apart
+from envs.factories import unwrap_partial
+from envs.matches.statistics import Counts, GameStatistics, MatchKickoffs, get_count, pair_totals
 from envs.phased import Phased
 from envs.pool.play import play
 from envs.pool.rocket_pool import RocketSimPool
@@ -31,7 +31,7 @@ PAIRS_AT_ONCE = 10
 SIDES = 2
 
 Player = Callable[[int], Bot]
-"""Builds a new bot; what it draws comes from that seed. It plays one block of matches."""
+"""Function that builds a new bot from a seed, for one block of matches."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Matches:
         minutes: Game time of each match, in minutes.
         cars: Cars per team.
         statistics: Name in `envs.matches.statistics.STATISTICS` -> `[P, 2, 2]` float64: pair; the player, its opponent;
-            the count, and that over which it is told (see `envs.matches.statistics.of_pairs`).
+            numerator and denominator (see `envs.matches.statistics.pair_totals`).
     """
 
     goals: NDArray[np.int64]
@@ -55,7 +55,7 @@ class Matches:
 
     @classmethod
     def of(cls, parts: "Sequence[Matches]", num_pairs: int | None = None) -> "Matches":
-        """One after the other, all of the same settings; only the first `num_pairs`, if that is given."""
+        """Concatenate matches with the same settings; keep only the first `num_pairs`, if given."""
         goals = np.concatenate([part.goals for part in parts])[:num_pairs]
         touches = np.concatenate([part.touches for part in parts])[:num_pairs]
         statistics = {
@@ -71,29 +71,29 @@ class Matches:
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """`[P]` their means, one independent sample from each pair."""
+        """`[P]` mean score of each pair, one independent sample per pair."""
         means: NDArray[np.float64] = self.match_scores.mean(axis=1)
         return means
 
     @property
     def differences(self) -> NDArray[np.float64]:
-        """`[P]` the player's goals minus its opponent's per match, one independent sample from each pair."""
+        """`[P]` goal difference per match, one independent sample per pair."""
         means: NDArray[np.float64] = (self.goals[..., 0] - self.goals[..., 1]).mean(axis=1)
         return means
 
     @property
     def wins(self) -> int:
-        """Matches that the player won."""
+        """Number of matches that the player won."""
         return int((self.goals[..., 0] > self.goals[..., 1]).sum())
 
     @property
     def losses(self) -> int:
-        """Matches that its opponent won."""
+        """Number of matches that the opponent won."""
         return int((self.goals[..., 0] < self.goals[..., 1]).sum())
 
     @property
     def draws(self) -> int:
-        """Matches without a winner."""
+        """Number of matches without a winner."""
         return SIDES * len(self.goals) - self.wins - self.losses
 
 
@@ -169,12 +169,12 @@ def play_matches(
                     progress((block + step / steps) / blocks)
         found.append(_by_pairs(score.counts))
     counts = np.concatenate(found, axis=1)[:, :num_pairs]
-    return Matches(counted(counts, "goals"), counted(counts, "touches"), minutes, team_size, of_pairs(counts))
+    return Matches(get_count(counts, "goals"), get_count(counts, "touches"), minutes, team_size, pair_totals(counts))
 
 
 @dataclass(eq=False, repr=False)
 class _BothSides(Bot):
-    """The player is blue in the first half of the arenas, and orange in the others."""
+    """Bot that plays the player as blue in the first half of the arenas, and as orange in the others."""
 
     player: Bot
     opponent: Bot
@@ -188,41 +188,41 @@ class _BothSides(Bot):
 
     @staticmethod
     def _is_players(state: GameState) -> Bool:
-        """`[A, C]` cars of the player."""
+        """Return `[A, C]`, True for the player's cars."""
         as_blue = np.arange(state.num_arenas) < PAIRS_AT_ONCE
         cars: Bool = (state.team == BLUE) == as_blue[:, None]
         return cars
 
 
 def _by_pairs(counts: Counts) -> Counts:
-    """`[K, P, 2, 2]` from `[K, A, 2]`: pair; the player as blue and as orange; the player and its opponent."""
+    """Reshape `[K, A, 2]` to `[K, P, 2, 2]`: pair; the player as blue and as orange; the player and its opponent."""
     as_blue, as_orange = np.split(counts, SIDES, axis=1)
     return np.stack((as_blue, as_orange[..., ::-1]), axis=2)
 
 
-class PoolRecipe:
-    """The settings of a `RocketSimPool`, to build it as often as needed, with some of them changed.
+class PoolFactory:
+    """Settings of a `RocketSimPool`, to build it repeatedly with some of them changed.
 
     Attributes:
         pool_class: `RocketSimPool`, or a subclass.
-        arguments: What it is built with.
+        arguments: Arguments of the pool.
     """
 
-    def __init__(self, factory: Callable[..., Any], owner: str = "PoolRecipe", phase: str | None = None) -> None:
-        """Reads a factory.
+    def __init__(self, factory: Callable[..., Any], owner: str = "PoolFactory", phase: str | None = None) -> None:
+        """Read the settings of a factory.
 
         Args:
             factory: `RocketSimPool`, a `functools.partial` of it, or one of a `ProcessPool` around such a factory.
-            owner: Who asks, for the message.
-            phase: Of training, where the reward or the state setter has phases; default: the first.
+            owner: Name of the caller, for messages.
+            phase: Phase of training, if the reward or the state setter has phases; default: the first.
 
         Raises:
-            TypeError: It builds something else.
+            TypeError: The factory builds something else.
             ValueError: There is no such phase.
         """
-        call = taken_apart(factory)
+        call = unwrap_partial(factory)
         while call.function is ProcessPool and "factory" in call.named():
-            call = taken_apart(call.named()["factory"])
+            call = unwrap_partial(call.named()["factory"])
         pool_class = call.function
         if not (isinstance(pool_class, type) and issubclass(pool_class, RocketSimPool)):
             name = getattr(pool_class, "__name__", type(pool_class).__name__)
@@ -234,7 +234,7 @@ class PoolRecipe:
             self._begin_phase(self.phases[0] if phase is None else phase)
 
     def build(self, **changes: Any) -> RocketSimPool:  # noqa: ANN401 - the settings of a pool
-        """A pool with parts of its own, so that none remembers what another pool did."""
+        """Build a pool with copies of all components, so that pools share no state."""
         kept = {name: copy.deepcopy(value) for name, value in self.arguments.items() if name not in changes}
         return self.pool_class(**(kept | changes))
 
@@ -244,7 +244,7 @@ class PoolRecipe:
         return list(dict.fromkeys(name for part in self._phased() for name in part.phases))
 
     def _begin_phase(self, name: str) -> None:
-        """Goes on as in that phase, a name or a number from 1."""
+        """Begin a phase, given by its name or its number from 1."""
         numbers = {str(number): phase for number, phase in enumerate(self.phases, 1)}
         name = numbers.get(name, name)
         if name not in self.phases:
@@ -262,13 +262,13 @@ class PoolRecipe:
         return [each for part in parts if part is not None for each in part.walk() if isinstance(each, Phased)]
 
     def reward(self) -> Reward:
-        """The reward, new."""
+        """Return a new copy of the reward."""
         reward = self.arguments.get("reward")
         return default_reward() if reward is None else copy.deepcopy(reward)
 
     @property
     def team_sizes(self) -> list[tuple[int, int]]:
-        """(blue, orange) that the arenas take in turns."""
+        """(blue, orange) pairs that the arenas use in rotation."""
         return team_sizes(self.arguments.get("team_size", 1))
 
     @property

@@ -19,10 +19,10 @@ from fabric_rl.base.settings import Count, check_value
 
 
 class RecordedMatch:
-    """A match that begins, and after each goal goes on, with a kickoff; none of them like another.
+    """A recorded match with a kickoff at the start and after each goal; every kickoff is different.
 
     Attributes:
-        recorder: Knows score and time, and ends games.
+        recorder: Recorder with score and time; ends games.
         step_seconds: Game time of a step.
     """
 
@@ -38,14 +38,14 @@ class RecordedMatch:
         rewards: Sequence[Part] = (),
         chunk_frames: int = CHUNK_FRAMES,
     ) -> None:
-        """Builds the arena.
+        """Build the arena.
 
         Args:
-            bots: Play.
-            sink: Takes the bytes of the replay.
-            names: What the replay calls them.
-            team_size: Cars in each team.
-            seed: Of the kickoffs.
+            bots: Players of both teams.
+            sink: Receives the bytes of the replay.
+            names: Names of the players in the replay.
+            team_size: Cars per team.
+            seed: Seed of the kickoffs.
             tick_skip: Physics ticks (1/120 s) between decisions.
             action_delay_ticks: Ticks at the start of a step that still run the previous action.
             rewards: Terms of a reward to record.
@@ -74,17 +74,17 @@ class RecordedMatch:
         self.step_seconds = float(tick_skip / TICKS_PER_SECOND)
 
     def begin(self, bots: TeamBots | None = None) -> None:
-        """Begins the next game, with other bots if some are given; ends the one that is played."""
+        """End the present game and begin the next one, with new bots if given."""
         self.recorder.end_game()
         self.recorder.bots = bots or self.recorder.bots
         self._steps = play(self._pool, self.recorder.bots, change=self._kickoffs.delayed(self._pool))
         next(self._steps)
 
     def step(self) -> None:
-        """Plays one step."""
+        """Play one step."""
         next(self._steps)
 
     def close(self) -> None:
-        """Ends the game and stops the arena."""
+        """End the game and close the pool."""
         self.recorder.end_game()
         self._pool.close()

@@ -1,4 +1,4 @@
-"""GameStatistics: what both sides do in matches, besides goals; and the kickoffs that both matches of a pair share."""
+"""GameStatistics: statistics of both sides in matches; and the kickoffs that both matches of a pair share."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 Counts = NDArray[np.float64]
 
 EMPTY_BELOW = 1.0
-"""Boost, of 100, that the game shows as 0."""
+"""Boost (0..100) below this is shown as 0 by the game."""
 OWN_GOAL_SECONDS = 3.0
-"""How long no opponent has touched the ball that makes an own goal."""
+"""A goal counts as an own goal if no opponent has touched the ball for this long."""
 KICKOFF_SECONDS = 2.0
-"""After its first touch a kickoff is won or lost."""
+"""Time from the first touch of a kickoff until the ball's position decides it."""
 KICKOFF_GOAL_SECONDS = 10.0
-"""A goal that falls so soon after a kickoff's first touch comes from the kickoff, which is over then."""
+"""A goal within this time after the first touch counts as a kickoff goal."""
 _THIRD = BACK_WALL_Y / 3
 
 _OF_CARS = (
@@ -39,14 +39,14 @@ _ROW = {name: row for row, name in enumerate((*_OF_CARS, *_OF_SIDES))}
 
 
 class Statistic(NamedTuple):
-    """A figure of each side: the sum of one count over that of another."""
+    """A statistic of each side: the ratio of two summed counts."""
 
     label: str
-    """With its unit, for tables."""
+    """Label with unit, for tables."""
     counter: str
     per: str
     is_share: bool = False
-    """Of something, 0..1; else a number with the unit in the label."""
+    """True for a share, 0..1; else the unit is in the label."""
 
 
 STATISTICS: Mapping[str, Statistic] = {
@@ -70,10 +70,10 @@ STATISTICS: Mapping[str, Statistic] = {
 
 
 class GameStatistics(StateLogger):
-    """Counts what `STATISTICS` are made of, of blue and orange in every arena, where every episode is a kickoff.
+    """Logger of the counts of `STATISTICS`, for both teams in every arena. Every episode must begin with a kickoff.
 
     Attributes:
-        counts: `[K, A, 2]` float64 of blue and orange, over all episodes; see `counted` and `of_pairs`.
+        counts: `[K, A, 2]` float64 of blue and orange, over all episodes; see `get_count` and `pair_totals`.
     """
 
     def __init__(self) -> None:
@@ -95,14 +95,14 @@ class GameStatistics(StateLogger):
             *(alive * y, alive * (y < -_THIRD), alive * (y > _THIRD)),
             *(step.boost_used, state.present * (step.ticks / np.float32(TICKS_PER_SECOND * 60))[:, None]),
             *(touches, touches * world.ball_pos[:, None, 2], touches * ball_speed[:, None]),
-            *np.moveaxis(step.counted, 2, 0),
+            *np.moveaxis(step.new_counts, 2, 0),
         )
         self.counts[: len(_OF_CARS)] += np.stack(of_cars) @ sides
         self._follow_the_ball(state, (state.touched @ sides) > 0, step.ticks[:, None])
         self._judge_kickoffs(state, done, step.ticks)
 
     def _follow_the_ball(self, state: GameState, touched: Bool, ticks: NDArray[np.int64]) -> None:
-        """Whose the ball is, and who has scored; `touched [A, 2]`, `ticks [A, 1]`."""
+        """Update possession and goals; `touched [A, 2]`, `ticks [A, 1]`."""
         since = self._since_touch = np.where(touched, 0, self._since_touch + ticks)
         holds = since < since[:, ::-1]
         self._row("possession")[:] += holds
@@ -144,7 +144,6 @@ class GameStatistics(StateLogger):
         self._judged[mask] = self._over[mask] = False
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """None: it is asked for `counts`."""
         return {}
 
     def _row(self, name: str) -> Counts:
@@ -152,21 +151,21 @@ class GameStatistics(StateLogger):
         return row
 
 
-def counted(counts: Counts, name: str) -> NDArray[np.int64]:
-    """The `goals` or `touches` in `counts [K, ...]`, as `[...]` int64."""
+def get_count(counts: Counts, name: str) -> NDArray[np.int64]:
+    """Return the count `name` (`goals` or `touches`) of `counts [K, ...]` as `[...]` int64."""
     whole: NDArray[np.int64] = counts[_ROW[name]].astype(np.int64)
     return whole
 
 
-def of_pairs(counts: Counts) -> dict[str, NDArray[np.float64]]:
-    """`STATISTICS` of every pair of matches.
+def pair_totals(counts: Counts) -> dict[str, NDArray[np.float64]]:
+    """Return the numerator and denominator of all `STATISTICS` for every pair of matches.
 
     Args:
         counts: `[K, P, 2, 2]`: pair; its two matches; the player and its opponent.
 
     Returns:
-        Name -> `[P, 2, 2]`, of both matches together: pair; the player, its opponent; the count, and that over which it
-        is told, 0 where there was nothing to measure, as of the height of touches without a touch.
+        Name -> `[P, 2, 2]`, over both matches: pair; the player, its opponent; numerator and denominator, which is 0 if
+        there was nothing to measure, such as the height of touches without a touch.
     """
     sums = counts.sum(axis=2)
     return {
@@ -176,17 +175,17 @@ def of_pairs(counts: Counts) -> dict[str, NDArray[np.float64]]:
 
 
 def ratio_samples(pairs: NDArray[np.float64]) -> NDArray[np.float64]:
-    r"""One number per pair, whose mean is the ratio of the sums, and whose standard error is that of this ratio.
+    r"""Return one sample per pair; their mean is the ratio of the sums, with the standard error of this ratio.
 
     :math:`z_i = R + (c_i - R p_i) / \bar p` with :math:`R = \sum c / \sum p`, the linearised ratio estimator
-    (Cochran, Sampling Techniques, 3rd ed., eq. 6.13). The mean of the pairs' own ratios would lean toward pairs with a
-    small p: few goals make few kickoffs.
+    (Cochran, Sampling Techniques, 3rd ed., eq. 6.13). The mean of the pairs' ratios would be biased toward pairs with a
+    small p.
 
     Args:
-        pairs: `[P, 2]`, of one side: counts c, and that over which they are told, p.
+        pairs: `[P, 2]` of one side: numerators c and denominators p.
 
     Returns:
-        `[P']`, of the pairs in which there was something to measure (p > 0).
+        `[P']` samples of the pairs with p > 0.
     """
     measured = pairs[pairs[:, 1] > 0]
     count, per = measured[:, 0], measured[:, 1]
@@ -198,28 +197,28 @@ def ratio_samples(pairs: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class MatchKickoffs(Kickoff):
-    """One of the five kickoffs, a little off the spot; both teams begin alike, rotated by 180 degrees.
+    """One of the five kickoffs with small offsets; both teams begin alike, rotated by 180 degrees.
 
-    Players and physics are deterministic: from five kickoffs there would be five games. So places are moved by up to
-    `MAX_SHIFT` uu in x and y, cars turned by up to `MAX_TURN` rad, boost is within `MAX_BOOST` of 33.3, and every car's
-    first controls come up to `MAX_DELAY` ticks late. Only these delays may differ between the teams; who has the sooner
-    ones changes with the sides.
+    Players and physics are deterministic, so five kickoffs would give only five games. Therefore places are moved by up
+    to `MAX_SHIFT` uu in x and y, cars turned by up to `MAX_TURN` rad, boost is within `MAX_BOOST` of 33.3, and every
+    car's first controls come up to `MAX_DELAY` ticks late. Only these delays may differ between the teams; they are
+    swapped with the sides.
 
-    It draws from generators of its own: an arena's also says where demolished cars return, so after a demolition the
+    The setter has its own generators: an arena's generator also determines respawn places, so after a demolition the
     two matches of a pair would get different kickoffs.
 
     Attributes:
-        delay_ticks: `[A, C]` int64, how late each car's first controls come, counted from its last kickoff.
+        delay_ticks: `[A, C]` int64, delay of each car's first controls after its last kickoff.
     """
 
     MAX_SHIFT, MAX_TURN, MAX_BOOST, MAX_DELAY = 50.0, 0.05, 10.0, 16
 
     def __init__(self, seeds: Sequence[np.random.SeedSequence], num_cars: int) -> None:
-        """Makes the generators.
+        """Create the generators.
 
         Args:
-            seeds: Arena `i` draws from number `i`; with the same seed two arenas get the same kickoffs.
-            num_cars: In an arena.
+            seeds: Seed of each arena; arenas with the same seed get the same kickoffs.
+            num_cars: Cars per arena.
         """
         self._rngs = [np.random.default_rng(seed) for seed in seeds]
         self.delay_ticks: NDArray[np.int64] = np.zeros((len(self._rngs), num_cars), np.int64)
@@ -235,7 +234,7 @@ class MatchKickoffs(Kickoff):
             self.delay_ticks[arena] = own.integers(self.MAX_DELAY, size=state.num_cars)
 
     def delayed(self, pool: "RocketSimPool") -> Callable[[NDArray[Any]], NDArray[Any]]:
-        """Return a function that zeroes those of the pool's actions `[A * C, ...]` that come too early."""
+        """Return a function that zeroes the pool's actions `[A * C, ...]` that come too early."""
 
         def zeroed(actions: NDArray[Any]) -> NDArray[Any]:
             late = self.delay_ticks >= pool.state.episode_ticks[:, None] + pool.tick_skip

@@ -1,4 +1,4 @@
-"""Mechanics lanes: true set-ups to practise one mechanic each, with a measure of success of their own."""
+"""Mechanics lanes: drills for one mechanic each, with their own success criteria."""
 
 from envs.mechanics.aerial import AirDribbleLane as AirDribbleLane
 from envs.mechanics.aerial import FlipResetLane as FlipResetLane
@@ -11,7 +11,7 @@ from envs.mechanics.ground import HalfFlipLane as HalfFlipLane
 from envs.mechanics.ground import JumpShotLane as JumpShotLane
 from envs.mechanics.ground import KickoffLane as KickoffLane
 from envs.mechanics.lanes import NO_LANE as NO_LANE
-from envs.mechanics.lanes import LaneEpisodes as LaneEpisodes
 from envs.mechanics.lanes import LaneTimeLimit as LaneTimeLimit
+from envs.mechanics.lanes import LaneTracker as LaneTracker
 from envs.mechanics.lanes import MechanicsLanes as MechanicsLanes
 from envs.mechanics.lanes import default_lanes as default_lanes

@@ -145,7 +145,6 @@ class FlipResetLane(Lane):
         return SetUp(car, (x, y, z), car_vel, forward, up, ball_vel, boost, on_wheels=False, flip_spent=True)
 
     def begin(self, seen: Seen, notes: Double) -> None:
-        """Note whether the car has its flip (it has not)."""
         notes[:, 0] = seen.has_flip
 
     def judge(self, seen: Seen, notes: Double) -> Bool:

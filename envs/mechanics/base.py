@@ -1,4 +1,4 @@
-"""The mechanics lane: a true set-up of one car and the ball, its own measure of success, and a time limit."""
+"""Base class of mechanics lanes: initial state of one car and the ball, a success criterion, and a time limit."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.component import Component
-from envs.resets.base import CAR_REST_HEIGHT, LET_GO, Double
+from envs.resets.base import BALL_RELEASE_VEL, CAR_REST_HEIGHT, Double
 from envs.resets.mixtures import MIRROR_X
 from envs.state.game_state import GameState
 from envs.state.layout import MIRROR, ORANGE, Bool, Float
@@ -17,13 +17,13 @@ from envs.state.view import Derived
 from fabric_rl.base.settings import Positive, check_value
 
 SPENT_FLIP_SECONDS = 1.5
-"""More than the 1.25 s after a jump in which a car still has its flip, and than the 0.65 s that a flip lasts."""
+"""More than the 1.25 s after a jump in which a car can flip, and than the 0.65 s of a flip."""
 _VECTORS = ("car_pos", "ball_pos", "car_vel", "car_forward", "car_up", "ball_vel")
 
 
 @dataclass(frozen=True)
 class SetUp:
-    """Beginning of one car and the ball, seen from the car's own side: it attacks +y. uu, uu/s, rad/s."""
+    """Initial state of one car and the ball, seen from the car's own side: it attacks +y. uu, uu/s, rad/s."""
 
     car_pos: ArrayLike
     ball_pos: ArrayLike
@@ -32,7 +32,7 @@ class SetUp:
     """Unit vector out of the car's nose."""
     car_up: ArrayLike = (0.0, 0.0, 1.0)
     """Unit vector out of the car's roof, at right angles to `car_forward`."""
-    ball_vel: ArrayLike = LET_GO
+    ball_vel: ArrayLike = BALL_RELEASE_VEL
     boost: float = 50.0
     """0..100."""
     on_wheels: bool = True
@@ -54,12 +54,12 @@ def _of_car(name: str) -> Derived[Bool]:
 
 
 class Seen:
-    """State of `n` arenas that a lane judges by, each from the side of the car whose lane it is (attacking +y).
+    """State of `n` arenas for a lane's success criterion, each from the side of the lane's car (attacking +y).
 
-    Positions `[n, 3]` in uu, velocities `[n, 3]` in uu/s; every array is taken from the state when it is asked for.
+    Positions `[n, 3]` in uu, velocities `[n, 3]` in uu/s; every array is read from the state on access.
 
     Attributes:
-        state: Of all arenas.
+        state: State of all arenas.
         at: Row `[n]` and slot `[n]` of each car in it.
         seconds: `[n]` float64, since the episode began.
     """
@@ -153,7 +153,7 @@ class Lane(Component, ABC):
 
     @abstractmethod
     def set_up(self, rng: np.random.Generator) -> SetUp:
-        """Draw a beginning, on the right-hand side (x >= 0) where the sides differ; `place` draws the side."""
+        """Draw an initial state, on the right-hand side (x >= 0) if the sides differ; `place` draws the side."""
 
     @abstractmethod
     def judge(self, seen: Seen, notes: Double) -> Bool:
@@ -168,10 +168,10 @@ class Lane(Component, ABC):
         """
 
     def begin(self, seen: Seen, notes: Double) -> None:
-        """Note what is needed of the first state of an episode; arguments as in `judge`."""
+        """Store values of an episode's initial state in `notes`; for the arguments see `judge`."""
 
     def place(self, state: GameState, arena: int, actor: int, rng: np.random.Generator) -> None:
-        """Write the first state of an episode into row `arena` of `state`, for the car in slot `actor`."""
+        """Write the initial state of an episode into row `arena` of `state`, for the car in slot `actor`."""
         setup = self.set_up(rng)
         if rng.random() < 0.5:
             setup = setup.mirrored()

@@ -193,7 +193,7 @@ class KickoffLane(Lane):
         return SetUp((x, y, z), (0, 0, BALL_RESTING_HEIGHT), forward * speed, forward, up, (0, 0, 0), boost)
 
     def place(self, state: GameState, arena: int, actor: int, rng: np.random.Generator) -> None:
-        """Write a kickoff, in which all cars have a spawn, those of each team different ones."""
+        """Write a kickoff with different spawns for the cars of each team."""
         slots = np.flatnonzero(state.present[arena])
         teams = [slots[state.team[slots] == team].tolist() for team in (0, 1)]
         spawns = rng.permutation(len(Kickoff.BLUE_POS))[: max(map(len, teams))]

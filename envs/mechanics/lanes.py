@@ -1,4 +1,4 @@
-"""MechanicsLanes: a share of the episodes begins in a mechanics lane."""
+"""MechanicsLanes: begin a share of the episodes in a mechanics lane."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,27 +14,27 @@ from envs.mechanics.aerial import AirDribbleLane, FlipResetLane, WallToAerialLan
 from envs.mechanics.base import Lane, Seen
 from envs.mechanics.ground import DribbleLane, HalfFlipLane, JumpShotLane, KickoffLane
 from envs.phased import Phased
-from envs.resets.base import Double, EachArena, StateSetter, apply_to, shares_of
+from envs.resets.base import Double, PerArenaSetter, StateSetter, apply_to, normalize_weights
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 from fabric_rl.base.settings import NonNegative, Share
 
 NO_LANE = -1
 FIRST_PHASE = 4
-"""Number of the phase of training from which on the lanes are on by themselves."""
+"""Number of the first phase of training in which lanes are on by default."""
 
 
 @dataclass(eq=False, repr=False)
-class LaneEpisodes(StateLogger):
-    """The lane of every arena until its episode ends, and the results of the episodes of each lane.
+class LaneTracker(StateLogger):
+    """Tracker of the lane of every arena, and of the results of each lane's episodes.
 
-    Metrics, for each lane: `lane/<name>_success`, episodes in which the mechanic succeeded over all of that lane that
-    ended, 0..1; `lane/<name>_episodes`, how many ended, per arena, since the last log.
+    Metrics, for each lane: `lane/<name>_success`, share of finished episodes in which the mechanic succeeded, 0..1;
+    `lane/<name>_episodes`, number of finished episodes per arena since the last log.
 
     Attributes:
         lane: `[A]` index of the lane that each arena is in, `NO_LANE` (-1) for none.
-        actor: `[A]` slot of the car whose lane it is.
-        succeeded: `[A]` bool, whether the mechanic has succeeded in this episode.
+        actor: `[A]` slot of the lane's car.
+        succeeded: `[A]` bool, True if the mechanic has succeeded in this episode.
     """
 
     _in_state_dict: ClassVar[dict[str, str]] = {"lane": "lane", "actor": "actor", "succeeded": "succeeded"}
@@ -57,13 +57,13 @@ class LaneEpisodes(StateLogger):
         self._notes: Double = np.zeros((arenas, self._width))
 
     def draw(self, arena: int, lane: int, actor: int) -> None:
-        """Note that the episode which `reset` begins in `arena` is one of `lane` with the car in slot `actor`."""
+        """Set the lane, and the slot of its car, of the episode that the next `reset` begins in `arena`."""
         self._drawn[arena] = (lane, actor)
 
     def _looks(
         self, state: GameState, arenas: NDArray[np.int64]
     ) -> Iterator[tuple[Lane, NDArray[np.int64], Seen, Double]]:
-        """Yield every lane that some of `arenas` are in, these arenas, what is to be seen there, and their notes."""
+        """Yield every lane that some of `arenas` are in, with these arenas, their views and their notes."""
         for number, lane in enumerate(self.lanes):
             here = arenas[self.lane[arenas] == number]
             if len(here):
@@ -98,11 +98,11 @@ class LaneEpisodes(StateLogger):
 
 
 class LaneTimeLimit(DoneCondition):
-    """An episode in a mechanics lane has lasted as long as that lane allows. Truncates."""
+    """The time limit of a mechanics lane. Truncates."""
 
     truncates = True
 
-    def __init__(self, episodes: LaneEpisodes) -> None:
+    def __init__(self, episodes: LaneTracker) -> None:
         self._episodes = episodes
         self._limits = np.array([lane.time_limit_seconds for lane in episodes.lanes])
 
@@ -113,7 +113,7 @@ class LaneTimeLimit(DoneCondition):
 
 
 @dataclass(eq=False, repr=False)
-class MechanicsLanes(EachArena, Phased):
+class MechanicsLanes(PerArenaSetter, Phased):
     """Mixture of mechanics lanes, in which a share of the episodes begins, and another setter for the other episodes.
 
     Each episode is drawn on its own, from its arena's generator: with probability `mechanics_weight` it is one of a
@@ -124,7 +124,7 @@ class MechanicsLanes(EachArena, Phased):
     other combinators inside: mirrored or shuffled cars would not be those that a lane watches.
 
     Attributes:
-        episodes: The lane that each arena is in, see `LaneEpisodes`.
+        episodes: The lane that each arena is in, see `LaneTracker`.
     """
 
     _in_state_dict: ClassVar[dict[str, str]] = {"mechanics_weight": "mechanics_weight", "inner": "inner"}
@@ -145,11 +145,11 @@ class MechanicsLanes(EachArena, Phased):
         self.lanes = lanes = default_lanes() if self.lanes is None else self.lanes
         names = [lane.name for lane in lanes]
         if len(set(names)) < len(names):
-            raise ValueError(f"MechanicsLanes: every lane needs a name of its own, got {', '.join(names)}")
+            raise ValueError(f"MechanicsLanes: lanes need different names, got {', '.join(names)}")
         weights = [1.0] * len(names) if self.weights is None else self.weights
-        self.shares = shares_of("MechanicsLanes", "lane", len(names), weights)
+        self.shares = normalize_weights("MechanicsLanes", "lane", len(names), weights)
         self._own_weight, self._in_phase = self.mechanics_weight, self.phase_weights or {}
-        self.episodes = LaneEpisodes(lanes)
+        self.episodes = LaneTracker(lanes)
         self._drawn = ""
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:

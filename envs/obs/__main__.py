@@ -1,4 +1,4 @@
-"""`python -m envs.obs [class path]`: the columns of an observation, in words."""
+"""`python -m envs.obs [class path]`: print the columns of an observation."""
 
 import argparse
 import sys

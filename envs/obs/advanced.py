@@ -9,7 +9,7 @@ import numpy as np
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.obs import blocks
-from envs.obs.base import AXES, FLAG, LOCAL_AXES, UNIT_VECTOR, Meaning, TableObs, in_group, numbered, slices
+from envs.obs.base import AXES, FLAG, LOCAL_AXES, UNIT_VECTOR, Meaning, TableObs, in_group, numbered_groups, slices
 from envs.state import layout
 from envs.state.game_state import GameState
 from envs.state.layout import NUM_PADS, Float
@@ -79,7 +79,7 @@ class AdvancedObs(TableObs):
 
     def table(self, num_blue: int, num_orange: int) -> list[Meaning]:
         others = blocks.num_slots(self, "zero_padding", num_blue, num_orange) - 1
-        return [*_ADVANCED, *numbered("other", _ADVANCED_OTHER, others)]
+        return [*_ADVANCED, *numbered_groups("other", _ADVANCED_OTHER, others)]
 
     def build(self, state: GameState, out: Float) -> None:
         own = state.own
@@ -95,7 +95,7 @@ class AdvancedObs(TableObs):
 
     def _car_blocks(self, state: GameState) -> Float:
         """Return `[A, C, slots, 31]`, every car as each car sees it, itself first."""
-        seen = blocks.seen_cars(state, self.zero_padding)
+        seen = blocks.ordered_cars(state, self.zero_padding)
         ball, rows = state.own, seen.rows
         pos, vel = rows[..., layout.CAR_POS], rows[..., layout.CAR_VEL]
         cars = np.empty((*seen.present.shape, self.OTHER_WIDTH), np.float32)
@@ -110,7 +110,7 @@ class AdvancedObs(TableObs):
         cars[..., self.CAR_BOOST : self.CAR_WIDTH] = seen.pick(np.stack(status, axis=-1, dtype=np.float32))
         cars[..., self.OTHER_OFFSET] = (pos - pos[:, :, :1]) * self._pos_factors
         cars[..., self.OTHER_REL_VEL] = (vel - vel[:, :, :1]) * self.lin_vel_coef
-        seen.hide_padding(cars)
+        seen.zero_padding_(cars)
         return cars
 
 
@@ -200,7 +200,7 @@ class AdvancedObsPlus(TableObs):
             *_PLUS,
             *blocks.nearest_pads_columns("pad_near_car", self.pads_near_car, "car"),
             *blocks.nearest_pads_columns("pad_near_ball", self.pads_near_ball, "ball"),
-            *numbered("other", _PLUS_OTHER, others),
+            *numbered_groups("other", _PLUS_OTHER, others),
         ]
 
     def build(self, state: GameState, out: Float) -> None:
@@ -252,7 +252,7 @@ class AdvancedObsPlus(TableObs):
 
     def _others(self, state: GameState, basis: Float, status: Float) -> Float:
         """Return `[A, C, slots - 1, 27]`."""
-        seen = blocks.seen_cars(state, self.zero_padding)
+        seen = blocks.ordered_cars(state, self.zero_padding)
         rows, own = seen.rows, state.own
         pos, vel = rows[..., layout.CAR_POS], rows[..., layout.CAR_VEL]
         cars = np.empty((*seen.present.shape, self.OTHER_WIDTH), np.float32)
@@ -264,7 +264,7 @@ class AdvancedObsPlus(TableObs):
         cars[..., self.OTHER_POS] = pos * self.pos_coef
         cars[..., self.OTHER_VEL] = vel * self.lin_vel_coef
         cars[..., self.OTHER_STATUS] = seen.pick(status)
-        seen.hide_padding(cars)
+        seen.zero_padding_(cars)
         return cars[:, :, 1:]
 
 
@@ -335,7 +335,7 @@ class RelativeObs(TableObs):
     def table(self, num_blue: int, num_orange: int) -> list[Meaning]:
         others = blocks.num_slots(self, "zero_padding", num_blue, num_orange) - 1
         pads = blocks.nearest_pads_columns("pad", self.num_pads, "car")
-        return [*_RELATIVE, *pads, *numbered("other", _RELATIVE_OTHER, others)]
+        return [*_RELATIVE, *pads, *numbered_groups("other", _RELATIVE_OTHER, others)]
 
     def build(self, state: GameState, out: Float) -> None:
         own, basis = state.own, blocks.own_basis(state)
@@ -359,7 +359,7 @@ class RelativeObs(TableObs):
 
     def _others(self, state: GameState, basis: Float, status: Float) -> Float:
         """Return `[A, C, slots - 1, 21]`."""
-        seen = blocks.seen_cars(state, self.zero_padding)
+        seen = blocks.ordered_cars(state, self.zero_padding)
         rows, own = seen.rows, state.own
         to_car, rel_vel = (
             rows[..., layout.CAR_POS] - own.car_pos[:, :, None],
@@ -372,5 +372,5 @@ class RelativeObs(TableObs):
         cars[..., self.OTHER_UP] = blocks.to_frame(basis, rows[..., layout.CAR_UP])
         cars[..., self.OTHER_ANG_VEL] = blocks.to_frame(basis, rows[..., layout.CAR_ANG_VEL]) * self.ang_vel_coef
         cars[..., self.OTHER_STATUS] = seen.pick(status)
-        seen.hide_padding(cars)
+        seen.zero_padding_(cars)
         return cars[:, :, 1:]

@@ -59,7 +59,7 @@ def in_group(group: str, meanings: Iterable[Meaning], whose: str = "") -> tuple[
 
 
 @lru_cache(maxsize=64)
-def numbered(group: str, meanings: tuple[Meaning, ...], count: int, whose: str = "") -> tuple[Meaning, ...]:
+def numbered_groups(group: str, meanings: tuple[Meaning, ...], count: int, whose: str = "") -> tuple[Meaning, ...]:
     """Return the same `count` times, as the groups `group_0`, `group_1`..., see `in_group`."""
     return tuple(meaning for number in range(count) for meaning in in_group(f"{group}_{number}", meanings, whose))
 
@@ -141,7 +141,7 @@ class TableObs(ObsBuilder):
         return meanings
 
 
-def build_named(builder: ObsBuilder, state: GameState, out: Float) -> None:
+def build_obs(builder: ObsBuilder, state: GameState, out: Float) -> None:
     """Build into `out`; a ValueError that names the builder if its numbers do not fit."""
     try:
         builder.build(state, out)
@@ -154,11 +154,11 @@ def build_named(builder: ObsBuilder, state: GameState, out: Float) -> None:
         ) from error
 
 
-def build_checked(builder: ObsBuilder, state: GameState, out: Float) -> None:
-    """Call `build_named`; raise a ValueError also if not all of `out` was written."""
+def build_obs_checked(builder: ObsBuilder, state: GameState, out: Float) -> None:
+    """Call `build_obs`; raise a ValueError also if not all of `out` was written."""
     bits = out.view(np.uint32)
     bits.fill(_UNWRITTEN)
-    build_named(builder, state, out)
+    build_obs(builder, state, out)
     left = np.unique(np.argwhere((bits == _UNWRITTEN)[state.present])[:, -1]).tolist()
     if left:
         some = f"column {left[0]}" if len(left) == 1 else f"{len(left)} columns, the first is {left[0]},"
@@ -169,5 +169,5 @@ def build_checked(builder: ObsBuilder, state: GameState, out: Float) -> None:
 
 
 def column_range(start: int, stop: int) -> str:
-    """`3-5` for columns 3, 4 and 5; `3` for one column."""
+    """Format a range of columns: `3-5` for columns 3, 4 and 5; `3` for one column."""
     return str(start) if stop - start == 1 else f"{start}-{stop - 1}"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, BOOST_LOCATIONS, GOAL_HEIGHT
 
-from envs.obs.base import AXES, FLAG, LOCAL_AXES, UNIT_VECTOR, Meaning, ObsBuilder, numbered
+from envs.obs.base import AXES, FLAG, LOCAL_AXES, UNIT_VECTOR, Meaning, ObsBuilder, numbered_groups
 from envs.state.game_state import GameState
 from envs.state.layout import CAR_BASIS, CAR_COLUMNS, CONTROL_NAMES, Bool, Float
 from fabric_rl.base.settings import Finite, check_value
@@ -72,13 +72,13 @@ def direction_and_distance_columns(group: str, text: str, axes: str) -> tuple[Me
 
 def nearest_pads_columns(group: str, count: int, point: str) -> tuple[Meaning, ...]:
     """Return the columns of `nearest_pads`, as `group_0`, `group_1`..."""
-    return numbered(group, PAD, count, point)
+    return numbered_groups(group, PAD, count, point)
 
 
 # ---------------------------------------------------------------- cars
 
 
-class SeenCars(NamedTuple):
+class OrderedCars(NamedTuple):
     """Cars as every car sees them from its own side, `S` slots each: itself, allies, enemies, padding in between.
 
     Attributes:
@@ -96,20 +96,20 @@ class SeenCars(NamedTuple):
         arenas, _, width = values.shape
         return values.take(self.slots.reshape(-1), axis=1).reshape(arenas, *self.slots.shape, width)
 
-    def hide_padding(self, blocks: Float) -> None:
+    def zero_padding_(self, blocks: Float) -> None:
         """Set `blocks [A, C, S, K]` to zero in slots without a car."""
         if not self.present.all():
             blocks[~self.present] = 0
 
 
-def seen_cars(state: GameState, zero_padding: int | None) -> SeenCars:
-    """Return who sees whom; `zero_padding` is the room for cars per team, None for those in the arena."""
+def ordered_cars(state: GameState, zero_padding: int | None) -> OrderedCars:
+    """Return the cars that every car sees; `zero_padding`: room for cars per team, None for those in the arena."""
     order = car_order(state.num_blue, state.num_orange, zero_padding)
     real = order < state.num_cars
     slots = np.where(real, order, 0)
     rows = state.car_rows.reshape(state.num_arenas, -1, CAR_COLUMNS)
     rows = rows.take((2 * slots + state.team[:, None]).reshape(-1), axis=1)
-    return SeenCars(rows.reshape(state.num_arenas, *slots.shape, -1), state.present[:, slots] & real, slots)
+    return OrderedCars(rows.reshape(state.num_arenas, *slots.shape, -1), state.present[:, slots] & real, slots)
 
 
 @lru_cache(maxsize=32)
@@ -183,7 +183,7 @@ def nearest_pads(points: Float, timers: Float, basis: Float, count: int, pos_coe
         points: `[A, C, 3]` uu, from each car's own side.
         timers: `[A, C, 34]` seconds until each pad is back, from each car's own side.
         basis: `[A, C, 3, 3]` of the cars.
-        count: How many pads.
+        count: Number of pads.
         pos_coef: Factor on offsets (uu).
         timer_coef: Factor on timers (seconds).
 

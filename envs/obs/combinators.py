@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.obs.base import Meaning, ObsBuilder, build_checked, build_named, with_prefix
+from envs.obs.base import Meaning, ObsBuilder, build_obs, build_obs_checked, with_prefix
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, Bool, Float
 from fabric_rl.base.settings import Between, Count
@@ -75,7 +75,7 @@ class StackedObs(ObsBuilder):
     def build(self, state: GameState, out: Float) -> None:
         width = out.shape[-1] // self.num_frames
         newest = np.empty((*out.shape[:-1], width), np.float32)
-        (build_named if len(self._frames) else build_checked)(self.inner, state, newest)
+        (build_obs if len(self._frames) else build_obs_checked)(self.inner, state, newest)
         arenas, ticks = state.arena_index, state.episode_ticks
         self._make_room(int(arenas.max(initial=-1)) + 1, newest.shape[1:])
         fresh = self._fresh[arenas]
@@ -198,7 +198,7 @@ class RoleObs(ObsBuilder):
         return [*self.inner.meanings(num_blue, num_orange), Meaning("role", "", 1, "number of the car's role")]
 
     def build(self, state: GameState, out: Float) -> None:
-        build_named(self.inner, state, out[..., :-1])
+        build_obs(self.inner, state, out[..., :-1])
         out[..., -1] = self.role_of(state) if self.only is None else self.only
         out[..., -1] *= state.present
 

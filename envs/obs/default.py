@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_NET_Y, CAR_MAX_ANG_VEL, CAR_MAX_SPEED, CEILING_Z, SIDE_WALL_X
 
-from envs.obs.base import AXES, FLAG, UNIT_VECTOR, Meaning, TableObs, in_group, numbered, slices
+from envs.obs.base import AXES, FLAG, UNIT_VECTOR, Meaning, TableObs, in_group, numbered_groups, slices
 from envs.obs.blocks import BALL, JUMPS, car_order, clear_absent_observers, num_slots, per_axis, write_jumps
 from envs.state import layout
 from envs.state.game_state import GameState
@@ -89,7 +89,7 @@ class DefaultObs(TableObs):
 
     def table(self, num_blue: int, num_orange: int) -> list[Meaning]:
         cars = num_slots(self, "zero_padding", num_blue, num_orange)
-        return [*_OWN, *_ITSELF, *numbered("car", _CAR, cars, "another car")[len(_CAR) :]]
+        return [*_OWN, *_ITSELF, *numbered_groups("car", _CAR, cars, "another car")[len(_CAR) :]]
 
     def build(self, state: GameState, out: Float) -> None:
         ball = state.ball_rows.take(self._BALL_COLUMNS, axis=-1)

@@ -119,7 +119,7 @@ class EntityObs(TableObs):
 
     def _cars(self, state: GameState) -> Float:
         """Return `[A, C, slots, F]`: itself, allies, enemies."""
-        seen = blocks.seen_cars(state, self.max_cars_per_team)
+        seen = blocks.ordered_cars(state, self.max_cars_per_team)
         rows = seen.rows
         pos, vel = rows[..., layout.CAR_POS], rows[..., layout.CAR_VEL]
         cars = np.empty((*seen.present.shape, self.NUM_FEATURES), np.float32)
@@ -133,7 +133,7 @@ class EntityObs(TableObs):
         cars[..., self.FORWARD] = rows[..., layout.CAR_FORWARD]
         cars[..., self.UP] = rows[..., layout.CAR_UP]
         cars[..., self.STATUS] = seen.pick(blocks.car_status(state, self.boost_coef, self.timer_coef))
-        seen.hide_padding(cars)
+        seen.zero_padding_(cars)
         return cars
 
     def _constants(self) -> Float:

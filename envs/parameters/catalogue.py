@@ -1,4 +1,4 @@
-"""The parameters that a pool can change, with their limits; those of RocketSim's that it cannot, and why."""
+"""Physics parameters that a pool can change, with their limits, and those that it cannot change, with the reason."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -22,16 +22,16 @@ class Parameter:
     """
 
     low: float
-    """Least value; what is drawn below it becomes this."""
+    """Minimum; samples below it are clipped."""
     high: float
-    """Greatest value."""
+    """Maximum; samples above it are clipped."""
     meaning: str
     """Description, with its unit."""
     kind: Literal["number", "whole", "flag"] = "number"
     """Rounding of values."""
 
     def rounded(self, value: float) -> float:
-        """Return `value` as it takes effect: within the limits, and as its kind wants it."""
+        """Return `value` clipped to the limits and rounded according to its kind."""
         if self.kind == "flag":
             return float(value >= 0.5)
         value = min(max(value, self.low), self.high)
@@ -68,7 +68,7 @@ PARAMETERS: Mapping[str, Parameter] = {
     "demo_mode": Parameter(0, 2, "demolitions: 0 of supersonic cars, 1 at every bump, 2 never", "whole"),
     DELAY: Parameter(0, math.inf, "ticks at the start of a step with the previous action, up to tick_skip", "whole"),
 }
-"""All of them: name -> limits and meaning. Without a value, a parameter keeps the pool's."""
+"""Name -> limits and meaning of every parameter. A parameter without a value keeps the pool's default."""
 
 _REFUSED = {
     "car_mass": "RocketSim ignores it for new cars and breaks the wheels' grip of old ones",
@@ -80,7 +80,7 @@ _REFUSED = {
 def known_parameters(tick_skip: int) -> dict[str, Parameter]:
     """Return the parameters of a pool with that `tick_skip`, on which two limits depend."""
     respawn, delay = PARAMETERS["respawn_delay"], PARAMETERS[DELAY]
-    # A car that is demolished and returns within one step would return where RocketSim's own generator wants it.
+    # A car that is demolished and respawns within one step would get its place from RocketSim's own generator.
     shortest = max(respawn.low, (tick_skip + 1) / TICKS_PER_SECOND)
     return {
         **PARAMETERS,
@@ -90,7 +90,7 @@ def known_parameters(tick_skip: int) -> dict[str, Parameter]:
 
 
 def check_known(owner: str, names: Iterable[str]) -> None:
-    """Raise a ValueError that names the parameters that a pool has, unless these are among them and can be changed."""
+    """Raise a ValueError unless a pool has all these parameters and can change them."""
     for name in names:
         if name in _REFUSED:
             raise ValueError(f"{owner}: {name} cannot be changed: {_REFUSED[name]}")
@@ -101,14 +101,14 @@ def check_known(owner: str, names: Iterable[str]) -> None:
 
 
 def default_values(action_delay_ticks: int) -> dict[str, float]:
-    """Return every parameter's value in a pool where nobody changes it."""
+    """Return the default value of every parameter."""
     config = default_mutators()
     values = {name: -config.gravity.z if name == "gravity" else getattr(config, name, 0.0) for name in PARAMETERS}
     return {name: float(value) for name, value in values.items()} | {DELAY: float(action_delay_ticks)}
 
 
 def mutators(values: Mapping[str, float]) -> RocketSim.MutatorConfig:
-    """Return RocketSim's settings with these values, all others as in every pool."""
+    """Return RocketSim's settings with these values, and defaults for all others."""
     config = default_mutators()
     for name, value in values.items():
         if name == "gravity":

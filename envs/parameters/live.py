@@ -1,4 +1,4 @@
-"""The parameters of a pool's arenas while it runs, and arenas that each can have their own."""
+"""Physics parameters of a running pool, separate for every arena."""
 
 import math
 from collections.abc import Mapping
@@ -17,39 +17,39 @@ OWNER = "RocketSimPool"
 
 
 class TunableArenas(Arenas):
-    """Arenas that are tuned one by one, between their episodes."""
+    """Arenas whose physics can be set one by one, between their episodes."""
 
-    def tune(self, index: int, mutators: RocketSim.MutatorConfig, action_delay_ticks: int) -> None:
-        """Set what arena `index` begins its next episode with, or continues with after `restore`."""
+    def set_physics(self, index: int, mutators: RocketSim.MutatorConfig, action_delay_ticks: int) -> None:
+        """Set the physics of arena `index` for its next episode, or for continuing after `restore`."""
         sim = self.sims[index]
-        if mutators.ball_radius > LARGEST_COMMON_BALL and not sim.roomy:
-            sim = self.sims[index] = SimArena(sim.teams, sim.slots, roomy=True)
+        if mutators.ball_radius > LARGEST_COMMON_BALL and not sim.large_cells:
+            sim = self.sims[index] = SimArena(sim.teams, sim.slots, large_cells=True)
         sim.set_mutators(mutators)
         self.delays[index] = action_delay_ticks
 
-    def retune(self, index: int, mutators: RocketSim.MutatorConfig, action_delay_ticks: int) -> None:
-        """Set it for the episode that has just begun, whose first state stays the same."""
+    def apply_physics(self, index: int, mutators: RocketSim.MutatorConfig, action_delay_ticks: int) -> None:
+        """Set the physics for the episode that has just begun; its initial state stays the same."""
         numbers = self.sims[index].snapshot()
-        self.tune(index, mutators, action_delay_ticks)
+        self.set_physics(index, mutators, action_delay_ticks)
         self.restore(index, numbers)
 
 
 class LiveParameters:
-    """Draws the parameters of every arena and puts them into its physics.
+    """Samples the parameters of every arena and applies them to its physics.
 
-    Arena `i` has a generator of its own, apart from that of its episodes: with or without parameters it begins them in
-    the same states. What lessons set (`override`) takes the place of what a sampler would draw.
+    Arena `i` has its own generator, separate from that of its episodes, so initial states are the same with and without
+    parameters. Values set by lessons (`override`) replace those of the samplers.
 
     Attributes:
         steps: Steps of the pool since it was seeded; the pool counts them.
     """
 
     def __init__(self, arenas: TunableArenas, randomizer: ParameterRandomizer | None, seed: int) -> None:
-        """Take the arenas that it tunes.
+        """Set up the samplers; parameters take effect when episodes begin.
 
         Args:
             arenas: All arenas of the pool.
-            randomizer: Samplers and their interval; None: nothing is drawn, there are only lessons.
+            randomizer: Samplers and their interval; None: only lessons set parameters.
             seed: As in `seed`.
 
         Raises:
@@ -66,11 +66,11 @@ class LiveParameters:
         self._values: dict[str, NDArray[np.float64]] = {}
         self._collect()
         self._idle = randomizer is None
-        """True while the arenas are as they were built, since nobody has asked for anything else."""
+        """True while the arenas have their default physics."""
         self.seed(seed)
 
     def seed(self, seed: int) -> None:
-        """Draw from a stream of `seed + i` in arena `i` from now on, and anew for its next episode."""
+        """Seed arena `i` with a stream of `seed + i`, and sample anew for its next episode."""
         self._rngs = [
             np.random.default_rng(np.random.SeedSequence(seed + i, spawn_key=(1,))) for i in range(self._num_arenas)
         ]
@@ -116,22 +116,22 @@ class LiveParameters:
         self._due[:] = True
         for index in np.flatnonzero(self._arenas.state.episode_ticks == 0).tolist() if begun else ():
             self._draw(index)
-            self._arenas.retune(index, *self._setting(index))
+            self._arenas.apply_physics(index, *self._setting(index))
 
     def begin(self, index: int) -> None:
-        """Draw, where it is time, and tune arena `index` for the episode that it is about to begin."""
+        """Sample if the interval has passed, and set the physics of arena `index` for its next episode."""
         if self._idle:
             return
         if self._due[index] or self._interval is None or self.steps - self._drawn_at[index] >= self._interval:
             self._draw(index)
-        self._arenas.tune(index, *self._setting(index))
+        self._arenas.set_physics(index, *self._setting(index))
 
     def metrics(self) -> dict[str, tuple[float, float]]:
         """Return `parameters/<name>` -> (sum over the arenas, arenas)."""
         return {f"parameters/{name}": (float(at.sum()), float(len(at))) for name, at in self._values.items()}
 
     def state_dict(self) -> dict[str, Any] | None:
-        """Return values, generators and what lessons have set; None if there never was a parameter."""
+        """Return values, generators and the lessons' settings; None if there never was a parameter."""
         if self._idle:
             return None
         return {
@@ -145,7 +145,7 @@ class LiveParameters:
         }
 
     def load_state_dict(self, state: dict[str, Any] | None) -> None:
-        """Restore what `state_dict` returned and tune all arenas; they have to be restored afterwards.
+        """Restore what `state_dict` returned and set the physics of all arenas, which must be restored afterwards.
 
         None is the state of a pool that has no parameters. A ValueError if the pool had samplers for other parameters.
         """
@@ -168,7 +168,7 @@ class LiveParameters:
             self.steps = state["steps"]
             self._drawn_at[:], self._due[:] = state["drawn_at"], state["due"]
         for index in range(self._num_arenas):
-            self._arenas.tune(index, *self._setting(index))
+            self._arenas.set_physics(index, *self._setting(index))
 
     def _check(self, owner: str, samplers: Mapping[str, Sampler]) -> None:
         check_known(owner, samplers)
@@ -182,7 +182,7 @@ class LiveParameters:
                     )
 
     def _collect(self) -> None:
-        """Collect the samplers in force, in an order that does not depend on that of the settings."""
+        """Collect the active samplers, in an order that does not depend on that of the settings."""
         given = self._base | {name: as_sampler(OWNER, name, value) for name, value in self._overrides.items()}
         self._samplers = {name: given[name] for name in PARAMETERS if name in given}
         defaults = {name: np.full(self._num_arenas, self._defaults[name], np.float64) for name in self._samplers}

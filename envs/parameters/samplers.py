@@ -20,9 +20,9 @@ class Sampler(Component, ABC):
         """Draw one finite value; all randomness comes from `rng`."""
 
     def ends(self) -> Sequence[float]:
-        """Return values that must be possible for the parameter, checked before training; none by default.
+        """Return values that must be valid for the parameter, checked before training; none by default.
 
-        What lies beyond the parameter's limits all the same, as in the tails of a `Gaussian`, is clipped to them.
+        Samples beyond the parameter's limits, as in the tails of a `Gaussian`, are clipped.
         """
         return ()
 
@@ -129,7 +129,7 @@ def drawn_from(sampler: Sampler, name: str, rng: np.random.Generator) -> float:
 
 
 def as_sampler(owner: str, name: str, value: Any) -> Sampler:  # noqa: ANN401 - checked here
-    """Return what a lesson sets a parameter to: `Constant` for a number, `Uniform` for a pair; else a ValueError."""
+    """Return a sampler for a lesson's value: `Constant` for a number, `Uniform` for a pair; else a ValueError."""
     if not hasattr(value, "__iter__") or isinstance(value, str):
         return Constant(check_value(f"{owner}: {name}", value, Finite))
     numbers = check_value(f"{owner}: {name}", value, Sequence[Finite])

@@ -1,4 +1,4 @@
-"""The episodes of a pool: how they begin, what is counted of them, the time of its steps, snapshots."""
+"""Episodes of a pool: initial states, game counters, step timers, snapshots."""
 
 import time
 import warnings
@@ -17,28 +17,25 @@ from envs.state.layout import Bool
 from fabric_rl.base.state_schema import load_part
 
 
-class Episodes:
-    """Begins episodes: an arena's parameters and its first state are drawn from generators of its own.
+class EpisodeTracker:
+    """Begins episodes; parameters and initial state of an arena are sampled from its own generators.
 
     Attributes:
-        rngs: `[A]` generators, for first states and for the places where demolished cars return.
-        parameters: What of the physics changes.
+        rngs: `[A]` generators, for initial states and for the respawn places of demolished cars.
+        parameters: Physics parameters that change.
     """
 
     def __init__(
         self, arenas: TunableArenas, state_setter: StateSetter, randomizer: ParameterRandomizer | None, seed: int
     ) -> None:
-        """Takes what episodes begin with; see `seed`, and `LiveParameters` for errors."""
+        """Set up the generators, see `seed`; for errors see `LiveParameters`."""
         self._arenas, self._setter = arenas, state_setter
         self.parameters = LiveParameters(arenas, randomizer, seed)
-        self._seed_rngs(seed)
+        self.seed(seed)
 
     def seed(self, seed: int) -> None:
-        """Arena `i` draws from `seed + i` from now on."""
-        self._seed_rngs(seed)
+        """Seed arena `i` with `seed + i`."""
         self.parameters.seed(seed)
-
-    def _seed_rngs(self, seed: int) -> None:
         self.rngs = [np.random.default_rng(seed + i) for i in range(self._arenas.state.num_arenas)]
 
     @property
@@ -52,13 +49,13 @@ class Episodes:
             rng.bit_generator.state = state
 
     def begin(self, mask: Bool) -> int:
-        """Begins an episode in the arenas of `mask [A]`, after building broken ones anew, with a warning each.
+        """Begin an episode in the arenas of `mask [A]`; rebuild broken arenas first, with a warning each.
 
         Returns:
-            How many were broken.
+            Number of broken arenas.
 
         Raises:
-            ValueError: The state setter wrote something that cannot be.
+            ValueError: The state setter wrote an impossible state.
         """
         arenas, state = self._arenas, self._arenas.state
         broken = np.flatnonzero(arenas.broken).tolist()
@@ -87,18 +84,18 @@ class Episodes:
 
 
 HEADLINES = {"game/touches_per_minute": "touches/min", "game/goals_per_minute": "goals/min"}
-"""Metrics that people look at first, with a short label each."""
+"""Headline metrics with their short labels."""
 _COUNTED = ("touches", "goals", "physics_errors", "episodes", "steps")
 
 
 class GameCounts:
-    """Touches, goals, broken physics, episodes and steps since the last `drain`, of all arenas together."""
+    """Counts of touches, goals, broken physics, episodes and steps over all arenas since the last `drain`."""
 
     def __init__(self) -> None:
         self._counts = dict.fromkeys(_COUNTED, 0)
 
     def add_step(self, new_touches: Bool, goals: NDArray[np.bool_], done: NDArray[np.bool_]) -> None:
-        """Counts a step: `new_touches [A, C]`, `goals [A]`, and which episodes end, `done [A]`."""
+        """Count a step: `new_touches [A, C]`, `goals [A]`, and ending episodes `done [A]`."""
         counts = self._counts
         counts["steps"] += 1
         counts["episodes"] += int(done.sum())
@@ -106,18 +103,18 @@ class GameCounts:
         counts["goals"] += int(goals.sum())
 
     def add_physics_errors(self, number: int) -> None:
-        """Counts arenas whose physics broke."""
+        """Count arenas whose physics broke."""
         self._counts["physics_errors"] += number
 
     def drain(self, tick_skip: int, num_arenas: int, num_cars: int) -> dict[str, tuple[float, float]]:
-        """Metrics since the last call as name -> (sum, minutes).
+        """Return the metrics since the last call as name -> (sum, minutes).
 
         Minutes are game time, per car for touches and per arena for the rest.
 
         Args:
-            tick_skip: Ticks of a step.
-            num_arenas: Of the pool.
-            num_cars: In all arenas together.
+            tick_skip: Ticks per step.
+            num_arenas: Number of arenas.
+            num_cars: Number of cars in all arenas together.
         """
         counts, self._counts = self._counts, dict.fromkeys(_COUNTED, 0)
         minutes = counts["steps"] * tick_skip / TICKS_PER_SECOND / 60
@@ -130,16 +127,16 @@ class GameCounts:
         }
 
     def state_dict(self) -> dict[str, int]:
-        """The counts."""
+        """Return the counts."""
         return dict(self._counts)
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Takes what `state_dict` gave."""
+        """Restore what `state_dict` returned."""
         self._counts = {name: int(state[name]) for name in _COUNTED}
 
 
 def results(scoring_team: NDArray[Any], team: NDArray[Any]) -> NDArray[np.float32]:
-    """1 where a car's team has scored, 0 where the other one has, 0.5 where none has (`scoring_team` -1)."""
+    """Return 1 if a car's team has scored, 0 if the opponents have, 0.5 if nobody has (`scoring_team` -1)."""
     return np.where(scoring_team < 0, 0.5, scoring_team == team).astype(np.float32)
 
 
@@ -147,7 +144,7 @@ PARTS = ("physics", "gather", "obs", "rewards", "dones_and_resets", "actions")
 
 
 class StepTimers:
-    """Adds up the seconds of each of `PARTS`, with a look at the clock where one ends and the next begins."""
+    """Timers of the `PARTS` of a step, which follow one another without gaps."""
 
     def __init__(self) -> None:
         self._seconds = dict.fromkeys(PARTS, 0.0)
@@ -155,18 +152,18 @@ class StepTimers:
         self._last = 0.0
 
     def start(self) -> None:
-        """A step begins."""
+        """Begin a step."""
         self._steps += 1
         self._last = time.perf_counter()
 
     def stop(self, part: str, at: float | None = None) -> None:
-        """What has passed since the last call belongs to `part`; it ended `at` (`time.perf_counter`), or just now."""
+        """Add the time since the last call to `part`, which ended `at` (`time.perf_counter`; default: now)."""
         now = time.perf_counter() if at is None else at
         self._seconds[part] += now - self._last
         self._last = now
 
     def drain(self) -> dict[str, tuple[float, int]]:
-        """Part -> (seconds, steps) since the last call."""
+        """Return part -> (seconds, steps) since the last call."""
         drained = {part: (seconds, self._steps) for part, seconds in self._seconds.items()}
         self._seconds, self._steps = dict.fromkeys(PARTS, 0.0), 0
         return drained
@@ -188,7 +185,7 @@ def check_snapshot(
 ) -> None:
     """Raise a ValueError unless `snapshot` is one of a pool with the same cars, arenas and number of components."""
     if missing := [name for name in _PARTS if name not in snapshot]:
-        raise ValueError(f"RocketSimPool: this is no snapshot of a pool, it lacks {', '.join(missing)}")
+        raise ValueError(f"RocketSimPool: this is not a snapshot of a pool, it lacks {', '.join(missing)}")
     if len(snapshot["arenas"]) != len(sims) or len(snapshot["components"]) != len(components):
         raise ValueError(
             f"RocketSimPool: the snapshot has {len(snapshot['arenas'])} arenas and {len(snapshot['components'])} "
@@ -197,7 +194,7 @@ def check_snapshot(
         )
     state.check(snapshot["state"])
     if not all(np.array_equal(snapshot["state"][name], getattr(state, name)) for name in ("present", "arena_index")):
-        raise ValueError("RocketSimPool: the snapshot is of other cars")
+        raise ValueError("RocketSimPool: the snapshot has other cars")
     for sim, numbers in zip(sims, snapshot["arenas"], strict=True):
         sim.check(numbers)
 

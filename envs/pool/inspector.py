@@ -1,4 +1,4 @@
-"""PoolInspector: what `fabric_rl.callbacks.Debug` is told about a pool in training, and games beside the training."""
+"""PoolInspector: information about a pool in training for `fabric_rl.callbacks.Debug`, and side games."""
 
 import copy
 from collections.abc import Callable, Generator
@@ -12,7 +12,7 @@ from envs.actions import ContinuousAction
 from envs.actions.base import unwrapped
 from envs.actions.tables import ActionTable
 from envs.bots.base import TeamBots
-from envs.bots.policy import Choose, Mind, PolicyBot
+from envs.bots.policy import Diagnostics, PolicyBot, PolicyFn
 from envs.dones import TimeoutCondition
 from envs.loggers import TurtleRecoveryLogger
 from envs.pool.play import play
@@ -28,27 +28,27 @@ if TYPE_CHECKING:
 
 PROBED_ARENAS, PROBE_SECONDS = 8, 3.0
 
-Tell = Callable[[Float, Float | None], None]
-"""Is told what a policy thinks, see `Mind.tell`."""
+ProbeSink = Callable[[Float, Float | None], None]
+"""Function that receives a policy's values and probabilities, see `Diagnostics.tell`."""
 
 
 class PoolInspector:
-    """Looks at an action table, at the first states of episodes, and at what a policy does on its roof."""
+    """Describes the action table and initial states of a pool, and tests how a policy recovers from its roof."""
 
     def __init__(self, pool: "RocketSimPool") -> None:
-        """Takes the pool, whose state changes under way."""
+        """Inspect `pool`, whose state may change meanwhile."""
         self._pool, self._parser, self._state = pool, pool.action_parser, pool.state
         self._rows, self._problems = list[ResetRow](), list[list[str]]()
 
     def describe_actions(self) -> list[str]:
-        """What the action table covers."""
+        """Return lines about the coverage of the action table."""
         innermost = unwrapped(self._parser)[-1]
         if isinstance(innermost, ActionTable):
             return innermost.coverage()
         return [f"{type(innermost).__name__} has no table"]
 
     def first_states(self) -> int:
-        """Takes down the arenas whose episode has just begun; returns how many."""
+        """Record the initial states of arenas whose episode has just begun; return their number."""
         fresh = np.flatnonzero(self._state.episode_ticks == 0).tolist()
         for arena in fresh:
             self._rows += rows_of(self._state, arena, len(self._problems))
@@ -56,7 +56,7 @@ class PoolInspector:
         return len(fresh)
 
     def describe_resets(self) -> list[str]:
-        """The ranges of the first states taken down."""
+        """Return lines with the ranges of the recorded initial states."""
         if not self._rows:
             return ["no episode has begun just now (a resumed run goes on in the middle of its episodes)"]
         lines: dict[str, list[str]] = {}
@@ -68,28 +68,28 @@ class PoolInspector:
         ]
 
     def reset_rows(self) -> list[ResetRow]:
-        """The first states taken down, see `envs.resets.first_states.rows_of`."""
+        """Return the recorded initial states, see `envs.resets.first_states.rows_of`."""
         return self._rows
 
     def reset_problems(self) -> list[str]:
-        """Return what is impossible, or mostly not meant, in the first states taken down."""
+        """Return the problems of the recorded initial states: impossible, or usually unintended."""
         return describe_problems(self._problems)
 
     game_suffix = SUFFIX
 
     def record_game(
-        self, policy: Callable[[Tell], Choose], sink: Sink, title: str, seconds: float, seed: int
+        self, policy: Callable[[ProbeSink], PolicyFn], sink: Sink, title: str, seconds: float, seed: int
     ) -> Generator[float, None, None]:
-        """See `play_spare`."""
-        return play_spare(self._pool, policy, sink, title, seconds, seed)
+        """Record a game beside the training, see `record_side_game`."""
+        return record_side_game(self._pool, policy, sink, title, seconds, seed)
 
     def probe(self, choose: Callable[..., NDArray[Any]]) -> list[str]:
-        """Lets a policy play a few cars that lie on their roofs, in a pool of its own, and says how many get up.
+        """Let a policy play a few cars that lie on their roofs, in a separate pool, and report how many get up.
 
-        The same first states every time. The inspected pool is not touched.
+        The initial states are always the same. The inspected pool is not changed.
 
         Args:
-            choose: See `envs.bots.policy.Choose`.
+            choose: Policy, see `envs.bots.policy.PolicyFn`.
         """
         pool, blue = self._pool, self._pool.state.num_blue
         sizes = {(int(row[:blue].sum()), int(row[blue:].sum())) for row in pool.state.present}
@@ -120,26 +120,27 @@ class PoolInspector:
         ]
 
 
-def play_spare(
-    pool: "RocketSimPool", policy: Callable[[Tell], Choose], sink: Sink, title: str, seconds: float, seed: int
+def record_side_game(
+    pool: "RocketSimPool", policy: Callable[[ProbeSink], PolicyFn], sink: Sink, title: str, seconds: float, seed: int
 ) -> Generator[float, None, None]:
-    """Plays as `pool` does now: the same resets, ends of episodes, phase, cars, delay, observations and actions.
+    """Record a game with the components of `pool`: resets, done conditions, phase, cars, delay, obs and actions.
 
-    The physics is the usual one, whatever parameters the pool draws. The pool is not touched: its parts are copied.
-    Yields the seconds played. Closed before its end, the game is over there; the replay says how many were wanted.
+    The physics is the default one, whatever parameters the pool samples. The pool is not changed: its parts are copied.
+    Yields the seconds played. If the generator is closed early, the game ends there; the replay stores the planned
+    length.
 
     Args:
-        pool: Where its arenas have other numbers of cars, the seed chooses one of these.
-        policy: Makes the policy of all cars, with what it is to tell of its thoughts.
-        sink: Takes the replay.
-        title: Its name.
+        pool: The pool; if its arenas have different numbers of cars, the seed chooses one of them.
+        policy: Builds the policy of all cars from a function that receives its values and probabilities.
+        sink: Receives the replay.
+        title: Title of the replay.
         seconds: Game time.
-        seed: Of the resets.
+        seed: Seed of the resets.
     """
     setter, conditions = pool.state_setter, pool.done_conditions
-    own = conditions[: len(conditions) - len(setter.conditions())]  # those of the setter come with it again
+    own = conditions[: len(conditions) - len(setter.conditions())]  # the new pool adds those of the setter again
     setter, own, obs, action = copy.deepcopy((setter, own, pool.obs_builder, pool.action_parser))
-    mind = Mind()
+    mind = Diagnostics()
     bot = PolicyBot(policy(mind.tell), obs, action, pool.tick_skip, pool.action_delay_ticks, mind)
     about = {"names": ("blue", "orange"), "title": title, "seconds": seconds, "seed": seed, "tick_skip": pool.tick_skip}
     recorder = ReplayRecorder(sink, TeamBots(bot, bot), about, parts_of(pool.reward))

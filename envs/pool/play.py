@@ -19,13 +19,13 @@ def play(
     seed: int | None = None,
     change: Callable[[NDArray[Any]], NDArray[Any]] = lambda actions: actions,
 ) -> Iterator[GameState]:
-    """Reset `pool` and let `bot` play all of its cars, without end; parts of the pool keep what is wanted of the game.
+    """Reset `pool` and let `bot` play all of its cars, without end. Components of the pool record the game.
 
     Args:
-        pool: Is stepped when the next state is asked for.
-        bot: Is reset wherever an episode begins.
+        pool: Stepped when the next state is requested.
+        bot: Plays all cars; reset whenever an episode begins.
         seed: Seed of the reset.
-        change: Changes the bot's actions `[N, ...]` before they are carried out.
+        change: Transforms the bot's actions `[N, ...]` before they are applied.
 
     Yields:
         `pool.state`, first after the reset, then after every step.

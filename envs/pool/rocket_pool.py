@@ -11,19 +11,19 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from envs.actions import ActionParser, LookupTable
-from envs.actions.base import mask_by, parsed_by
-from envs.checks import as_actions, check_seed, require_finite
+from envs.actions.base import get_action_mask, parse_actions
+from envs.checks import as_actions, check_finite, check_seed
 from envs.cores import available_threads
-from envs.dones import DoneCondition, ended_by
+from envs.dones import DoneCondition, check_done
 from envs.loggers import StateLogger
 from envs.obs import DefaultObs, ObsBuilder
-from envs.obs.base import build_checked, build_named
+from envs.obs.base import build_obs, build_obs_checked
 from envs.parameters import ParameterRandomizer, TunableArenas
 from envs.phased import Phased
 from envs.pool import settings
 from envs.pool.episodes import (
     HEADLINES,
-    Episodes,
+    EpisodeTracker,
     GameCounts,
     StepTimers,
     check_snapshot,
@@ -32,7 +32,7 @@ from envs.pool.episodes import (
     results,
 )
 from envs.pool.inspector import PoolInspector
-from envs.pool.slots import CarSlots, Guests
+from envs.pool.slots import CarSlots, ScriptedPlayers
 from envs.render.frame import render_frame
 from envs.render.rocketsimvis import RocketSimVis
 from envs.render.videos import EpisodeVideos
@@ -64,7 +64,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
 
     Attributes:
         state: Current `GameState`. Right after `step`, arenas whose episode ended already show their next episode.
-        guests: Bots that play some of the cars, see `Guests`; initially none.
+        guests: Bots that play some of the cars, see `ScriptedPlayers`; initially none.
         sides: Arena of each car (`[N]`), and its team (`[N]`, 0 blue and 1 orange).
         num_seeds: Number of consecutive seeds that `reset(seed=...)` uses: one per arena.
     """
@@ -124,7 +124,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             FileNotFoundError: The collision meshes are missing.
         """
         sizes = settings.team_sizes(team_size)
-        settings.check_sizes(num_arenas, tick_skip, action_delay_ticks, num_threads, first_arena)
+        settings.check_pool_sizes(num_arenas, tick_skip, action_delay_ticks, num_threads, first_arena)
         seed = check_seed("RocketSimPool", seed)
         self.obs_builder = settings.component("obs", DefaultObs.rlgym_guide() if obs is None else obs, ObsBuilder)
         self.action_parser = settings.component("action", LookupTable() if action is None else action, ActionParser)
@@ -138,7 +138,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
 
         init_rocketsim(collision_meshes)
         self._slots = CarSlots(sizes, num_arenas, first_arena)
-        self.guests, self.sides = Guests(self._slots), (self._slots.arena_of, self._slots.team_of)
+        self.guests, self.sides = ScriptedPlayers(self._slots), (self._slots.arena_of, self._slots.team_of)
         blue, orange = self._slots.num_blue, self._slots.num_orange
         self.state = GameState(num_arenas, blue, orange, self._slots.present)
         self.num_arenas, self.num_seeds, self.num_cars = num_arenas, num_arenas, blue + orange
@@ -155,7 +155,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             settings.component("parameters", parameters, ParameterRandomizer)
         self._arenas = TunableArenas(self.state, tick_skip, action_delay_ticks, num_threads or available_threads())
         self.num_threads = self._arenas.num_threads
-        self._episodes = Episodes(self._arenas, self.state_setter, parameters, seed)
+        self._episodes = EpisodeTracker(self._arenas, self.state_setter, parameters, seed)
         self._parameters = self._episodes.parameters
         self._look_ahead()
         self._counts, self._timers = GameCounts(), StepTimers()
@@ -199,13 +199,13 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         state, timers = self.state, self._timers
         timers.start()
         actions = self._slots.all_slots(as_actions("RocketSimPool", actions))
-        controls = self.guests.take_over(parsed_by(self.action_parser, actions, state), state)
+        controls = self.guests.override_controls(parse_actions(self.action_parser, actions, state), state)
         touched_before = state.touched
         timers.stop("actions")
         self._arenas.step(controls.cars, self._episodes.rngs)
         self._parameters.steps += 1
         timers.stop("physics", at=self._arenas.gather_began)
-        state.note_step(controls.rows, self.tick_skip)
+        state.advance(controls.rows, self.tick_skip)
         timers.stop("gather")
         rewards = self._rewards()
         timers.stop("rewards")
@@ -298,7 +298,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self._look_ahead()
 
     def _look_ahead(self) -> None:
-        """A parser that looks ahead has to know the longest delay."""
+        """Tell a parser that looks ahead about the longest delay."""
         if self._parameters.delayed:
             self.action_parser.look_ahead(self.tick_skip, self.tick_skip)
 
@@ -352,7 +352,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self._started = snapshot["started"]
 
     def _components(self) -> dict[str, Any]:
-        """All of them, by the argument that they came as."""
+        """Return all components by argument name."""
         first = {"state_setter": self.state_setter, "action": self.action_parser, "obs": self.obs_builder}
         dones = {f"done {number}": condition for number, condition in enumerate(self.done_conditions)}
         loggers = {f"logger {number}": logger for number, logger in enumerate(self.loggers)}
@@ -368,22 +368,22 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             self._videos.begin()
 
     def _infos(self) -> dict[str, Any]:
-        mask = mask_by(self.action_parser, self.state)
+        mask = get_action_mask(self.action_parser, self.state)
         return {} if mask is None else {"action_mask": self._slots.cars_of(mask)}
 
     def _observe(self, state: GameState, first: bool = False) -> Float:
-        """`[A, C, ...]` of the arenas in `state`; the `first` time with a look for columns that nobody writes."""
+        """Build the observations `[A, C, ...]` of `state`; the `first` time, check that all columns are written."""
         obs = np.empty((state.num_arenas, self.num_cars, *(self.single_observation_space.shape or ())), np.float32)
-        (build_checked if first else build_named)(self.obs_builder, state, obs)
-        require_finite(type(self.obs_builder).__name__, "observations", obs, state.present, state.arena_index)
+        (build_obs_checked if first else build_obs)(self.obs_builder, state, obs)
+        check_finite(type(self.obs_builder).__name__, "observations", obs, state.present, state.arena_index)
         return obs
 
     def _rewards(self) -> Float:
         state = self.state
         paid: Float = self.reward(state)
-        require_finite(type(self.reward).__name__, "rewards", paid, state.present, state.arena_index)
+        check_finite(type(self.reward).__name__, "rewards", paid, state.present, state.arena_index)
         rewards = paid.astype(np.float32)  # a copy: a reward may hand out a buffer or a view of the state
-        if self._arenas.broken.any():  # what is left of a broken arena is the state before, which was paid for then
+        if self._arenas.broken.any():  # a broken arena still has the previous state, which was rewarded before
             rewards[self._arenas.broken] = 0
         return rewards
 
@@ -394,16 +394,16 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return {"reward_signals": self._slots.cars_of(signals)}
 
     def _judge(self) -> tuple[Bool, Bool]:
-        """`[A]` episodes that end, and those that are cut off, among them all of broken arenas."""
+        """Return terminated and truncated episodes, `[A]` each; those of broken arenas are truncated."""
         broken = self._arenas.broken
         terminated, truncated = np.zeros(self.num_arenas, np.bool_), broken.copy()
         for condition in self.done_conditions:
-            (truncated if condition.truncates else terminated)[:] |= ended_by(condition, self.state)
+            (truncated if condition.truncates else terminated)[:] |= check_done(condition, self.state)
         terminated[broken] = False
         return terminated, truncated
 
     def _show(self, done: Bool) -> None:
-        """Shows the step to all that watch the game."""
+        """Show the step to loggers, videos and the viewer."""
         for logger in self.loggers:
             logger.update(self.state, done)
         self._videos.step()
@@ -411,7 +411,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             self._viewer.send(self.state)
 
     def _results(self, obs: Float, done: Bool) -> dict[str, Any]:
-        """The infos about episodes that end, before the next ones begin."""
+        """Return the infos about ending episodes, before the next ones begin."""
         arena_of = self._slots.arena_of
         result = results(self.state.scoring_team[arena_of], self._slots.team_of)
         return {"final_obs": self._slots.cars_of(obs.copy()), "_final_obs": done[arena_of], "result": result}

@@ -1,4 +1,4 @@
-"""The settings of a RocketSimPool, checked; and what tells whether a checkpoint fits one."""
+"""Checks of RocketSimPool's settings, and the layout that shows if a checkpoint fits a pool."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -19,18 +19,18 @@ from envs.state.layout import CONTROL_NAMES
 from fabric_rl.base.settings import Between, Count, CountOrZero, check_value, is_whole
 
 _MOST_ARENAS, _LONGEST_SKIP = 2**16, 1200
-"""More have no room in a machine; ten seconds between two decisions are no game."""
+"""Limits of one machine's memory, and of ten seconds between two decisions."""
 ONLY_IN_TRAINING = (
     *("reward", "state_setter", "done", "loggers", "parameters", "num_threads", "collision_meshes"),
     *("render_mode", "video_folder"),
 )
-"""Settings of a pool that an agent can play without: an exported one leaves them out."""
+"""Settings that are only needed in training: exported agents leave them out."""
 GIVES_SPACES = ("team_size", "obs", "action")
-"""Settings of a pool on which its observation and action spaces depend."""
+"""Settings that determine the observation and action spaces."""
 
 
 def metadata(render_mode: Any, tick_skip: int) -> dict[str, Any]:  # noqa: ANN401 - checked here
-    """What Gymnasium wants to know of a pool; a ValueError for a mode that there is not."""
+    """Return Gymnasium's metadata of a pool; a ValueError for an unknown render mode."""
     modes = ("human", "rgb_array")
     if render_mode not in (None, *modes):
         raise ValueError(
@@ -41,22 +41,22 @@ def metadata(render_mode: Any, tick_skip: int) -> dict[str, Any]:  # noqa: ANN40
 
 
 def component(name: str, value: Any, kind: type[Any]) -> Any:  # noqa: ANN401 - checked here
-    """`value` if it is a component of that kind; else a TypeError."""
+    """Return `value`; a TypeError unless it is a component of type `kind`."""
     return check_value(f"RocketSimPool: {name} (--env.{name})", value, kind)
 
 
 def done_conditions(done: Any) -> tuple[DoneCondition, ...]:  # noqa: ANN401 - checked here
-    """One condition or several as several; None for the default ones; a TypeError for anything else."""
+    """Return one condition or several as a tuple, the defaults for None; a TypeError for anything else."""
     if done is None:
         return default_dones()
     several = isinstance(done, Sequence) and not isinstance(done, str)
     return tuple(component("done", condition, DoneCondition) for condition in (done if several else (done,)))
 
 
-def check_sizes(
+def check_pool_sizes(
     num_arenas: object, tick_skip: object, action_delay_ticks: object, num_threads: object, first_arena: object
 ) -> None:
-    """Raises a ValueError if one of the other sizes is no whole number, or cannot work."""
+    """Raise a ValueError if a size is not a whole number or out of range."""
     owner = "RocketSimPool"
     Between(1, _MOST_ARENAS).check(f"{owner}: num_arenas (--env.num_arenas)", num_arenas, whole=True)
     tick_skip = Between(1, _LONGEST_SKIP).check(f"{owner}: tick_skip (--env.tick_skip)", tick_skip, whole=True)
@@ -71,7 +71,7 @@ def check_sizes(
 
 
 def observation_space(builder: ObsBuilder, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
-    """The builder's space; a ValueError unless it is a Box of float32, which is what observations are."""
+    """Return the builder's space; a ValueError unless it is a Box of float32."""
     space = builder.space(num_blue, num_orange)
     if not isinstance(space, gymnasium.spaces.Box) or space.dtype != np.float32:
         raise ValueError(
@@ -81,10 +81,10 @@ def observation_space(builder: ObsBuilder, num_blue: int, num_orange: int) -> gy
 
 
 def layout(builder: ObsBuilder, parser: ActionParser, num_blue: int, num_orange: int) -> dict[str, str]:
-    """What a trained agent has learned to read and to choose: the observation's columns and the action table.
+    """Describe observation columns and action table, to tell if a checkpoint fits a pool.
 
-    Texts under `observation columns` (builder and `columns()`) and `action table` (parser; for a table its number of
-    rows and a hash of them), to tell whether a checkpoint fits a pool.
+    Returns texts under `observation columns` (builder and `columns()`) and `action table` (parser; for a table the
+    number of rows and their hash).
     """
     columns = observation_columns(builder, num_blue, num_orange)
     return {"observation columns": columns, "action table": action_table(parser)}
@@ -93,11 +93,11 @@ def layout(builder: ObsBuilder, parser: ActionParser, num_blue: int, num_orange:
 def layout_in_numbers(
     builder: ObsBuilder, parser: ActionParser, num_blue: int, num_orange: int
 ) -> dict[str, dict[str, Any]]:
-    """The same for programs that have neither builder nor parser, as JSON holds it.
+    """Describe observation columns and action table as JSON, for programs without builder and parser.
 
     Returns:
-        `observations`: builder and `columns` (which, their name, meaning, unit before the factor, factor); `actions`:
-        parser, the names of the eight controls, and of a table its rows `[n, 8]`.
+        `observations`: builder and `columns` (range, name, meaning, unit before the factor, factor); `actions`:
+        parser, names of the eight controls, and the rows `[n, 8]` of a table.
     """
     columns, start = [], 0
     for meaning in builder.meanings(num_blue, num_orange):
@@ -114,14 +114,14 @@ def layout_in_numbers(
 
 
 def observation_columns(builder: ObsBuilder, num_blue: int, num_orange: int) -> str:
-    """The builder's class and its columns: `DefaultObs: ball_pos 0-2, ball_vel 3-5, ...`."""
+    """Return the builder's class and columns: `DefaultObs: ball_pos 0-2, ball_vel 3-5, ...`."""
     columns = builder.columns(num_blue, num_orange)
     listed = ", ".join(f"{name} {column_range(at.start, at.stop)}" for name, at in columns.items())
     return f"{type(builder).__name__}: {listed}"
 
 
 def action_table(parser: ActionParser) -> str:
-    """The parser's class, and of a table its rows: `RepeatAction(LookupTable): 90 rows, sha256 0123456789ab`."""
+    """Return the parser's class and a table's rows: `RepeatAction(LookupTable): 90 rows, sha256 0123456789ab`."""
     parsers = unwrapped(parser)
     name = "(".join(type(each).__name__ for each in parsers) + ")" * (len(parsers) - 1)
     innermost = parsers[-1]

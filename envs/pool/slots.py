@@ -1,4 +1,4 @@
-"""The slots of a pool: which ones have a car (`CarSlots`), and which ones bots play (`Guests`)."""
+"""Slots of a pool: slots with a car (`CarSlots`), and cars played by bots (`ScriptedPlayers`)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,32 +7,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.actions.base import ANALOGUE, BUTTONS, Controls, RowControls
-from envs.bots.base import Bot, wanted_by
+from envs.bots.base import Bot, compute_controls
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 from fabric_rl.base.settings import check_value
 
 
 class CarSlots:
-    """Slots `[A, C]`, as many in every arena, and the cars `[N]` in them, arena by arena, blue before orange.
+    """Slots `[A, C]`, the same number in every arena, and the cars `[N]` in them, arena by arena, blue before orange.
 
     Attributes:
         num_blue: Blue slots per arena.
         num_orange: Orange slots per arena.
-        present: `[A, C]` bool, where there is a car.
+        present: `[A, C]` bool, True for slots with a car.
         num_cars: `N`.
-        slots: `[N]` the slot of each car among all `A * C`.
-        arena_of: `[N]` the arena of each car.
-        team_of: `[N]` its team, 0 blue and 1 orange.
+        slots: `[N]` slot of each car among all `A * C`.
+        arena_of: `[N]` arena of each car.
+        team_of: `[N]` team of each car, 0 blue and 1 orange.
     """
 
     def __init__(self, sizes: Sequence[tuple[int, int]], num_arenas: int, first_arena: int) -> None:
-        """Lays out the slots.
+        """Assign cars to slots.
 
         Args:
-            sizes: (blue, orange) that the arenas take in turns.
+            sizes: (blue, orange) pairs that the arenas use in rotation.
             num_arenas: `A`.
-            first_arena: Where the first arena stands in the turns.
+            first_arena: Position of the first arena in the rotation.
         """
         blue, orange = (max(size[team] for size in sizes) for team in (0, 1))
         turns = [sizes[(first_arena + i) % len(sizes)] for i in range(num_arenas)]
@@ -46,12 +46,12 @@ class CarSlots:
         self.team_of = (self.slots % (blue + orange) >= blue).astype(np.intp)
 
     def cars_of(self, slots: NDArray[Any]) -> NDArray[Any]:
-        """`[A, C, ...]` -> `[N, ...]`: the slots that have a car."""
+        """Select the slots that have a car: `[A, C, ...]` -> `[N, ...]`."""
         flat = slots.reshape(-1, *slots.shape[2:])
         return flat if self._full else flat[self.slots]
 
     def all_slots(self, actions: NDArray[Any]) -> NDArray[Any]:
-        """`[N, ...]` -> `[A * C, ...]`, zero in slots without a car; a ValueError for another N."""
+        """Pad with zeros for slots without a car: `[N, ...]` -> `[A * C, ...]`; a ValueError for another N."""
         if not actions.ndim:
             raise ValueError(
                 f"RocketSimPool: got one number as actions; give an array, one for each of the {self.num_cars} cars"
@@ -68,14 +68,14 @@ class CarSlots:
 NOBODY = -1
 
 
-class Guests:
-    """Who plays which car of a pool.
+class ScriptedPlayers:
+    """Bots that play some of a pool's cars, its guests.
 
-    A guest's controls reach the physics as it gives them, whatever the pool's action parser could say: a bot, or an
-    agent with another action table, plays here exactly as it does in `envs.matches`.
+    A guest's controls reach the physics unchanged, whatever the pool's action parser could express: a bot, or an agent
+    with another action table, plays here exactly as it does in `envs.matches`.
 
     Attributes:
-        bots: The guests; each is told of all episodes of the pool, and saved with it.
+        bots: The guests; each is reset for all episodes of the pool, and saved with it.
     """
 
     def __init__(self, slots: CarSlots) -> None:
@@ -85,25 +85,25 @@ class Guests:
         self._controls = RowControls()
 
     def invite(self, bots: Sequence[Bot]) -> None:
-        """Takes the guests, before the pool's next `reset`; none of them plays until it has a seat."""
+        """Set the guests, before the pool's next `reset`; none of them plays before `seat` is called."""
         self.bots = tuple(check_value("RocketSimPool: a guest", bot, Bot) for bot in bots)
         self.seat(np.full(self._slots.num_cars, NOBODY))
 
     def seat(self, who: NDArray[np.intp]) -> None:
-        """From the next step on, guest `who[i]` plays car `i` of `[N]`; -1: the action that the pool is given does."""
+        """Let guest `who[i]` play car `i` of `[N]` from the next step on; -1: the pool's action is used."""
         self._who = np.array(who)
 
-    def take_over(self, controls: Controls, state: GameState) -> Controls:
-        """The controls of all slots, `[A * C]`, those of the guests' cars replaced by what they want (`wanted_by`)."""
-        seats = np.flatnonzero(self._who >= 0)
-        if not len(seats):
+    def override_controls(self, controls: Controls, state: GameState) -> Controls:
+        """Return the controls of all slots, `[A * C]`, with those of the guests' cars replaced."""
+        played = np.flatnonzero(self._who >= 0)
+        if not len(played):
             return controls
-        slots, rows = self._slots.slots[seats], controls.rows.copy()
+        slots, rows = self._slots.slots[played], controls.rows.copy()
         for guest, bot in enumerate(self.bots):
-            own = slots[self._who[seats] == guest]
+            own = slots[self._who[played] == guest]
             if len(own):
                 name = f"guest {guest} ({type(bot).__name__})"
-                rows[own] = wanted_by(bot, state, name).reshape(-1, rows.shape[1])[own]
+                rows[own] = compute_controls(bot, state, name).reshape(-1, rows.shape[1])[own]
         rows[slots, ANALOGUE] = np.clip(rows[slots, ANALOGUE], -1, 1)
         rows[slots, BUTTONS] = rows[slots, BUTTONS] > 0.5
         cars = list(controls.cars)
@@ -112,6 +112,6 @@ class Guests:
         return Controls(rows, cars)
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """Tells all of them of the arenas that begin an episode, `mask [A]`."""
+        """Reset all guests for the arenas of `mask [A]`, which begin an episode."""
         for bot in self.bots:
             bot.reset(mask, state)

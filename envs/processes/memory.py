@@ -1,4 +1,4 @@
-"""Parts of a ProcessPool: arrays in shared memory, joined infos, the inspector, factories of the shards."""
+"""Parts of a ProcessPool: arrays in shared memory, merged infos, the inspector, factories of the shards."""
 
 import functools
 import inspect
@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from envs.partials import taken_apart
+from envs.factories import unwrap_partial
 from fabric_rl.base.settings import Count, check_value, is_whole
 
 Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
@@ -25,12 +25,12 @@ _ALIGNMENT_BYTES = 64
 class SharedArrays:
     """Arrays of a fixed layout. One process creates the block, the other attaches to it by its name.
 
-    As soon as the other has attached, the creator calls `forget_name`: from then on the memory goes back with the last
-    process that uses it, however that process ends.
+    As soon as the other process has attached, the creator calls `forget_name`: from then on the memory is freed with
+    the last process that uses it, however that process ends.
     """
 
     def __init__(self, layout: Layout, name: str | None = None) -> None:
-        """Creates a block of zeros, or attaches to the one called `name`."""
+        """Create a block of zeros, or attach to the one called `name`."""
         size, offsets = 0, []
         for shape, dtype in layout.values():
             offsets.append(size)
@@ -44,40 +44,40 @@ class SharedArrays:
 
     @property
     def name(self) -> str:
-        """What the other process attaches to."""
+        """Name of the block, to which the other process attaches."""
         return self._memory.name
 
     def __getitem__(self, key: str) -> NDArray[Any]:
-        """The array itself. Drop every reference to it before `close`."""
+        """Return the array itself. Drop every reference to it before `close`."""
         return self._arrays[key]
 
     def forget_name(self) -> None:
-        """Removes the name of a block that this object created; whoever has attached keeps the memory."""
+        """Remove the name of a block that this object created; attached processes keep the memory."""
         if self._named:
             self._named = False
             self._memory.unlink()
 
     def close(self) -> None:
-        """Gives the memory back."""
+        """Release the memory."""
         self.forget_name()
         self._arrays.clear()
-        with suppress(BufferError):  # an array is still referred to, from a traceback say: freed together with it
+        with suppress(BufferError):  # an array is still referenced, for example by a traceback: freed together with it
             self._memory.close()
 
 
-def merged(infos: Sequence[dict[str, Any]], sizes: Sequence[int]) -> dict[str, Any]:
-    """One dict of arrays over all sub-environments, zero in parts without the name.
+def merge_infos(infos: Sequence[dict[str, Any]], sizes: Sequence[int]) -> dict[str, Any]:
+    """Merge the infos of all parts into one dict of arrays over all sub-environments, zero in parts without the key.
 
     Args:
-        infos: Of every part.
-        sizes: Sub-environments of every part. What does not have that many entries is left out.
+        infos: Infos of every part.
+        sizes: Number of sub-environments of every part. Values with another number of entries are dropped.
     """
     joined: dict[str, Any] = {}
     for name in dict.fromkeys(name for info in infos for name in info):
         values = [info.get(name) for info in infos]
         known = [value for value in values if value is not None]
         if all(isinstance(value, dict) for value in known):
-            joined[name] = merged([value or {} for value in values], sizes)
+            joined[name] = merge_infos([value or {} for value in values], sizes)
             continue
         arrays = [np.asarray(value) for value in known]
         like = arrays[0]
@@ -90,38 +90,39 @@ def merged(infos: Sequence[dict[str, Any]], sizes: Sequence[int]) -> dict[str, A
 
 
 class ProcessInspector:
-    """Says what cannot be seen from here, and what shows it."""
+    """Inspector that refers to the commands which show the contents of worker processes."""
 
     def __init__(self, layout: dict[str, str]) -> None:
         self._table = layout.get("action table", "unknown")
 
     def describe_actions(self) -> list[str]:
-        """Where the table is."""
-        return [f"the action table lives in worker processes: {self._table}; python -m envs.actions shows tables"]
+        """Return a line about the action table."""
+        return [f"the action table is in worker processes: {self._table}; python -m envs.actions shows tables"]
 
     def first_states(self) -> int:
-        """None can be seen."""
+        """Return 0: initial states are not accessible."""
         return 0
 
     def describe_resets(self) -> list[str]:
-        """Where they are."""
+        """Return a line about initial states."""
         return ["first states are in worker processes; fabric-rl show-resets --config ... shows them"]
 
     def reset_rows(self) -> list[dict[str, Any]]:
-        """None."""
+        """Return no rows."""
         return []
 
     def reset_problems(self) -> list[str]:
-        """Nothing is known."""
+        """Return no problems."""
         return []
 
 
 class Shards(NamedTuple):
-    """How the arenas of a pool are divided over its workers, and the workers into groups.
+    """Division of a pool's arenas over its workers, and of the workers into groups.
 
     Attributes:
         starts: `[workers + 1]` first arena of each worker, and the number of all arenas.
-        groups: The workers of each group. Its arenas do not depend on the number of workers, so neither does the play.
+        groups: Workers of each group. The arenas of a group do not depend on the number of workers, so neither do
+            trajectories.
     """
 
     starts: list[int]
@@ -149,24 +150,24 @@ class Shards(NamedTuple):
 
 
 _SIZES = ("num_arenas", "num_envs")
-"""What says how large an environment is: the first of these parameters that the factory has is divided."""
+"""Parameters for the size of an environment; the first one that the factory has is divided."""
 
 
 class VectorEnvFactory(Protocol):
     """Builds a vector environment; a class, or a `functools.partial` of one."""
 
     def __call__(self, *, seed: int) -> VectorEnv[Any, Any, Any]:
-        """Builds it with its sub-environments' seeds counting from `seed`."""
+        """Build the environment, whose sub-environments' seeds count from `seed`."""
 
 
-def divisible(factory: VectorEnvFactory) -> tuple[int, Any]:
-    """How many arenas `factory` builds, and a function (first, count, seed) -> factory of a part.
+def split_factory(factory: VectorEnvFactory) -> tuple[int, Any]:
+    """Return the number of arenas that `factory` builds, and a function (first, count, seed) -> factory of a part.
 
     Raises:
-        TypeError: It takes no seed, or nothing that says how large it is.
-        ValueError: Its size is less than 1.
+        TypeError: The factory has no parameter for the seed or for the size.
+        ValueError: The size is less than 1.
     """
-    call = taken_apart(factory)
+    call = unwrap_partial(factory)
     function, given = call.function, call.named()
     parameters = inspect.signature(function).parameters
     name = getattr(function, "__name__", str(function))
@@ -194,7 +195,7 @@ def divisible(factory: VectorEnvFactory) -> tuple[int, Any]:
 
 
 def pickled(factory: Any) -> bytes:  # noqa: ANN401 - a partial
-    """The factory as bytes; a TypeError if it cannot be sent to another process."""
+    """Pickle the factory; a TypeError if it cannot be sent to another process."""
     try:
         return pickle.dumps(factory)
     except Exception as error:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from envs.checks import as_actions, check_actions, check_seed
 from envs.cores import available_threads
-from envs.processes.memory import ProcessInspector, Shards, VectorEnvFactory, divisible, merged, pickled
+from envs.processes.memory import ProcessInspector, Shards, VectorEnvFactory, merge_infos, pickled, split_factory
 from envs.processes.worker import START_SECONDS, ShardResult, ShardWorker, WorkerError, WorkerLostError
 from fabric_rl.base.settings import Count, Positive, check_value
 from fabric_rl.base.state_schema import CannotBeSavedError
@@ -27,7 +27,7 @@ Problem = WorkerError | WorkerLostError
 logger = logging.getLogger(__name__)
 
 _RESTART_SEED = 1_000_003
-"""Added to a worker's seed with every restart, so that it does not play the same episodes again."""
+"""Added to a worker's seed with every restart, so that episodes are not repeated."""
 
 MOST_RESTARTS = 3
 """Restarts of one worker without `GOOD_STEPS` steps in between; the next failure ends the pool."""
@@ -70,7 +70,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         restart: bool = False,
         groups: int = 1,
     ) -> None:
-        """Starts the workers and waits for them.
+        """Start the workers and wait for them.
 
         Args:
             factory: Factory of the whole environment, with its `num_arenas` or `num_envs`: for example
@@ -95,7 +95,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         check_value("ProcessPool: groups (--env.groups)", groups, Count)
         check_value("ProcessPool: timeout_seconds", timeout_seconds, Positive)
         seed = check_seed("ProcessPool", seed)
-        total, divide = divisible(factory)
+        total, divide = split_factory(factory)
         default = -(-available_threads() // groups) * groups
         workers = max(groups, min(default, total)) if num_workers is None else num_workers
         self._starts, self._groups = Shards.divide(total, workers, groups)
@@ -103,7 +103,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             pickled(divide(start, stop - start, seed + start)) for start, stop in itertools.pairwise(self._starts)
         ]
         self.timeout_seconds, self.restart, self._seed = timeout_seconds, restart, seed
-        self._settings: dict[str, tuple[Any, ...]] = {}  # commands that a restarted worker is given again
+        self._settings: dict[str, tuple[Any, ...]] = {}  # commands that are repeated for a restarted worker
         self._restarts, self._restarts_in_a_row, self._new_restarts = [0] * workers, [0] * workers, 0
         self._workers: list[ShardWorker] = []
         self._stop = weakref.finalize(self, _stop_all, self._workers)
@@ -134,7 +134,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
     def __getattr__(self, name: str) -> NoReturn:
         if name in ("state", "arenas"):
             raise AttributeError(
-                f"ProcessPool: it has no {name}, its arenas live in other processes; use RocketSimPool to see them"
+                f"ProcessPool: it has no {name}, its arenas are in other processes; use RocketSimPool to access them"
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -247,10 +247,10 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
                 not fit.
         """
         if not isinstance(state, dict) or not state.keys() >= {"parts", "obs", "seed"}:
-            raise ValueError("ProcessPool: this is no state of a ProcessPool, it lacks parts, obs or seed")
+            raise ValueError("ProcessPool: this is not a state of a ProcessPool, it lacks parts, obs or seed")
         parts = state["parts"]
         if len(parts) != self.num_workers:
-            raise ValueError(f"ProcessPool: the state is of {len(parts)} workers, this pool has {self.num_workers}")
+            raise ValueError(f"ProcessPool: the state has {len(parts)} workers, this pool has {self.num_workers}")
         everyone = range(self.num_workers)
         self._settle(everyone)
         for worker, part in zip(self._workers, parts, strict=True):
@@ -304,13 +304,13 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         return f"ProcessPool worker {k} (arenas {self._starts[k]} to {self._starts[k + 1] - 1})"
 
     def _settle(self, workers: range) -> None:
-        """Waits for what an interrupted call has left behind in these workers."""
+        """Wait for the pending replies of an interrupted call to these workers."""
         if not self._workers:
-            raise RuntimeError("ProcessPool: it is closed")
+            raise RuntimeError("ProcessPool: the pool is closed")
         for k in workers:
             try:
-                self._workers[k].settle(self.timeout_seconds)
-            except WorkerError:  # of a call that nobody waits for any more
+                self._workers[k].drain_pending(self.timeout_seconds)
+            except WorkerError:  # of the interrupted call
                 pass
             except WorkerLostError as error:
                 if not self.restart:
@@ -318,7 +318,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
                 self._restart(k, error)
 
     def _replies(self, workers: range, timeout_seconds: float) -> dict[int, Any]:
-        """What these workers answer to what was posted, or the exception with which one has failed."""
+        """Return the reply of each worker to its posted command, or the exception of one that failed."""
         replies: dict[int, Any] = {}
         for k in workers:
             try:
@@ -328,7 +328,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         return replies
 
     def _ask_all(self, command: str, *arguments: Any) -> list[Any]:  # noqa: ANN401 - the command's
-        """The answers of all workers to one command; they go on if one of them raises an exception."""
+        """Return the replies of all workers to one command; they continue if one of them raises an exception."""
         everyone = range(self.num_workers)
         self._settle(everyone)
         for worker in self._workers:
@@ -338,7 +338,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         return list(replies.values())
 
     def _raise_failures(self, replies: dict[int, Any], stop: bool = True) -> None:
-        """Raises the first failure; with `stop` false the workers go on, unless one is lost."""
+        """Raise the first failure; with `stop` false the workers continue, unless one is lost."""
         for k, reply in replies.items():
             if isinstance(reply, WorkerLostError) or (isinstance(reply, WorkerError) and stop):
                 self._fail(k, reply)
@@ -347,10 +347,10 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
                 raise reply.raised_by(self._label(k))
 
     def _restart(self, k: int, problem: Problem) -> ShardResult:
-        """Starts a worker again after `problem`, with a warning; what its step gave: the end of all its episodes.
+        """Restart a worker after `problem`, with a warning; return a result in which all its episodes are truncated.
 
         Raises:
-            RuntimeError: It has failed too often, or fails at once.
+            RuntimeError: The worker has failed too often, or fails immediately.
         """
         self._count_failure(k, problem)
         last = None if self._obs is None else self._obs[self._rows(k)].copy()
@@ -375,7 +375,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         )
 
     def _count_failure(self, k: int, problem: Problem) -> None:
-        """Logs and warns; raises the problem if it is one too many."""
+        """Log a failure and warn; raise the problem if there are too many."""
         logger.warning("%s failed: %s", self._label(k), problem)
         if self._workers[k].steps >= GOOD_STEPS:
             self._restarts_in_a_row[k] = 0
@@ -385,13 +385,13 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         self._restarts[k] += 1
         self._new_restarts += 1
         warnings.warn(
-            f"ProcessPool: started worker {k} again, its episodes are cut off: {problem.summary}",
+            f"ProcessPool: restarted worker {k}, its episodes are truncated: {problem.summary}",
             RuntimeWarning,
             stacklevel=5,
         )
 
     def _fail(self, k: int, problem: Problem, given_up: str = "") -> NoReturn:
-        """Ends all workers and raises the problem of one."""
+        """Stop all workers and raise the problem of one."""
         self._stop()
         if isinstance(problem, WorkerError):
             raise problem.raised_by(f"{self._label(k)} {given_up}".rstrip())
@@ -400,7 +400,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
 
 
 def _joined_infos(results: Sequence[ShardResult]) -> dict[str, Any]:
-    infos = merged([result.infos for result in results], [len(result.obs) for result in results])
+    infos = merge_infos([result.infos for result in results], [len(result.obs) for result in results])
     if any(result.ended is not None for result in results):
         ended = [np.zeros(len(each.obs), np.bool_) if each.ended is None else each.ended for each in results]
         infos |= {"final_obs": np.concatenate([result.final_obs for result in results])}
@@ -410,7 +410,7 @@ def _joined_infos(results: Sequence[ShardResult]) -> dict[str, Any]:
 
 
 def _added(parts: Iterable[dict[str, tuple[float, Number]]]) -> dict[str, tuple[float, Number]]:
-    """Name -> (sum, count) of all parts together."""
+    """Add up name -> (sum, count) over all parts."""
     found: dict[str, tuple[float, Number]] = {}
     for part in parts:
         for name, (total, count) in part.items():

@@ -1,9 +1,9 @@
-"""A worker process of a ProcessPool: what runs in it, the pool's handle on it, and what the two say to each other.
+"""Worker process of a ProcessPool: its main loop, the pool's handle on it, and their protocol.
 
-A step costs two semaphore operations a worker; everything that has a row per sub-environment is in shared memory. The
-pipe carries the rare rest: building, resets, metrics, states, errors and unusual infos. Semaphores because they were
-measured to wake the other side 4 to 7 times faster than a pipe (which the kernel answers by running the worker on the
-core of its parent), and no slower than spinning, which takes a core from the workers.
+A step costs two semaphore operations per worker; everything that has a row per sub-environment is in shared memory.
+The pipe carries the rest, which is rare: building, resets, metrics, states, errors and unusual infos. Semaphores were
+measured to wake the other side 4 to 7 times faster than a pipe (after which the kernel runs the worker on the core of
+its parent), and no slower than spinning, which would take a core from the workers.
 """
 
 import multiprocessing
@@ -39,7 +39,7 @@ IS_STEP, FLAGS, REWARD_DTYPE = range(3)
 HAS_FINAL, HAS_MASK, HAS_PAYLOAD = 1, 2, 4
 
 _ONE_LINE: tuple[type[Exception], ...] = (ValueError, CannotBeSavedError, TypeError, FloatingPointError)
-"""What components raise to say in one line what is wrong with them."""
+"""Exceptions that components raise with a one-line message for the user."""
 _USER_ERRORS: tuple[type[Exception], ...] = (*_ONE_LINE, FileNotFoundError, OSError, ImportError)
 _NO_PARTS = (str(Path(__file__).parent), *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")))
 
@@ -52,29 +52,29 @@ class ShardResult(NamedTuple):
     terminated: NDArray[np.bool_]
     truncated: NDArray[np.bool_]
     final_obs: NDArray[Any]
-    """`[n, ...]` last observations, where `ended`."""
+    """`[n, ...]` last observations, valid where `ended`."""
     ended: NDArray[np.bool_] | None
-    """`[n]` episodes that ended in this step; None if the environment says nothing of it."""
+    """`[n]` episodes that ended in this step; None if the environment does not report them."""
     action_mask: NDArray[np.bool_] | None
-    """None if the environment gives none."""
+    """None if the environment has no masks."""
     infos: dict[str, Any]
-    """All others."""
+    """All other infos."""
 
 
 @dataclass(frozen=True)
 class ShardSpec:
-    """What a worker says about its environments once they are built."""
+    """Description of a worker's environments, sent once they are built."""
 
     num_envs: int
-    """Sub-environments."""
+    """Number of sub-environments."""
     observation_space: Space[Any]
-    """Of one sub-environment."""
+    """Observation space of one sub-environment."""
     action_space: Space[Any]
-    """Of one sub-environment."""
+    """Action space of one sub-environment."""
     num_seeds: int
     """Consecutive seeds that `reset(seed=...)` uses."""
     resumable: bool
-    """Whether it has `state_dict` and `load_state_dict`."""
+    """True if it has `state_dict` and `load_state_dict`."""
     reward_signals: tuple[str, ...]
     """Names of the columns of `infos["reward_signals"]`."""
     pool_layout: dict[str, str]
@@ -88,7 +88,7 @@ class ShardSpec:
 
     @property
     def layout(self) -> Layout:
-        """The shared arrays."""
+        """Layout of the shared arrays."""
         n, obs, action = self.num_envs, self.observation_space, self.action_space
         obs_array = ((n, *(obs.shape or ())), np.dtype(obs.dtype))
         return {
@@ -105,10 +105,10 @@ class ShardSpec:
 
 
 class WorkerLostError(RuntimeError):
-    """A worker has ended, wanted to end, or does not answer; the message is one line that says it all.
+    """A worker has ended, tried to end, or does not answer; the message is one line.
 
     Attributes:
-        failed_in: The function, as in `MyEnv.step()`.
+        failed_in: Function that failed, for example `MyEnv.step()`.
     """
 
     def __init__(self, message: str, failed_in: str = "") -> None:
@@ -117,25 +117,25 @@ class WorkerLostError(RuntimeError):
 
     @property
     def summary(self) -> str:
-        """The message."""
+        """One-line message."""
         return str(self)
 
     def raised_by(self, label: str, advice: str = "") -> "WorkerLostError":
-        """Return one line for the parent: which worker is lost, how, and `advice`."""
+        """Return the error for the parent: one line with the worker, the cause, and `advice`."""
         text = f"{label}: {self}; {advice}" if advice else f"{label}: {self}"
         return WorkerLostError(text, self.failed_in)
 
 
 class WorkerError(RuntimeError):
-    """An exception that a worker raised; it stands in for it, since not every exception can be pickled.
+    """Stand-in for an exception that a worker raised, because not every exception can be pickled.
 
     Its text is the traceback in the worker, so it is the cause of what the pool raises (`raised_by`).
 
     Attributes:
-        kind: ValueError, FloatingPointError, OSError... if it is one that a user's settings cause, else RuntimeError.
+        kind: ValueError, FloatingPointError, OSError... if user settings can cause it, else RuntimeError.
         message: Text of the exception.
         summary: Type and text.
-        failed_in: The function, as in `MyEnv.step() (my_env.py, line 12)`.
+        failed_in: Function that failed, for example `MyEnv.step() (my_env.py, line 12)`.
     """
 
     kind: type[Exception]
@@ -153,7 +153,7 @@ class WorkerError(RuntimeError):
         return made
 
     def raised_by(self, label: str) -> Exception:
-        """Return one line for the parent: of the same kind if components raise that on purpose, else a RuntimeError."""
+        """Return a one-line error for the parent: of the same kind if components raise it on purpose."""
         kind, text = (self.kind, self.message) if self.kind in _ONE_LINE else (RuntimeError, self.summary)
         error = kind(f"{label}: {' '.join(text.split())}")
         error.__cause__ = self
@@ -161,7 +161,7 @@ class WorkerError(RuntimeError):
 
 
 def _as_sent(error: BaseException) -> WorkerError | WorkerLostError:
-    """Return the stand-in for what was raised in this process."""
+    """Return the stand-in for an exception of this process."""
     if isinstance(error, Exception):
         return WorkerError.of(error)
     failed_in, raised = _failed_in(error), f"{type(error).__name__}: {error}".removesuffix(": ")
@@ -171,7 +171,7 @@ def _as_sent(error: BaseException) -> WorkerError | WorkerLostError:
 
 
 def _failed_in(error: BaseException) -> str:
-    """The innermost function of `envs` or of the user's own that `error` has come through."""
+    """Return the innermost function of `envs` or of the user in the traceback of `error`."""
     for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
         code = frame.f_code
         if not code.co_filename.startswith(("<", *_NO_PARTS)):
@@ -181,7 +181,7 @@ def _failed_in(error: BaseException) -> str:
 
 
 def _mask_size(space: Space[Any]) -> int:
-    """Columns of an action mask; 0 for spaces that have none."""
+    """Return the number of columns of an action mask; 0 for spaces without masks."""
     if isinstance(space, spaces.Discrete):
         return int(space.n)
     return int(np.sum(space.nvec)) if isinstance(space, spaces.MultiDiscrete) else 0
@@ -191,14 +191,14 @@ _IN_ARRAYS = {"final_obs", "_final_obs", "action_mask"}
 
 
 def run_shard(conn: Connection, go: Semaphore, done: Semaphore, factory: bytes) -> None:
-    """Builds the environments and serves until told to end. Ends by itself when the parent process is gone."""
+    """Build the environments and serve until told to end; end when the parent process is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches the whole terminal; the parent decides
     if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         env = _build(factory)
-    except BaseException as error:  # one that wants to end the process is to be told, too
+    except BaseException as error:  # also SystemExit and KeyboardInterrupt
         conn.send(_as_sent(error))
         return
     try:
@@ -251,7 +251,7 @@ def _spec_of(env: VectorEnv[Any, Any, Any]) -> ShardSpec:
 
 
 class _Server:
-    """Answers the parent's commands with one environment."""
+    """Executes the parent's commands on one environment."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any], arrays: SharedArrays, conn: Connection) -> None:
         self.env, self.arrays, self.conn = env, arrays, conn
@@ -289,7 +289,7 @@ class _Server:
         if "final_obs" in infos:
             ended, final = infos["_final_obs"], infos["final_obs"]
             self._store("_final_obs", ended)
-            if final.dtype == object:  # Gymnasium's own: a row each, None where the episode goes on
+            if final.dtype == object:  # Gymnasium's format: a row each, None where the episode continues
                 rows = np.asarray(obs).copy()
                 for index in np.flatnonzero(ended):
                     rows[index] = final[index]
@@ -304,11 +304,11 @@ class _Server:
         return self._store_mask(infos)
 
     def _answer(self, command: str, arguments: tuple[Any, ...]) -> Any:  # noqa: ANN401 - what can be pickled
-        """What the environment's own method returns; one that it lacks has no metrics, and nothing to do."""
+        """Call a method of the environment; a missing one returns no metrics, or does nothing."""
         if command == "reset":
             return self._reset(*arguments)
         if command.endswith("_parameters") and not hasattr(self.env, command):
-            raise ValueError(f"{type(self.env).__name__}: it has no parameters that could be set")
+            raise ValueError(f"{type(self.env).__name__}: it has no parameters to set")
         if command == "set_parameters":
             self._answer("check_parameters", arguments)
         if not hasattr(self.env, command):
@@ -324,7 +324,7 @@ class _Server:
         np.copyto(target, value, casting="same_kind")
 
     def _store_mask(self, infos: dict[str, Any]) -> dict[str, Any] | None:
-        """Puts the action mask into its array and returns the infos that have no array."""
+        """Store the action mask in its array; return the infos that have no array."""
         rest = {key: value for key, value in infos.items() if key not in _IN_ARRAYS}
         mask = infos.get("action_mask")
         if mask is not None:
@@ -334,7 +334,7 @@ class _Server:
 
 
 START_SECONDS = 300.0
-"""How long a worker may take to build its environments, and for everything else that is rare."""
+"""Time limit of a worker for building its environments and for other rare commands."""
 CLOSE_SECONDS = 10.0
 _ALIVE_CHECK_SECONDS = 0.1
 
@@ -343,11 +343,11 @@ class ShardWorker:
     """The parent's handle on one worker process."""
 
     def __init__(self, label: str, factory: bytes) -> None:
-        """Starts the process; `connect` waits until it is ready.
+        """Start the process; `connect` waits until it is ready.
 
         Args:
-            label: How messages call it, as in `ProcessPool worker 1 (arenas 2 to 3)`.
-            factory: Pickled function without parameters that builds its environments.
+            label: Name in messages, for example `ProcessPool worker 1 (arenas 2 to 3)`.
+            factory: Pickled function without parameters that builds the environments.
         """
         self.label = label
         self.steps = 0
@@ -367,23 +367,23 @@ class ShardWorker:
 
     @property
     def arrays(self) -> SharedArrays:
-        """The shared arrays; after `stop` there are none."""
+        """Shared arrays; a RuntimeError after `stop`."""
         if self._arrays is None:
             raise RuntimeError(f"{self.label} is not running")
         return self._arrays
 
     @property
     def reward_dtype(self) -> np.dtype[Any]:
-        """Of the environment's rewards, once it has taken a step."""
+        """Type of the environment's rewards; float32 before its first step."""
         code = int(self.arrays["header"][REWARD_DTYPE])
         return np.dtype(chr(code) if code else np.float32)
 
     def connect(self) -> ShardSpec:
-        """Waits for the environments and shares the arrays.
+        """Wait for the environments and share the arrays.
 
         Raises:
             ValueError, TypeError, OSError, ImportError: The factory raised it.
-            RuntimeError: The factory raised something else.
+            RuntimeError: The factory raised another exception.
             WorkerLostError: The process ended or did not become ready.
         """
         try:
@@ -402,23 +402,23 @@ class ShardWorker:
         raise failed.raised_by(f"{self.label}, while it was built")
 
     def post_step(self, actions: NDArray[Any]) -> None:
-        """Starts a step. `receive` waits for its end."""
+        """Start a step; `receive` waits for its end."""
         self.arrays["actions"][:] = actions
         self.arrays["header"][IS_STEP] = 1
         self._busy_since = time.monotonic()
         self._go.release()
 
     def post(self, command: str, *arguments: Any) -> None:  # noqa: ANN401 - whatever can be pickled
-        """Starts another command. `receive` waits for its result."""
+        """Start another command; `receive` waits for its result."""
         self.arrays["header"][IS_STEP] = 0
         self._command = command
         self._busy_since = time.monotonic()
         self._go.release()
-        with suppress(OSError):  # the process is gone: `receive` finds out
+        with suppress(OSError):  # the process is gone: `receive` reports it
             self._conn.send((command, arguments))
 
     def receive(self, timeout_seconds: float) -> Any:  # noqa: ANN401 - what the command returned
-        """What the posted command returned: for step and reset the infos that have no array, or None.
+        """Return the result of the posted command: for step and reset the infos that have no array, or None.
 
         Raises:
             WorkerError: The command raised an exception.
@@ -435,12 +435,12 @@ class ShardWorker:
         return reply
 
     def call(self, command: str, *arguments: Any) -> Any:  # noqa: ANN401 - what the command returned
-        """Posts a command and waits for its result, with the errors of `receive`."""
+        """Post a command and wait for its result, with the errors of `receive`."""
         self.post(command, *arguments)
         return self.receive(START_SECONDS)
 
     def result(self, infos: dict[str, Any] | None) -> ShardResult:
-        """Of the last step or reset: its arrays, which the next one overwrites, and the `infos` that `receive` gave."""
+        """Return the last step or reset: its arrays, which the next one overwrites, and the `infos` of `receive`."""
         arrays, flags = self.arrays, int(self.arrays["header"][FLAGS])
         return ShardResult(
             obs=arrays["obs"],
@@ -453,20 +453,20 @@ class ShardWorker:
             infos=infos or {},
         )
 
-    def settle(self, timeout_seconds: float) -> None:
-        """Waits for a command whose `receive` was interrupted, and drops its result."""
+    def drain_pending(self, timeout_seconds: float) -> None:
+        """Wait for a command whose `receive` was interrupted, and drop its result."""
         if self._busy_since is not None:
             self._busy_since = time.monotonic()
             self.receive(timeout_seconds)
 
     def request_close(self) -> None:
-        """Asks the process to end, unless it is busy."""
+        """Ask the process to end, unless it is busy."""
         if self._arrays is not None and self._busy_since is None:
             self.post("close")
             self._busy_since = None
 
     def stop(self) -> None:
-        """Waits for the end after `request_close`, kills a process that was not asked, and frees everything."""
+        """Wait for the end after `request_close`, or kill a process that was not asked, and free everything."""
         if self._process.pid is not None:
             if self._arrays is not None and self._busy_since is None:
                 self._process.join(CLOSE_SECONDS)
@@ -479,7 +479,7 @@ class ShardWorker:
         del self._go, self._done  # their names go with them
 
     def kill(self) -> None:
-        """Ends the process at once."""
+        """Kill the process."""
         if self._process.is_alive():
             self._process.kill()
         self._process.join()
@@ -500,7 +500,7 @@ class ShardWorker:
             raise self._lost(self._how_it_ended()) from None
 
     def _lost(self, how: str) -> WorkerLostError:
-        """In which function of the environment, and `how`: what has happened and what to do."""
+        """Return the error of a lost worker: the function that was running, and `how` it failed."""
         doing = "step" if self._arrays is not None and self._arrays["header"][IS_STEP] else self._command
         failed_in = f"{self._env}.{doing}()" if self._env else "building its environment"
         return WorkerLostError(f"{failed_in} {how}", failed_in)
@@ -521,10 +521,10 @@ class ShardWorker:
 
 @contextmanager
 def _main_module_hidden(unless: bool) -> Iterator[None]:
-    """Keeps a new process from importing the parent's script, which it has no use for.
+    """Keep a new process from importing the parent's script, which it does not need.
 
-    Python would: with `python train_fabric.py`, every worker would load torch, and a script without the guard
-    `if __name__ == "__main__"` would start itself over in every worker. Only a factory from that script needs it.
+    Otherwise, with `python train_fabric.py`, every worker would load torch, and a script without the guard
+    `if __name__ == "__main__"` would start itself again in every worker. Only a factory from that script needs it.
     """
     main = sys.modules["__main__"]
     if not unless:
@@ -537,7 +537,7 @@ def _main_module_hidden(unless: bool) -> Iterator[None]:
 
 @contextmanager
 def _interrupts_held_back() -> Iterator[None]:
-    """Ctrl+C waits: a process started meanwhile inherits that until it can ignore the signal."""
+    """Hold Ctrl+C back: a process started meanwhile inherits this until it can ignore the signal."""
     if sys.platform == "win32":
         yield
         return

@@ -1,1 +1,1 @@
-"""Pictures of games without a display, and a sender for a viewer of somebody else."""
+"""Images of games without a display, videos, and a sender for the viewer RocketSimVis."""

@@ -1,4 +1,4 @@
-"""render_frame: a picture of one arena (field, cars, ball) from a camera, drawn with numpy alone."""
+"""render_frame: an image of one arena (field, cars, ball) from a camera, drawn with numpy alone."""
 
 import math
 from functools import lru_cache
@@ -13,38 +13,40 @@ from envs.state.game_state import GameState
 
 Vector = NDArray[np.floating[Any]]
 NEAR = 60.0
-"""uu: nothing closer to the camera is drawn."""
+"""Near plane of the camera, uu."""
+VIEW_DEGREES = 64.0
+"""Horizontal field of view."""
 _DIGITS = (31599, 11415, 29671, 29647, 23497, 31183, 31215, 29257, 31727, 31695, 1040)
-"""0 to 9 and a colon: three columns by five rows, 15 bits, the first dot highest."""
+"""Bitmaps of 0 to 9 and a colon: three columns by five rows, 15 bits, the first dot highest."""
 
 
 class Canvas:
-    """A picture of a camera that never tilts sideways.
+    """Image of a camera that never rolls.
 
     Attributes:
         pixels: `[H, W, 3]` uint8.
         position: `[3]` uu, of the camera.
-        axes: `[3, 3]` unit vectors to the right and up on the picture, and forward into it.
-        focal: Pixels of what is as large as it is far away.
+        axes: `[3, 3]` unit vectors to the right and up in the image, and forward into it.
+        focal: Focal length in pixels.
     """
 
-    def __init__(self, position: Vector, target: Vector, size: tuple[int, int], view_degrees: float = 64.0) -> None:
-        """A black picture, `target` in its middle; `view_degrees` from its left to its right."""
+    def __init__(self, position: Vector, target: Vector, size: tuple[int, int]) -> None:
+        """Create a black image with `target` in its center."""
         forward = (target - position) / np.linalg.norm(target - position)
         right = np.array([-forward[1], forward[0], 0]) / math.hypot(forward[0], forward[1])
         self.pixels = np.zeros((size[1], size[0], 3), np.uint8)
         self.position, self.axes = position, np.stack((right, np.cross(forward, right), forward))
-        self.focal = size[0] / 2 / math.tan(math.radians(view_degrees / 2))
+        self.focal = size[0] / 2 / math.tan(math.radians(VIEW_DEGREES / 2))
 
     def project(self, points: ArrayLike) -> tuple[Vector, Vector]:
-        """Where `points [..., 3]` are: pixels `[..., 2]` from the upper left corner, and depths `[...]` in uu."""
+        """Project `points [..., 3]` to pixels `[..., 2]` from the upper left corner, and depths `[...]` in uu."""
         seen = (np.asarray(points) - self.position) @ self.axes.T
         depth: Vector = np.where(np.abs(seen[..., 2]) < 1, 1, seen[..., 2])
         height, width = self.pixels.shape[:2]
         return seen[..., :2] * (self.focal / depth)[..., None] * (1, -1) + (width / 2, height / 2), depth
 
     def polygon(self, points: Vector, colour: ArrayLike, opacity: float = 1.0, grow: float = 0.5) -> None:
-        """Fills a convex polygon `[n, 2]` of pixels; `grow` above 0.5 hides the seams between neighbours."""
+        """Fill a convex polygon `[n, 2]` of pixels; `grow` above 0.5 hides the seams between neighbours."""
         x, y, part = self._window(points.min(axis=0), points.max(axis=0))
         if not part.size:
             return
@@ -58,7 +60,7 @@ class Canvas:
     def ellipse(
         self, at: ArrayLike, half: ArrayLike, colour: ArrayLike, opacity: float = 1.0, ball: bool = False
     ) -> None:
-        """Fills an ellipse with half axes of `half` pixels; shaded as a `ball` that is lit from above."""
+        """Fill an ellipse with semi-axes of `half` pixels; a `ball` is shaded as if lit from above."""
         middle, reach = np.asarray(at), np.maximum(half, 0.7)
         x, y, part = self._window(middle - reach, middle + reach)
         if not part.size:
@@ -71,7 +73,7 @@ class Canvas:
         _blend(part, (1 - np.sqrt(away)) * reach[1] + 0.5, colour, opacity)
 
     def text(self, text: str, middle: int, top: int, dot: int) -> None:
-        """Writes digits and colons in white, each `3 * dot` pixels wide, around the column `middle`."""
+        """Draw digits and colons in white, each `3 * dot` pixels wide, centered at the column `middle`."""
         left = middle - (4 * len(text) - 1) * dot // 2
         for letter in text:
             number = 10 if letter == ":" else int(letter)
@@ -81,7 +83,7 @@ class Canvas:
             left += 4 * dot
 
     def _window(self, low: Vector, high: Vector) -> tuple[Vector, Vector, NDArray[np.uint8]]:
-        """The centres of the columns and of the rows there, and their pixels; empty off the picture."""
+        """Return the centres of columns and rows in a rectangle, and its pixels; empty outside the image."""
         height, width = self.pixels.shape[:2]
         x0, x1 = (min(max(int(at), 0), width) for at in (low[0] - 1, high[0] + 2))
         y0, y1 = (min(max(int(at), 0), height) for at in (low[1] - 1, high[1] + 2))
@@ -95,17 +97,17 @@ def _blend(part: NDArray[np.uint8], cover: Vector, colour: ArrayLike, opacity: f
 
 
 TEAM_COLOURS = np.array([[47, 123, 255], [255, 122, 26]], np.float32)
-"""Red, green, blue of blue and of orange."""
+"""RGB of blue and of orange."""
 _CORNER = game.SIDE_WALL_X + game.BACK_WALL_Y - game.CORNER_CATHETUS_LENGTH
 _WALLS = [(x, y, _CORNER) for x in (-1, 1) for y in (-1, 1)]
 _WALLS += [(0, -1, game.BACK_WALL_Y), (0, 1, game.BACK_WALL_Y), (-1, 0, game.SIDE_WALL_X), (1, 0, game.SIDE_WALL_X)]
-"""Planes x * first + y * second = third."""
+"""Planes `a x + b y = c` as (a, b, c)."""
 _TEXEL = 8
 _SPAN, _WALL_SPAN = 2 * game.BACK_NET_Y // _TEXEL, 4096 // _TEXEL
 
 
-def draw_field(canvas: Canvas) -> None:
-    """Fills the picture with what the rays of its pixels meet first; goals come on top, their nets behind glass."""
+def draw_arena(canvas: Canvas) -> None:
+    """Fill the image by casting a ray through every pixel, then draw the goals."""
     height, width = canvas.pixels.shape[:2]
     right, up, forward = canvas.axes.astype(np.float32)
     place = canvas.position.astype(np.float32)
@@ -153,7 +155,7 @@ def _draw_goal(canvas: Canvas, colour: NDArray[np.float32], lines: NDArray[np.fl
 
 @lru_cache(maxsize=1)
 def _goals() -> NDArray[np.float64]:
-    """Both ends `[team, line, 2, 3]` of the lines of each goal: two posts and the bar, then the net."""
+    """Return both ends `[team, line, 2, 3]` of the lines of each goal: two posts and the bar, then the net."""
     post, top, mouth, net = game.GOAL_CENTER_TO_POST, game.GOAL_HEIGHT, game.BACK_WALL_Y, game.BACK_NET_Y
     lines = [[(x, mouth, 0), (x, mouth, top)] for x in (-post, post)] + [[(-post, mouth, top), (post, mouth, top)]]
     for x in np.linspace(-post, post, 9):
@@ -164,14 +166,17 @@ def _goals() -> NDArray[np.float64]:
 
 
 _CHALK, _HALF_LINE = 235, 24
-"""Grey of the lines on the floor, 0..255; half of their width, uu."""
+"""Brightness of the lines on the floor, 0..255, and half of their width, uu."""
 _STRIPE, _MESH = 640, 512
-"""uu: width of the stripes of the grass, and of the squares of the walls."""
+"""Width in uu of the stripes of the grass, and of the squares of the walls."""
 
 
 @lru_cache(maxsize=1)
 def _colours() -> NDArray[np.uint32]:
-    """Of squares of `_TEXEL` uu: rows by x for the floor, by z for the walls; columns by y. Red is the low byte."""
+    """Return the texture in texels of `_TEXEL` uu: rows by x for the floor, by z for the walls; columns by y.
+
+    Red is the low byte.
+    """
     y = ((np.arange(_SPAN) + 0.5) * _TEXEL - game.BACK_NET_Y).astype(np.float32)
     found = np.zeros((_SPAN + _WALL_SPAN, _SPAN, 4), np.uint8)
     found[..., :3] = np.clip(np.concatenate((_floor(y), _walls(y[None]))), 0, 255)
@@ -179,7 +184,7 @@ def _colours() -> NDArray[np.uint32]:
 
 
 def _floor(at: Vector) -> Vector:
-    """Grass in stripes, in the colour of the team near its goal, dark at the walls; and the lines on it."""
+    """Return the floor's colours: striped grass, tinted near the goals, dark at the walls, and the lines on it."""
     x, y = np.broadcast_arrays(at[:, None], at)
     wide, far, from_middle = np.abs(x), np.abs(y), np.hypot(x, y)
     outside = np.maximum.reduce([wide - game.SIDE_WALL_X, far - game.BACK_WALL_Y, (wide + far - _CORNER) / 2**0.5])
@@ -195,7 +200,7 @@ def _floor(at: Vector) -> Vector:
 
 
 def _walls(y: Vector) -> Vector:
-    """Glass with a mesh, brighter at the floor and at the ceiling, in the colour of the team; the crowd above it."""
+    """Return the walls' colours: tinted glass with a mesh, brighter at floor and ceiling, and the crowd above it."""
     z = (np.arange(_WALL_SPAN)[:, None, None] + 0.5) * _TEXEL
     mesh = np.maximum(np.abs(y / _MESH % 1 - 0.5)[..., None], np.abs(z / _MESH % 1 - 0.5)) > 0.468
     low, top = 30 * np.exp(-z / 260), 60 * np.exp(-(((z - game.CEILING_Z) / 40) ** 2))
@@ -207,24 +212,24 @@ def _walls(y: Vector) -> Vector:
 
 
 def _team(y: Vector) -> Vector:
-    """`[..., 3]` colour of the team whose half it is."""
+    """Return the colour `[..., 3]` of the team in whose half `y` is."""
     colours: Vector = np.where(y[..., None] < 0, TEAM_COLOURS[0], TEAM_COLOURS[1])
     return colours
 
 
 SIZE = (640, 360)
-"""Width and height of a picture, pixels."""
+"""Default width and height of an image, pixels."""
 _LIGHT = np.array([-0.33, -0.19, 0.92])
 _Paint = tuple[int, int, int]
 _Face = tuple[Vector, Vector | None, _Paint]
-"""In a car's frame: corners `[n, 3]`, the unit vector out of the car (fire has none), and the colour."""
+"""In a car's frame: corners `[n, 3]`, the outward unit normal (None for fire), and the colour."""
 _GLASS, _BLACK, _LAMP, _TAIL, _WHITE = ((40, 50, 66), (24, 26, 30), (255, 244, 214), (170, 30, 40), (255, 255, 255))
 _OWN = (-1, -1, -1)
-"""Stands for the colour of the team."""
+"""Placeholder for the colour of the team."""
 
 
 def render_frame(state: GameState, arena: int = 0, size: tuple[int, int] = SIZE) -> NDArray[np.uint8]:
-    """Draw an arena from a camera beside the field, as on television, with blue's goal on the left.
+    """Draw an arena from a camera beside the field, like a TV broadcast, with blue's goal on the left.
 
     The camera follows the ball and the cars close to it; the image depends only on the state. The arrow on a car points
     forward; the numbers are the goals and the time of the episode.
@@ -240,7 +245,7 @@ def render_frame(state: GameState, arena: int = 0, size: tuple[int, int] = SIZE)
     world, alive = state.world, np.flatnonzero(state.present[arena] & ~state.is_demoed[arena])
     places = np.concatenate((world.ball_pos[arena][None], world.car_pos[arena, alive])).astype(float)
     canvas = _following(places, size)
-    draw_field(canvas)
+    draw_arena(canvas)
     _draw_pads(canvas, world.pad_timers[arena] <= 0)
     radii = np.array([BALL_RADIUS, *[60.0] * len(alive)]) * (1 + places[:, 2] / 4000)
     _draw_discs(canvas, places * (1, 1, 0), radii, (8, 14, 12), 0.5 * np.exp(-places[:, 2] / 1400))
@@ -259,7 +264,7 @@ def render_frame(state: GameState, arena: int = 0, size: tuple[int, int] = SIZE)
 
 
 def _following(places: Vector, size: tuple[int, int]) -> Canvas:
-    """The closer the cars `places [1:]` are to the ball `places [0]`, the closer is the camera."""
+    """Return a canvas whose camera is closer the closer the cars `places [1:]` are to the ball `places [0]`."""
     ball, offsets = places[0], places[1:] - places[0]
     away = np.linalg.norm(offsets, axis=1)
     share = np.exp(-away / 1800)
@@ -271,7 +276,7 @@ def _following(places: Vector, size: tuple[int, int]) -> Canvas:
 
 
 def _draw_discs(canvas: Canvas, places: Vector, radii: Vector, colour: ArrayLike, opacity: ArrayLike) -> None:
-    """Level discs at `places [n, 3]`, seen from above."""
+    """Draw horizontal discs at `places [n, 3]`, seen from above."""
     at, depth = canvas.project(places)
     widths = radii * canvas.focal / depth
     heights = widths * (canvas.position[2] - places[:, 2]) / np.linalg.norm(canvas.position - places, axis=1)
@@ -281,7 +286,7 @@ def _draw_discs(canvas: Canvas, places: Vector, radii: Vector, colour: ArrayLike
 
 
 def _draw_pads(canvas: Canvas, there: NDArray[np.bool_]) -> None:
-    """Dark where a pad is missing; big ones have a ball above them."""
+    """Draw the boost pads: dark if missing, big ones with a ball above them."""
     pads, big = np.array(BOOST_LOCATIONS) * (1.0, 1, 0), np.array(BOOST_LOCATIONS)[:, 2] > 71
     radii = np.where(big, 150.0, 75.0)
     _draw_discs(canvas, pads, radii, (20, 30, 26), 0.45)
@@ -292,7 +297,7 @@ def _draw_pads(canvas: Canvas, there: NDArray[np.bool_]) -> None:
 
 
 def _draw_car(canvas: Canvas, place: Vector, axes: Vector, colour: Vector, flame: float) -> None:
-    """A car; `axes [3, 3]` are its unit vectors forward, right, up; `flame` is how long its fire is."""
+    """Draw a car; `axes [3, 3]` are its unit vectors forward, right, up; `flame` is the relative length of its fire."""
     cabin, body, fire = _car()
     eye, light = axes @ (canvas.position - place), axes @ _LIGHT
     parts = [body, cabin] if eye[2] > 15 else [cabin, body]
@@ -308,7 +313,7 @@ def _draw_car(canvas: Canvas, place: Vector, axes: Vector, colour: Vector, flame
 
 @lru_cache(maxsize=1)
 def _car() -> tuple[list[_Face], list[_Face], list[_Face]]:
-    """Cabin, body with wheels, fire."""
+    """Return the faces of cabin, body with wheels, and fire."""
 
     def face(corners: ArrayLike, paint: _Paint) -> _Face:
         at = np.array(corners, float)
@@ -316,7 +321,7 @@ def _car() -> tuple[list[_Face], list[_Face], list[_Face]]:
         return at, out / np.linalg.norm(out), paint
 
     def block(corners: list[tuple[float, float, float]], *paints: _Paint) -> list[_Face]:
-        """Of the corners on the right, back low, back high, front low, front high; back, front, left, ... top."""
+        """Return six faces from the corners on the right side: back low, back high, front low, front high."""
         at = [(x, y * side, z) for pair in (corners[:2], corners[2:]) for side in (-1, 1) for x, y, z in pair]
         sides = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
         return [face([at[i] for i in side], paint) for side, paint in zip(sides, paints, strict=True)]
@@ -335,7 +340,7 @@ def _car() -> tuple[list[_Face], list[_Face], list[_Face]]:
 
 
 def _draw_score(canvas: Canvas, state: GameState, arena: int) -> None:
-    """Goals of both teams, and the time between them, in the middle of the upper edge."""
+    """Draw the goals of both teams, and the time between them, at the top center."""
     dot, middle = max(1, canvas.pixels.shape[1] // 213), canvas.pixels.shape[1] // 2
     minutes, seconds = divmod(int(state.episode_ticks[arena]) // TICKS_PER_SECOND, 60)
     canvas.pixels[: 9 * dot, middle - 15 * dot : middle + 15 * dot] = (22, 27, 36)

@@ -1,4 +1,4 @@
-"""RocketSimVis: sends games to the viewer of that name (https://github.com/ZealanL/RocketSimVis)."""
+"""RocketSimVis: send games to the viewer RocketSimVis (https://github.com/ZealanL/RocketSimVis)."""
 
 import json
 import socket
@@ -10,12 +10,12 @@ from envs.state.game_state import GameState
 from envs.state.layout import CONTROL_NAMES
 
 ADDRESS = ("127.0.0.1", 9273)
-"""Where it listens: UDP, one JSON object a packet."""
+"""Address of the viewer: UDP, one JSON object per packet."""
 MOST_PACKETS_PER_SECOND = 60
 
 
 class RocketSimVis:
-    """Sends states; never waits, does not mind if nobody listens, and leaves out what comes too fast."""
+    """Sender of states that never blocks, ignores a missing viewer, and drops states that come too fast."""
 
     def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -23,7 +23,7 @@ class RocketSimVis:
         self._next = 0.0
 
     def send(self, state: GameState, arena: int = 0) -> None:
-        """Sends an arena as it is now."""
+        """Send the present state of an arena."""
         now = time.monotonic()
         if now >= self._next:
             self._next = now + 1 / MOST_PACKETS_PER_SECOND
@@ -31,15 +31,15 @@ class RocketSimVis:
                 self._socket.sendto(json.dumps(packet(state, arena)).encode(), ADDRESS)
 
     def close(self) -> None:
-        """Closes the socket; what is sent later is lost."""
+        """Close the socket; states sent later are lost."""
         self._socket.close()
 
 
 def packet(state: GameState, arena: int = 0) -> dict[str, Any]:
-    """What it is told, in the format of its `networking-format.md`: uu, uu/s, rad/s, boost 0..100, RLGym's pads.
+    """Return a packet in the format of its `networking-format.md`: uu, uu/s, rad/s, boost 0..100, RLGym's pads.
 
-    That page says 0..1 for boost, and `seer`, but its code reads 0..100 and `steer`. Without its rotation the ball is
-    turned by its angular velocity.
+    That page says 0..1 for boost, and `seer`, but the viewer's code reads 0..100 and `steer`. The ball's rotation is
+    not sent; the viewer then rotates it by its angular velocity.
     """
     world = state.world
     ball = {"pos": world.ball_pos, "vel": world.ball_vel, "ang_vel": world.ball_ang_vel}

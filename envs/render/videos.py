@@ -1,4 +1,4 @@
-"""Videos: ffmpeg, a process of its own, makes pictures smaller and encodes them while the episode goes on."""
+"""Videos: a separate ffmpeg process scales and encodes the frames while the episode continues."""
 
 import os
 import shutil
@@ -19,29 +19,29 @@ from numpy.typing import NDArray
 Frame = NDArray[np.uint8]
 """`[H, W, 3]`, all of the same size."""
 MOST_SECONDS, MOST_FRAMES_PER_SECOND, MOST_WIDTH = 20, 25, 320
-"""A longer episode is cut off, a faster one drawn at every other step or less often, a wider one made smaller."""
+"""Limits of a video: longer episodes are cut, frames are skipped, larger frames are scaled down."""
 _WAITING = 50
-"""Frames that may wait for ffmpeg; a video that it cannot keep up with ends there, so that training never waits."""
+"""Frames that may be queued for ffmpeg; if it falls further behind, the video ends, so that training never waits."""
 _AT_ONCE = 2
 _TRIAL_STEPS = 1
-"""An episode that was begun anew so soon is the trial before training: it has no number and no video."""
+"""Episodes of at most this many steps are the dry run before training: they have no number and no video."""
 _NAME = "rl-video-episode-"
 _PATIENCE_SECONDS = 60
 _SMALLER = ("-vf", f"scale=trunc(min({MOST_WIDTH}\\,iw)/2)*2:-2")
 _MP4 = ("-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-movflags", "+faststart", "-f", "mp4")
 _GIF = ("-vf", "split[all][some];[some]palettegen[colours];[all][colours]paletteuse", "-f", "gif")
 FORMATS = {".mp4": _MP4, ".gif": _GIF}
-"""Suffix -> what ffmpeg is told."""
+"""Suffix -> arguments of ffmpeg."""
 
 
 class EpisodeVideos:
-    """Writes mp4 files of episodes 0, 1, 8, 27, ... 1000, 2000, ...; one that fails is a warning, and the last.
+    """Writer of mp4 files of episodes 0, 1, 8, 27, ... 1000, 2000, ...; after a failure it warns and stops.
 
-    In a folder that has videos, numbers go on from the last of them, and none is overwritten.
+    In a folder that has videos, numbers continue from the last of them, and none is overwritten.
     """
 
     def __init__(self, folder: str | Path | None, frames_per_second: float, draw: Callable[[], Frame]) -> None:
-        """Calls `draw` for what goes into `folder` (None: nothing), where so many steps are a second."""
+        """Write frames from `draw` into `folder` (None: nothing), where `frames_per_second` steps are a second."""
         self._folder, self._draw = folder, draw
         self._every = max(1, round(frames_per_second / MOST_FRAMES_PER_SECOND))
         self._rate = frames_per_second / self._every
@@ -53,7 +53,7 @@ class EpisodeVideos:
         self._failed = False
 
     def begin(self) -> None:
-        """An episode begins."""
+        """Begin an episode."""
         self._end_video()
         self._look_at_written()
         self._episode, self._step = self._episode + (self._step > _TRIAL_STEPS), 0
@@ -65,7 +65,7 @@ class EpisodeVideos:
                 self._add()
 
     def step(self) -> None:
-        """A step is taken."""
+        """Count a step, and add a frame if it is due."""
         self._step += 1
         if self._video is not None and self._step == _TRIAL_STEPS + 1:
             self._video.thread.start()
@@ -73,13 +73,13 @@ class EpisodeVideos:
             self._add()
 
     def finish(self) -> None:
-        """Waits for the videos of episodes that have ended."""
+        """Wait until the videos of finished episodes are written."""
         for video in self._written:
             video.thread.join(_PATIENCE_SECONDS)
         self._look_at_written()
 
     def close(self) -> None:
-        """Finishes all videos."""
+        """Finish all videos."""
         self._end_video()
         self.finish()
 
@@ -94,7 +94,7 @@ class EpisodeVideos:
         self._video = None
 
     def _look_at_written(self) -> None:
-        """Says what has gone wrong, once; forgets what is complete."""
+        """Warn once about a failure; forget complete videos."""
         for video in self._written:
             if video.problem and not self._failed:
                 warnings.warn(f"no more videos: {video.path} {video.problem}", RuntimeWarning, stacklevel=3)
@@ -103,13 +103,13 @@ class EpisodeVideos:
 
 
 class RecordVideos(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """A Gymnasium environment that has `videos` of its episodes, see `EpisodeVideos`."""
+    """Wrapper that records `videos` of an environment's episodes, see `EpisodeVideos`."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], folder: str | Path) -> None:
-        """Wraps `env`, which must render "rgb_array".
+        """Wrap `env`, which must render "rgb_array".
 
         Raises:
-            ValueError: It renders nothing, or something else.
+            ValueError: The environment has another render mode.
         """
         if env.render_mode != "rgb_array":
             raise ValueError(f"videos need an environment that renders rgb_array, this one renders {env.render_mode}")
@@ -128,7 +128,6 @@ class RecordVideos(gymnasium.Wrapper[Any, Any, Any, Any]):
         return stepped
 
     def close(self) -> None:
-        """Finishes all videos."""
         self.videos.close()
         super().close()
 
@@ -137,8 +136,8 @@ class _Video:
     """One file and the thread that feeds ffmpeg, once it is started.
 
     Attributes:
-        frames: None at the end.
-        problem: Why the file could not be written.
+        frames: Queue of frames; None marks the end.
+        problem: Reason why the file could not be written, or None.
     """
 
     def __init__(self, path: Path, rate: float) -> None:
@@ -149,7 +148,7 @@ class _Video:
         self.thread = Thread(target=self._write, name=f"writes-{path.name}", daemon=True)
 
     def add(self, frame: Frame) -> bool:
-        """Whether there is room for it; never waits."""
+        """Queue a frame without waiting; return False if there is no room for it."""
         self._left -= 1
         if self._left < 0 or self.frames.qsize() >= _WAITING:
             return False
@@ -168,7 +167,7 @@ class _Video:
 
 
 def write_video(path: Path, frames: Iterable[Frame], frames_per_second: float, filters: tuple[str, ...] = ()) -> None:
-    """Encodes frames as .mp4 or .gif, with one thread; the file is there once it is complete, none without a frame.
+    """Encode frames as .mp4 or .gif, with one thread. The file appears when it is complete; no frames, no file.
 
     Raises:
         OSError: There is no ffmpeg, it failed, or the file cannot be written.
@@ -187,7 +186,7 @@ def write_video(path: Path, frames: Iterable[Frame], frames_per_second: float, f
             command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         ) as process:
             assert process.stdin is not None
-            with suppress(BrokenPipeError):  # it says why it has ended
+            with suppress(BrokenPipeError):  # reported by the return code
                 for frame in chain([first], frames):
                     process.stdin.write(frame.tobytes())
             _, said = process.communicate()
@@ -201,15 +200,15 @@ def write_video(path: Path, frames: Iterable[Frame], frames_per_second: float, f
 
 
 def find_ffmpeg() -> str:
-    """Its path; a FileNotFoundError if there is none."""
+    """Return the path of ffmpeg; a FileNotFoundError if there is none."""
     from imageio_ffmpeg import get_ffmpeg_exe
 
     with suppress(RuntimeError):  # none is installed
         if path := shutil.which(get_ffmpeg_exe()):
             return str(path)
-    raise FileNotFoundError("videos need ffmpeg, and there is none where IMAGEIO_FFMPEG_EXE or PATH say")
+    raise FileNotFoundError("videos need ffmpeg, which was not found by IMAGEIO_FFMPEG_EXE or PATH")
 
 
 def _is_shown(episode: int) -> bool:
-    """As in Gymnasium, whose own function needs moviepy: cubes, then every thousandth."""
+    """Return True for cubes below 1000, then every thousandth, like Gymnasium's function, which needs moviepy."""
     return episode % 1000 == 0 if episode >= 1000 else round(episode ** (1 / 3)) ** 3 == episode

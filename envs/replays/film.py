@@ -1,4 +1,4 @@
-"""film: the pictures of a replay, as many a second as wanted."""
+"""render_frames: images of a replay at any frame rate."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,8 +16,10 @@ from envs.state.view import bases
 _AT_ONCE = 64
 
 
-def film(replay: Replay, frames_per_second: float, size: tuple[int, int] = SIZE) -> Iterator[NDArray[np.uint8]]:
-    """Draws all games, `[H, W, 3]` uint8 each; between two frames of the replay things move evenly."""
+def render_frames(
+    replay: Replay, frames_per_second: float, size: tuple[int, int] = SIZE
+) -> Iterator[NDArray[np.uint8]]:
+    """Yield images `[H, W, 3]` uint8 of all games; motion is interpolated linearly between frames of the replay."""
     teams = replay.about["teams"]
     for game in (game for game in replay.games if game.num_frames):
         times = np.arange(0, float(game.columns["ticks"][-1]) + 1, TICKS_PER_SECOND / frames_per_second)
@@ -27,11 +29,14 @@ def film(replay: Replay, frames_per_second: float, size: tuple[int, int] = SIZE)
 
 
 def states_at(game: Game, teams: Sequence[int], times: NDArray[np.float64]) -> GameState:
-    """What can be seen of a game at some times (in ticks), one a row; `episode_ticks` count from its beginning."""
+    """Return the visible state of a game at several times (in ticks), one per row.
+
+    `episode_ticks` count from the beginning of the game.
+    """
     columns, blue = game.columns, teams.count(0)
     at = np.maximum(columns["ticks"].searchsorted(times, side="right") - 1, 0)
     after = np.minimum(at + 1, game.num_frames - 1)
-    after = np.where(columns["begins"][after] > 0, at, after)  # nothing flies to where the next episode begins
+    after = np.where(columns["begins"][after] > 0, at, after)  # no interpolation into the next episode
     share = (times - columns["ticks"][at]) / np.maximum(columns["ticks"][after] - columns["ticks"][at], 1)
 
     def between(name: str) -> Float:

@@ -1,14 +1,14 @@
-"""The format of a replay file: records, readable while the file is written, and the columns of numbers in them.
+"""The format of replay files: records that are readable while the file is written, and their columns of numbers.
 
-A file is `FRLREP`, the version as two bytes, then records: one byte that says the kind, the length and the CRC-32 of
-the payload and the CRC-32 of these nine bytes, four bytes each (all numbers little-endian), then the payload. The
-reader leaves out what a writer had not finished when it was stopped; everything else that does not fit is an error.
+A file is `FRLREP`, the version as two bytes, then records: one byte for the kind, the length and the CRC-32 of the
+payload and the CRC-32 of these nine bytes, four bytes each (all numbers little-endian), then the payload. The reader
+ignores a last record that was not finished; everything else that does not fit is an error.
 
-Integers count in units of `scale`: what comes back differs by at most half of it, beyond the integer's range it is cut
-off. `<f2` rounds to eleven binary digits (relative error 2**-11, absolute 3e-8 near zero) and keeps NaN; `<f4`, which
-demonstrations have, rounds nothing. In a chunk a
-column is `[numbers of a frame, frames]`, differenced in time `differences` times (modulo the integer's range), first
-all low bytes, then all high ones; then zlib packs all columns of the chunk together.
+Integers count in units of `scale`: values are rounded by at most half of it, and clipped to the integer's range. `<f2`
+rounds to eleven binary digits (relative error 2**-11, absolute 3e-8 near zero) and keeps NaN; `<f4`, used by
+demonstrations, does not round. In a chunk, a column is `[numbers of a frame, frames]`, differenced in time
+`differences` times (modulo the integer's range), first all low bytes, then all high ones; zlib compresses all columns
+of the chunk together.
 """
 
 import json
@@ -30,7 +30,7 @@ MOST_COLUMNS, MOST_FRAME_BYTES, MOST_CHUNK_BYTES = 64, 1 << 15, 1 << 24
 FLAGS = ("present", "on_ground", "is_boosting", "is_supersonic", "is_demoed", "touched", "has_flip")
 """Bits of `car_flags`, the lowest first: fields of `GameState`."""
 MOST_ACTIONS = 8
-"""Likeliest actions that are kept of each car."""
+"""Number of most likely actions stored for each car."""
 _FRAMES = struct.Struct("<I")
 
 
@@ -39,11 +39,11 @@ class Column:
     """One quantity of every frame.
 
     Attributes:
-        name: What it is.
+        name: Name of the quantity.
         dtype: One of `DTYPES`.
-        shape: Of a frame's array; empty for one number.
-        scale: What 1 stands for; 1 for floats.
-        differences: How often it is differenced in time: 0, 1 or 2.
+        shape: Shape of a frame's array; empty for one number.
+        scale: Value of one unit; 1 for floats.
+        differences: Order of differencing in time: 0, 1 or 2.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Column:
         return self.count * np.dtype(self.dtype).itemsize
 
     def pack(self, values: NDArray[Any]) -> bytes:
-        """The column's part of a chunk, of `values [frames, *shape]`."""
+        """Encode `values [frames, *shape]` as the column's part of a chunk."""
         dtype, numbers = np.dtype(self.dtype), values.reshape(len(values), -1).T
         if dtype.kind == "f":
             with np.errstate(over="ignore"):
@@ -82,7 +82,7 @@ class Column:
         return planes.T.tobytes()
 
     def unpack(self, data: bytes, frames: int) -> NDArray[np.float32]:
-        """`[frames, *shape]` float32 of the column's part of a chunk."""
+        """Decode the column's part of a chunk to `[frames, *shape]` float32."""
         dtype = np.dtype(self.dtype)
         planes = np.frombuffer(data, np.uint8).reshape(dtype.itemsize, -1)
         unsigned = np.dtype(dtype.str.replace("i", "u").replace("f", "u"))
@@ -94,14 +94,14 @@ class Column:
 
 
 def game_columns(num_cars: int, reward_parts: int = 0, values: bool = False, actions: bool = False) -> list[Column]:
-    """The columns of a game, all as in `GameState.world`.
+    """Return the columns of a game, in the coordinates of `GameState.world`.
 
     Positions are within 0.1 uu of the game's, velocities within 0.25 uu/s and 0.001 rad/s, the four numbers of a car's
     quaternion (w, x, y, z) within 0.00025, boost (0..100) within 0.25, controls within 0.004, pad timers (s) within
     0.02, probabilities within 0.002; rewards and values have a relative error of 2**-11, below 6e-5 they are within
-    3e-8. `ticks` are those since the game began; `begins` is 1 in the first frame after a kickoff. Controls and rewards
-    belong to the step that led to the frame, values and probabilities to what was decided in it; NaN and zeros where
-    nobody said any.
+    3e-8. `ticks` count from the beginning of the game; `begins` is 1 in the first frame after a kickoff. Controls and
+    rewards belong to the step that led to the frame, values and probabilities to the decision in it; NaN and zeros if
+    there are none.
     """
     cars = (num_cars,)
     found = [
@@ -132,7 +132,7 @@ def column_of(said: Mapping[str, Any]) -> Column:
 
 
 def check_columns(columns: Sequence[Column]) -> None:
-    """Raises ValueError for columns that are twice there, too many, or too large together."""
+    """Raise a ValueError for columns that are duplicated, too many, or too large in total."""
     names = {column.name for column in columns}
     too_large = sum(column.num_bytes for column in columns) > MOST_FRAME_BYTES
     if len(names) != len(columns) or not 0 < len(columns) <= MOST_COLUMNS or too_large:
@@ -140,13 +140,13 @@ def check_columns(columns: Sequence[Column]) -> None:
 
 
 def pack_chunk(columns: Sequence[Column], frames: Sequence[Mapping[str, NDArray[Any]]]) -> bytes:
-    """The payload of a chunk: the number of frames, then all columns, deflated."""
+    """Return the payload of a chunk: the number of frames, then all columns, compressed."""
     packed = b"".join(column.pack(np.stack([frame[column.name] for frame in frames])) for column in columns)
     return _FRAMES.pack(len(frames)) + zlib.compress(packed, 9)
 
 
 def frames_in(columns: Sequence[Column], chunk: bytes) -> int:
-    """How many frames a chunk says that it has; a ValueError if they are too many."""
+    """Return the number of frames declared by a chunk; a ValueError if there are too many."""
     frames = int(_FRAMES.unpack_from(chunk)[0]) if len(chunk) >= _FRAMES.size else 0
     if not 0 < frames * sum(column.num_bytes for column in columns) <= MOST_CHUNK_BYTES:
         raise ValueError(f"a damaged replay: {frames:,} frames in a chunk")
@@ -154,10 +154,10 @@ def frames_in(columns: Sequence[Column], chunk: bytes) -> int:
 
 
 def unpack_chunk(columns: Sequence[Column], chunk: bytes) -> dict[str, NDArray[np.float32]]:
-    """Name -> `[frames, *shape]` of each column of a chunk.
+    """Return name -> `[frames, *shape]` of each column of a chunk.
 
     Raises:
-        ValueError: It holds more or less than it says.
+        ValueError: The size of the chunk differs from the declared one.
     """
     frames = frames_in(columns, chunk)
     size = frames * sum(column.num_bytes for column in columns)
@@ -167,7 +167,7 @@ def unpack_chunk(columns: Sequence[Column], chunk: bytes) -> dict[str, NDArray[n
     except zlib.error as error:
         raise ValueError(f"a damaged replay: {error}") from error
     if len(data) != size:
-        raise ValueError("a damaged replay: a chunk holds more or less than it says")
+        raise ValueError("a damaged replay: the size of a chunk differs from the declared one")
     found, at = {}, 0
     for column in columns:
         found[column.name] = column.unpack(data[at : at + frames * column.num_bytes], frames)
@@ -179,20 +179,20 @@ MAGIC = b"FRLREP"
 VERSION = 1
 START = MAGIC + struct.pack("<H", VERSION)
 HEADER, BEGIN, CHUNK, EVENTS, END, TOTAL = b"H", b"B", b"C", b"V", b"E", b"T"
-"""Kinds: about the file; a game begins; frames of it; events in it; it is over; all are (of demonstrations, which are
-whole or none). All but chunks are JSON objects."""
+"""Kinds of records: header of the file; beginning of a game; its frames; its events; its end; total of all games (only
+in demonstrations). All but chunks are JSON objects."""
 MOST_BYTES = {HEADER: 1 << 22, BEGIN: 1 << 16, CHUNK: 1 << 24, EVENTS: 1 << 20, END: 1 << 16, TOTAL: 1 << 16}
-"""Of a payload; a longer one is refused before any memory is taken for it."""
+"""Maximum size of a payload; a longer one is refused before memory is allocated for it."""
 
 _HEAD = struct.Struct("<cII")
 _CHECK = struct.Struct("<I")
 
 
 def pack(kind: bytes, payload: bytes) -> bytes:
-    """A record.
+    """Return a record.
 
     Raises:
-        ValueError: The payload is longer than any reader takes.
+        ValueError: The payload is longer than the reader's limit.
     """
     if len(payload) > MOST_BYTES[kind]:
         raise ValueError(f"a replay holds at most {MOST_BYTES[kind]:,} bytes in a record {kind.decode()}")
@@ -201,19 +201,19 @@ def pack(kind: bytes, payload: bytes) -> bytes:
 
 
 def pack_json(kind: bytes, content: Mapping[str, Any]) -> bytes:
-    """A record of JSON; a ValueError for NaN and infinity."""
+    """Return a JSON record; a ValueError for NaN and infinity."""
     return pack(kind, json.dumps(content, separators=(",", ":"), allow_nan=False).encode())
 
 
 def unpack(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
-    """Kind and payload of each record from the beginning of a file on, up to the last one that is whole.
+    """Yield kind and payload of each record from the beginning of a file, up to the last complete one.
 
     Raises:
-        ValueError: No replay, one of a newer version, or damaged; a line that does not name the file.
+        ValueError: Not a replay, a newer version, or a damaged file; one line that does not name the file.
     """
     start = file.read(len(START))
     if start[: len(MAGIC)] != MAGIC[: len(start)] or not start:
-        raise ValueError("no replay of fabric-rl")
+        raise ValueError("not a replay of fabric-rl")
     if len(start) < len(START):
         return
     version = int.from_bytes(start[len(MAGIC) :], "little")

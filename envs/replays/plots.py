@@ -1,11 +1,11 @@
-"""Pictures of recorded games for notebooks: each draws on the Axes that it is given, or on new ones, and returns them.
+"""Plots of recorded games for notebooks. Each function draws on the given Axes or on new ones, and returns them.
 
 replay = read_replay("game.frl")
 touch_map(replay)
 position_map(replay, car=0, axes=plt.subplots()[1])
 
-Cars have numbers, blue ones first; a ValueError says that there is no such car, an ImportError that there is no
-matplotlib (`pip install matplotlib`).
+Cars are numbered, blue ones first. A ValueError is raised if there is no such car, an ImportError without matplotlib
+(`pip install matplotlib`).
 """
 
 from importlib import import_module
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _EDGES = [np.linspace(-SIDE_WALL_X, SIDE_WALL_X, 33), np.linspace(-BACK_NET_Y, BACK_NET_Y, 49)]
-"""Of a map's cells, about 256 uu each."""
+"""Edges of a map's cells, about 256 uu each."""
 _COLOURS = {"-1": "#b4451f", "-1 to 0": "#efb08f", "0": "#b9bec6", "0 to 1": "#93bff2", "1": "#1f66e5"}
 
 
 def draw_field(axes: "Axes | None" = None) -> "Axes":
-    """Draws the walls of the field from above, in uu: blue defends below, orange above."""
+    """Draw the walls of the field from above, in uu: blue defends below, orange above."""
     axes = _axes(axes, 4.4, 5.2)
     for sign in (1, -1):
         corner = SIDE_WALL_X - CORNER_CATHETUS_LENGTH
@@ -48,7 +48,7 @@ def draw_field(axes: "Axes | None" = None) -> "Axes":
 
 
 def touch_map(replay: Replay, car: int | None = None, axes: "Axes | None" = None) -> "Axes":
-    """Draws how often the ball was touched in each cell, by one car or by all; a contact that lasts counts once."""
+    """Draw the number of touches in each cell, by one car or by all; a contact over several steps counts once."""
     _check(replay, car)
     places = [
         game.columns["ball_pos"][event["frame"]]
@@ -60,7 +60,7 @@ def touch_map(replay: Replay, car: int | None = None, axes: "Axes | None" = None
 
 
 def position_map(replay: Replay, car: int | None = None, axes: "Axes | None" = None) -> "Axes":
-    """Draws how many seconds a car, or without one the ball, was in each cell; not while the car was demolished."""
+    """Draw the seconds that a car (without demolitions), or by default the ball, spent in each cell."""
     _check(replay, car)
     places, seconds = [np.zeros((0, 3), np.float32)], [np.zeros(0)]
     for game in replay.games:
@@ -71,20 +71,20 @@ def position_map(replay: Replay, car: int | None = None, axes: "Axes | None" = N
 
 
 def reward_by_part(replay: Replay, car: int = 0, episode: int = 0, axes: "Axes | None" = None) -> "Axes":
-    """Draws what the parts of the reward have paid a car since the kickoff, those that did, and the sum.
+    """Draw the cumulative reward of a car since the kickoff, for each nonzero term and in total.
 
     Args:
-        replay: Of a trained player, which knows its reward.
-        car: Its number.
-        episode: From which kickoff of the replay, counted from 0, until the next one.
-        axes: What to draw on.
+        replay: Replay of a trained player, which includes rewards.
+        car: Index of the car.
+        episode: Index of the kickoff, from 0; the plot ends at the next one.
+        axes: Axes to draw on.
 
     Raises:
-        ValueError: No rewards were recorded, or there are not so many episodes.
+        ValueError: No rewards were recorded, or there are fewer episodes.
     """
     _check(replay, car)
     if not replay.about["rewards"]:
-        raise ValueError("the replay has no rewards; those of trained players have, of bots they do not")
+        raise ValueError("the replay has no rewards; only replays of trained players have them")
     starts = [(game, int(frame)) for game in replay.games for frame in np.flatnonzero(game.columns["begins"])]
     if not 0 <= episode < len(starts):
         raise ValueError(f"there is no episode {episode}: the replay has {len(starts)}, counted from 0")
@@ -103,13 +103,13 @@ def reward_by_part(replay: Replay, car: int = 0, episode: int = 0, axes: "Axes |
 
 
 def action_histogram(replay: Replay, car: int = 0, axes: "Axes | None" = None) -> "Axes":
-    """Draws the share of a car's steps in which each control had which value; not those while it was demolished."""
+    """Draw the distribution of each control's values over a car's steps, without those while it was demolished."""
     _check(replay, car)
     told = [np.zeros((0, len(CONTROL_NAMES)), np.float32)]
     for game in replay.games:
         told.append(game.columns["car_controls"][_there(game, car) & (game.columns["begins"] == 0), car])
     values = np.concatenate(told)
-    near = 0.5 / 127  # how exactly a replay keeps them
+    near = 0.5 / 127  # rounding of a replay
     kinds = 2 + np.sign(values) * (1.0 * (np.abs(values) > near) + (np.abs(values) > 1 - near))
     axes, left = _axes(axes, 7, 3.2), np.zeros(len(CONTROL_NAMES))
     for number, (label, colour) in enumerate(_COLOURS.items()):
@@ -133,7 +133,7 @@ def _axes(axes: "Axes | None", width: float, height: float) -> "Axes":
 
 
 def _map(places: NDArray[np.float32], weights: NDArray[np.float64], unit: str, axes: "Axes | None") -> "Axes":
-    """A map of `places [n, 3]`; what lies beyond the walls counts in the cell before them."""
+    """Draw a map of `places [n, 3]`; points beyond the walls count in the nearest cell."""
     axes = draw_field(axes)
     inside = np.stack([np.clip(places[:, i], edges[0], edges[-1]) for i, edges in enumerate(_EDGES)], axis=-1)
     cells = np.histogramdd(inside, _EDGES, weights=weights)[0].T
@@ -143,7 +143,7 @@ def _map(places: NDArray[np.float32], weights: NDArray[np.float64], unit: str, a
 
 
 def _there(game: Game, car: int | None) -> NDArray[np.bool_]:
-    """`[frames]`, whether a car is on the field."""
+    """Return `[frames]`, True while a car is on the field."""
     flags = game.columns["car_flags"][:, car].astype(np.uint8)
     present, demoed = (flags >> FLAGS.index(name) & 1 > 0 for name in ("present", "is_demoed"))
     return present & ~demoed

@@ -1,4 +1,4 @@
-"""ReplayRecorder: what one arena of a pool plays, written as a replay."""
+"""ReplayRecorder: record one arena of a pool as a replay."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,13 +12,13 @@ from envs.loggers import StateLogger
 from envs.replays.format import FLAGS, MOST_ACTIONS, game_columns
 from envs.replays.replay import CHUNK_FRAMES, Event, ReplayWriter, Sink
 from envs.rewards.base import Reward
-from envs.rewards.parts import Part, short_name
+from envs.rewards.parts import Part, part_label
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
 
 class ReplayRecorder(StateLogger):
-    """Watches one arena and writes its games; one with a kickoff after each goal holds many episodes.
+    """Records the games of one arena; a game with a kickoff after each goal has many episodes.
 
     Attributes:
         score: Goals of blue and orange in this game.
@@ -34,21 +34,20 @@ class ReplayRecorder(StateLogger):
         arena: int = 0,
         chunk_frames: int = CHUNK_FRAMES,
     ) -> None:
-        """Writes nothing before the first game begins.
+        """Set up the recorder; nothing is written before the first game begins.
 
         Args:
-            sink: Takes the bytes.
-            bots: Play; asked for what they expect and how likely each action was.
-            about: What the header says beside the columns: `names` of both players, `ball_radius` (uu) where it is not
-                the usual one, settings; JSON.
+            sink: Receives the bytes.
+            bots: The players; their values and action probabilities are recorded.
+            about: Header without columns, as JSON: `names` of both players, `ball_radius` (uu) if unusual, settings.
             rewards: Terms of a reward, which is computed again for the replay.
-            arena: Its number in the pool.
+            arena: Index of the arena.
             chunk_frames: See `ReplayWriter`.
         """
         self.score, self.bots = [0, 0], bots
         self._sink, self._arena, self._chunk_frames = sink, arena, chunk_frames
         self._about = {"ball_radius": BALL_RADIUS, **about}
-        self._part_names = [short_name(part.name) for part in rewards]
+        self._part_names = [part_label(part.name) for part in rewards]
         self._rewards: list[Reward] = [part.fresh() for part in rewards]
         self._writer: ReplayWriter | None = None
         self._pending: tuple[dict[str, NDArray[Any]], list[Event]] | None = None
@@ -88,7 +87,7 @@ class ReplayRecorder(StateLogger):
         self._keep(one, [], [np.zeros(one.num_cars, np.float32)] * len(self._rewards), begins=1)
 
     def end_game(self) -> None:
-        """Writes what is left of the game; with the next episode, for which the pool is reset, another one begins."""
+        """Write the rest of the game; the next reset of the pool begins another one."""
         if self._writer is not None and self._playing:
             self._emit(decided=False)
             self._writer.end({"score": self.score, "seconds": self.seconds, "frames": self._frame})
@@ -102,7 +101,7 @@ class ReplayRecorder(StateLogger):
         return state if state.num_arenas == 1 else state.select(np.array([self._arena]))
 
     def _start(self, state: GameState) -> ReplayWriter:
-        """The writer; it begins the file with what is known now."""
+        """Return the writer; the first call writes the header."""
         if self._writer is None:
             bots = (self.bots.blue, self.bots.orange)
             tables = [None if bot.action_rows is None else bot.action_rows.tolist() for bot in bots]
@@ -142,7 +141,7 @@ class ReplayRecorder(StateLogger):
         self._pending = frame, events
 
     def _emit(self, decided: bool) -> None:
-        """Hands the frame before this one to the writer, with what was thought in it if something was decided there."""
+        """Write the previous frame, with the bots' values and probabilities if they acted in it."""
         if self._pending is None or self._writer is None:
             return
         frame, events = self._pending
@@ -172,7 +171,7 @@ class ReplayRecorder(StateLogger):
         return found | ({"actions": actions, "action_probabilities": probabilities} if "actions" in self._names else {})
 
     def _events(self, state: GameState) -> list[Event]:
-        """What happened in the step that led to `state`."""
+        """Return the events of the step that led to `state`."""
         found: list[Event] = []
         touched, demos, team = state.touched[0], state.demos[0], state.team.tolist()
         for car in np.flatnonzero(touched & ~self._touched).tolist():

@@ -1,4 +1,4 @@
-"""ReplayWriter and read_replay: games into a file, and out of it again.
+"""ReplayWriter and read_replay: write games to a file and read them.
 
 replay = read_replay("game.frl")
 game = replay.games[0]
@@ -39,35 +39,35 @@ from envs.replays.format import (
 
 SUFFIX = ".frl"
 CHUNK_FRAMES = 150
-MOST_BYTES, MOST_TICKS = 1 << 30, 1 << 24
-"""Of a file, unpacked; of a game, 38 hours, beyond which float32 skips ticks."""
+MOST_BYTES = 1 << 30
+"""Maximum size of an unpacked file."""
 Event = dict[str, Any]
-"""`kind`, `frame`, `seconds`, and who: `team`, `car` (of a goal the team's last touch, or None); a goal has `score`."""
+"""`kind`, `frame`, `seconds`, `team`, `car` (for a goal the team's last touch, or None); a goal also has `score`."""
 
 
 class Sink(Protocol):
-    """What a replay is written to: a file, or whoever passes it on."""
+    """Target of a replay: a file, or an object that forwards the bytes."""
 
     def write(self, data: bytes, /) -> object:
-        """Takes the next bytes."""
+        """Write the next bytes."""
 
 
 class ReplayWriter:
-    """Writes games, chunk by chunk, so that a reader sees them while they are played."""
+    """Writer of games, chunk by chunk, so that they can be read while they are played."""
 
     def __init__(
         self, sink: Sink, columns: Sequence[Column], about: Mapping[str, Any], chunk_frames: int = CHUNK_FRAMES
     ) -> None:
-        """Writes the header.
+        """Write the header.
 
         Args:
-            sink: Takes the bytes.
-            columns: Of every frame.
-            about: What else the header says, JSON.
-            chunk_frames: Frames that are written together: few for who watches live, many for a small file.
+            sink: Receives the bytes.
+            columns: Columns of every frame.
+            about: Other contents of the header, as JSON.
+            chunk_frames: Frames per chunk: few for live viewers, many for a small file.
 
         Raises:
-            ValueError: Columns or a header that no reader takes.
+            ValueError: The columns or the header exceed the reader's limits.
         """
         check_columns(columns)
         self.columns, self._sink, self._chunk_frames = tuple(columns), sink, chunk_frames
@@ -77,18 +77,18 @@ class ReplayWriter:
         self._events: list[Event] = []
 
     def begin(self, about: Mapping[str, Any]) -> None:
-        """Begins a game."""
+        """Begin a game."""
         self._sink.write(pack_json(BEGIN, about))
 
     def add(self, frame: Mapping[str, NDArray[Any]], events: Sequence[Event] = ()) -> None:
-        """Adds a frame, an array for each column, and what happened in it."""
+        """Add a frame, an array for each column, and its events."""
         self._frames.append(frame)
         self._events += events
         if len(self._frames) >= self._chunk_frames:
             self.flush()
 
     def flush(self) -> None:
-        """Writes what has been added."""
+        """Write the frames and events added so far."""
         data = pack(CHUNK, pack_chunk(self.columns, self._frames)) if self._frames else b""
         data += pack_json(EVENTS, {"events": self._events}) if self._events else b""
         self._frames, self._events = [], []
@@ -96,7 +96,7 @@ class ReplayWriter:
             self._sink.write(data)
 
     def end(self, result: Mapping[str, Any]) -> None:
-        """Ends the game."""
+        """End the game."""
         self.flush()
         self._sink.write(pack_json(END, result))
 
@@ -122,7 +122,7 @@ class Game:
 
     @cached_property
     def columns(self) -> dict[str, NDArray[np.float32]]:
-        """Name -> `[frames, *shape]` float32; unpacked when first asked for.
+        """Name -> `[frames, *shape]` float32; unpacked on first access.
 
         Raises:
             ValueError: A damaged chunk; one line that names the file.
@@ -158,7 +158,7 @@ def read_replay(path: str | os.PathLike[str]) -> Replay:
     """
     try:
         if Path(path).exists() and not Path(path).is_file():
-            raise ValueError("this is no file")
+            raise ValueError("this is not a file")
         return _read(Path(path))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
@@ -171,7 +171,7 @@ def _read(path: Path) -> Replay:
     with path.open("rb") as file:
         for kind, payload in unpack(file):
             if (kind == HEADER) != (about is None) or (kind in (CHUNK, EVENTS, END) and not games):
-                raise ValueError("a damaged replay: its records are in another order")
+                raise ValueError("a damaged replay: its records are out of order")
             if kind == HEADER:
                 about = unpack_json(payload)
                 columns = tuple(map(column_of, about["columns"]))
@@ -187,30 +187,30 @@ def _read(path: Path) -> Replay:
             else:
                 games[-1].result = unpack_json(payload)
     if about is None:
-        raise ValueError("a replay that has only just begun; try again in a moment")
+        raise ValueError("the replay has just begun; try again in a moment")
     if (frames := sum(game.num_frames for game in games)) * sum(4 * column.count for column in columns) > MOST_BYTES:
-        raise ValueError(f"{frames:,} frames are more than is read at once")
+        raise ValueError(f"{frames:,} frames are too many to read at once")
     return Replay(about, games)
 
 
 def _check_about(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
-    """Raise a ValueError where a header is not that of a game to watch."""
+    """Raise a ValueError unless the header is that of a replay."""
     if "demonstration" in about:
-        raise ValueError("this is a demonstration, no game to watch; see fabric-rl demos show")
+        raise ValueError("this is a demonstration, not a replay; see fabric-rl demos show")
     cars, shapes = len(about["teams"]), {column.name: column.shape for column in columns}
     if wrong := [column.name for column in game_columns(cars) if shapes.get(column.name) != column.shape]:
         raise ValueError(f"a damaged replay: it lacks {', '.join(wrong)} of {cars} cars")
 
 
 def excerpt(replay: Replay, pieces: Iterable[tuple[Game, int, int]] | None = None) -> bytes:
-    """A replay of parts of another one, each a game of its own whose time begins at 0; no number in it changes.
+    """Return a replay of parts of another one, each a separate game whose time begins at 0; values do not change.
 
     Args:
-        replay: The other one.
-        pieces: Game, first frame and the one behind the last; default: all that there is.
+        replay: Source.
+        pieces: Game, first frame and end frame (exclusive) of each part; default: all games.
 
     Returns:
-        The content of a file.
+        Content of the file.
 
     Raises:
         ValueError: Damaged chunks.

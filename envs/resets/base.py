@@ -1,4 +1,4 @@
-"""The state setter, and what setters share."""
+"""Base classes of state setters, and their shared functions."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -16,14 +16,14 @@ Double = NDArray[np.float64]
 
 CAR_REST_HEIGHT = 17.0
 """uu, a car's centre when it stands on its wheels."""
-LET_GO = (0.0, 0.0, -0.01)
-"""uu/s for a ball that is let fall: in RocketSim one without any velocity and spin hangs in the air until touched."""
+BALL_RELEASE_VEL = (0.0, 0.0, -0.01)
+"""uu/s for a falling ball: in RocketSim, a ball without velocity and spin hangs in the air until touched."""
 BALL_VECTORS = ("ball_pos", "ball_vel", "ball_ang_vel")
 CAR_VECTORS = ("car_pos", "car_vel", "car_ang_vel", "car_forward", "car_right", "car_up")
 
 
 class StateSetter(Component, ABC):
-    """Writer of the first state of an episode."""
+    """Writer of the initial state of an episode."""
 
     @abstractmethod
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
@@ -51,7 +51,7 @@ class StateSetter(Component, ABC):
         return type(self).__name__
 
 
-class EachArena(StateSetter):
+class PerArenaSetter(StateSetter):
     """A setter that writes one arena after the other."""
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
@@ -70,11 +70,11 @@ def apply_to(setter: StateSetter, state: GameState, arena: int, rng: np.random.G
     setter.apply(state, mask, rng)
 
 
-def shares_of(name: str, what: str, count: int, weights: Sequence[float]) -> Double:
+def normalize_weights(name: str, what: str, count: int, weights: Sequence[float]) -> Double:
     """Return `[count]` float64, the weights over their sum.
 
     Raises:
-        ValueError: Another number of weights, or all zero; the message begins with `name`, and `what` is weighted.
+        ValueError: Another number of weights, or all zero; the message names the class `name` and its parts `what`.
     """
     if not count == len(weights) > 0 or sum(weights) <= 0:
         raise ValueError(

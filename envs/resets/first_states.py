@@ -1,4 +1,4 @@
-"""First states of episodes: the rules that each must keep, and its numbers, for the check of a pool and for audits."""
+"""Initial states of episodes: the rules for valid states, and their numbers, for pools and audits."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,35 +15,35 @@ RESPAWN = CAR_TIMERS.index("demo_respawn_timer")
 BALL_MAX_ANG_VEL = 6.0
 """rad/s"""
 LIMIT_MARGIN = 1.001
-"""How far over a limit a speed, an amount or a timer may be: rounding, and what RocketSim itself lets through."""
+"""Tolerance factor on the limits of speeds, amounts and timers, for rounding and RocketSim's own tolerance."""
 FIELD_MARGIN = 50.0
-"""uu that a centre may be beyond a wall: less than any hitbox, more than a fast car sinks into one for a tick."""
+"""uu that a centre may be beyond a wall: less than any hitbox, more than a fast car penetrates a wall in a tick."""
 CORNER = game.SIDE_WALL_X + game.BACK_WALL_Y - game.CORNER_CATHETUS_LENGTH
 """uu, |x| + |y| at the walls that cut the corners."""
 CAR_HEIGHT = 36.0
 """uu, the shortest side of an Octane's hitbox."""
 LEAST_ROOM = {"ball": game.BALL_RADIUS - 10, "car": CAR_HEIGHT / 2 - 5}
-"""uu from a centre to the nearest wall, floor or ceiling; closer, the body is inside of it."""
+"""Minimum distance in uu of a centre to the nearest wall, floor or ceiling."""
 TOUCHING = ("a car inside the ball", "a car inside another car")
 NEAR = (game.BALL_RADIUS + CAR_HEIGHT / 2, CAR_HEIGHT)
-"""uu between two centres, for each kind of `TOUCHING`: nearer, one is inside the other."""
+"""Minimum distance in uu between two centres without overlap, for each kind of `TOUCHING`."""
 TOO_NEAR = (50.0, 30.0)
-"""uu, refused: a ball lying on a roof is 130 away, and two cars stacked flat are 36 apart."""
+"""Distances in uu below which a state is refused; a ball on a roof is 130 away, two stacked cars are 36 apart."""
 TURTLE_HEIGHT = 60.0
 """uu: a car upside down below this lies on its roof (it rests at about 40)."""
 
 
 class Problem(NamedTuple):
-    """Something wrong with a first state."""
+    """A problem of an initial state."""
 
     kind: str
-    """The same for all of its kind, for example `a car inside a wall`."""
+    """Kind of problem, for example `a car inside a wall`."""
     refused: str = ""
-    """The error of a pool, which names car and number; empty if the state is odd, but can be played."""
+    """Error message of a pool, with car and number; empty if the state is unusual, but can be played."""
 
 
 def check_start(state: GameState, arena: int, name: str) -> None:
-    """Check what a setter has written for one arena.
+    """Check the initial state that a setter has written for one arena.
 
     Args:
         state: The state after `apply`.
@@ -60,7 +60,7 @@ def check_start(state: GameState, arena: int, name: str) -> None:
 
 
 def problems(state: GameState, arena: int) -> Iterator[Problem]:
-    """Yield what is impossible, or mostly not meant, in the first state in row `arena` of `state`."""
+    """Yield the problems of the initial state in row `arena` of `state`: impossible, or usually unintended."""
     slots = np.flatnonzero(state.present[arena])
     here = View(state.ball_rows[arena, 0], state.car_rows[arena, slots, 0], state.pad_timers[arena])
     timers = state.car_timers[arena, slots]
@@ -107,7 +107,7 @@ def _beyond_limits(here: View, respawn: Float, names: Sequence[str]) -> Iterator
 
 
 def _misplaced(here: View, respawn: Float, names: Sequence[str]) -> Iterator[Problem]:
-    """Yield the problems of places: ball and cars in a wall or in one another, cars on the roof."""
+    """Yield the problems of positions: ball and cars inside a wall or each other, cars on the roof."""
     spots, ups = (here.ball_pos.tolist(), *here.car_pos.tolist()), (1.0, *here.car_up[:, 2].tolist())
     gone = (False, *(respawn > 0).tolist())  # a demolished car keeps its last position, others may drive through it
     placed: list[tuple[str, list[float]]] = []
@@ -135,7 +135,7 @@ def _rounded(spot: list[float]) -> tuple[float, ...]:
 
 
 def wall_distance(x: float, y: float, z: float) -> float:
-    """Return how far (uu) a point in the soccar field or in a goal is from the nearest wall; negative outside."""
+    """Return the distance (uu) of a point in the soccar field or in a goal to the nearest wall; negative outside."""
     across, along = abs(x), abs(y)
     to_corner = (CORNER - across - along) / math.sqrt(2)
     field = min(game.SIDE_WALL_X - across, game.BACK_WALL_Y - along, z, game.CEILING_Z - z, to_corner)
@@ -149,7 +149,7 @@ def inside_field(x: float, y: float, z: float) -> bool:
 
 
 def describe_problems(found: Sequence[Iterable[str]]) -> list[str]:
-    """Return a line for each kind of problem, with the first episodes, from the kinds found in each first state."""
+    """Return a line for each kind of problem, with the first episodes, from the kinds found in each initial state."""
     episodes: dict[str, list[int]] = {}
     for episode, kinds in enumerate(found):
         for kind in dict.fromkeys(kinds):
@@ -162,14 +162,14 @@ def describe_problems(found: Sequence[Iterable[str]]) -> list[str]:
 
 
 ResetRow = dict[str, str | float]
-"""The ball, or a car, in a first state; see `rows_of`."""
+"""The ball, or a car, in an initial state; see `rows_of`."""
 KINDS = ("ball", "blue", "orange")
 NUMBERS = ("x", "y", "z", "speed", "spin", "yaw", "pitch", "roll", "boost", "on_ground", "demoed")
 BALL_NUMBERS = NUMBERS[:5]
 
 
 class Range(NamedTuple):
-    """Range of one number over many first states."""
+    """Range of one number over many initial states."""
 
     what: str
     """`ball`, `blue` or `orange`."""
@@ -181,7 +181,7 @@ class Range(NamedTuple):
 
 
 def rows_of(state: GameState, arena: int, episode: int) -> list[ResetRow]:
-    """Return the ball and the cars of one arena of `state`, as those of `episode`.
+    """Return rows for the ball and the cars of one arena of `state`, labelled with `episode`.
 
     Returns:
         A row for the ball and for each car: `episode`, `what` (ball, blue, orange), `slot` (-1 for the ball), `x`, `y`,

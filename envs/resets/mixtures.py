@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BOOST_LOCATIONS
 
 from envs.phased import Phased
-from envs.resets.base import EachArena, StateSetter, apply_to, shares_of
+from envs.resets.base import PerArenaSetter, StateSetter, apply_to, normalize_weights
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, MIRROR, ORANGE, Bool
 from fabric_rl.base.settings import NonNegative, Share
@@ -26,7 +26,7 @@ WHEELS_MIRRORED_X = [1, 0, 3, 2]
 
 
 @dataclass(eq=False, repr=False)
-class MixedStates(EachArena):
+class MixedStates(PerArenaSetter):
     """Mixture of setters, one of which is drawn for each episode."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {"setters": "setters"}
@@ -38,7 +38,7 @@ class MixedStates(EachArena):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.shares = shares_of("MixedStates", "setter", len(self.setters), self.weights)
+        self.shares = normalize_weights("MixedStates", "setter", len(self.setters), self.weights)
         self._drawn: StateSetter | None = None
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
@@ -50,7 +50,7 @@ class MixedStates(EachArena):
 
 
 @dataclass(eq=False, repr=False)
-class _Changed(EachArena):
+class _Changed(PerArenaSetter):
     """Another setter's states, changed."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {"inner": "inner"}
@@ -62,7 +62,7 @@ class _Changed(EachArena):
         super().__post_init__()
         if self.inner.loggers():
             raise ValueError(
-                f"{type(self).__name__}: {type(self.inner).__name__} watches cars that it has placed itself; put this "
+                f"{type(self).__name__}: {type(self.inner).__name__} tracks the cars that it places; put this "
                 "into it instead of around it"
             )
 

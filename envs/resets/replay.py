@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.resets.base import BALL_VECTORS, CAR_VECTORS, EachArena
+from envs.resets.base import BALL_VECTORS, CAR_VECTORS, PerArenaSetter
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, CAR_FLAGS, CAR_TIMERS, ON_GROUND, ORANGE
 from fabric_rl.base.settings import describe_value
@@ -62,7 +62,7 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
         raise TypeError(f"save_states: states must be GameState objects, got {describe_value(states)}")
     elif isinstance(states, Sequence) and len({id(state) for state in states}) < len(states):
         raise ValueError(
-            "save_states: the list holds the same GameState object several times, as it is now; keep pool.state.copy() "
+            "save_states: the list contains the same GameState object several times; keep pool.state.copy() "
             "after each step instead of pool.state"
         )
     parts: list[dict[str, NDArray[Any]]] = []
@@ -88,7 +88,7 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
 
 
 @dataclass(eq=False, repr=False)
-class ReplayedStates(EachArena):
+class ReplayedStates(PerArenaSetter):
     """States from a file, each as likely as the others.
 
     An arena gets the states recorded with as many cars in each team as it has.
@@ -147,7 +147,7 @@ def _arrays(state: GameState) -> Iterator[tuple[str, NDArray[Any]]]:
 
 
 def _read(path: Path) -> dict[str, NDArray[Any]]:
-    """Read the file's arrays; a ValueError if they are not those of `save_states`."""
+    """Read the file's arrays; a ValueError unless `save_states` wrote them."""
     if not path.is_file():
         raise FileNotFoundError(f"ReplayedStates: there is no file {path}; write one with envs.save_states")
     try:

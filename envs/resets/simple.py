@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league import common_values as game
 from rlgym.rocket_league.common_values import BALL_RADIUS, BALL_RESTING_HEIGHT
 
-from envs.resets.base import BALL_VECTORS, CAR_REST_HEIGHT, CAR_VECTORS, LET_GO, Double, EachArena
+from envs.resets.base import BALL_RELEASE_VEL, BALL_VECTORS, CAR_REST_HEIGHT, CAR_VECTORS, Double, PerArenaSetter
 from envs.resets.first_states import TOUCHING, problems
 from envs.state.game_state import GameState
 from envs.state.layout import MIRROR, NUM_PADS
@@ -21,7 +21,7 @@ ROOF_REST_HEIGHT = 39.65
 Vector = tuple[Finite, Finite, Finite]
 
 
-class Kickoff(EachArena):
+class Kickoff(PerArenaSetter):
     """Begin with a kickoff: the five mirrored spawns in random order, boost 33.3, at most five cars per team."""
 
     BLUE_POS = np.array(
@@ -76,7 +76,7 @@ class Kickoff(EachArena):
         state.boost[arena] = np.concatenate((boosts[blue], boosts[orange]))
 
 
-class _SpreadOut(EachArena):
+class _SpreadOut(PerArenaSetter):
     """A setter that begins with the ball and all cars anywhere in the field, clear of walls and of one another."""
 
     MAX_X, MAX_Y = 3500.0, 4500.0
@@ -128,7 +128,7 @@ class RandomState(_SpreadOut):
             world.ball_vel[arena] = velocity * ((1, 1, 0) if ball_grounded else (1, 1, 1))
             world.ball_ang_vel[arena] = _directions(rng, 1)[0] * rng.uniform(0, 6)
         elif not ball_grounded:
-            world.ball_vel[arena] = LET_GO
+            world.ball_vel[arena] = BALL_RELEASE_VEL
         yaw = rng.uniform(-np.pi, np.pi, cars)
         pitch = np.where(grounded, 0, rng.uniform(-np.pi / 2, np.pi / 2, cars))
         roll = np.where(grounded, 0, rng.uniform(-np.pi, np.pi, cars))
@@ -181,7 +181,7 @@ class TurtledStart(_SpreadOut):
 
 
 @dataclass(eq=False, repr=False)
-class ExplicitState(EachArena):
+class ExplicitState(PerArenaSetter):
     """Begin every episode with the same given state, for a notebook, a test or a drill.
 
     Give the cars in the order of the slots: blue, then orange. With mixed team sizes, give one car for every slot of

@@ -1,4 +1,4 @@
-"""Shots of Rocket League training packs, from the data that rlgym-tools brings or a file in the same format."""
+"""Shots of Rocket League training packs, from rlgym-tools' data or a file in the same format."""
 
 import gzip
 import json
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED
 
-from envs.resets.base import CAR_REST_HEIGHT, LET_GO, Double, EachArena
+from envs.resets.base import BALL_RELEASE_VEL, CAR_REST_HEIGHT, Double, PerArenaSetter
 from envs.resets.first_states import inside_field
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, MIRROR, ORANGE, Float
@@ -20,7 +20,7 @@ from envs.state.layout import BLUE, MIRROR, ORANGE, Float
 PACK_FILE = Path("rocket_league", "state_mutators", "training_pack_states.jsonl.gz")
 """The data file inside the package rlgym_tools."""
 TIME_LIMIT_SECONDS = 10.0
-"""Of a shot for which the file has no limit; most have this one."""
+"""Default time limit of a shot; most shots have this one."""
 ON_WHEELS_BELOW = 20.0
 """uu; a car lower than this begins with its wheels down, a higher one drops onto them, as in the game."""
 
@@ -51,7 +51,7 @@ class Pack(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class TrainingPack(EachArena):
+class TrainingPack(PerArenaSetter):
     """Begin every episode with a random shot of the game's training packs.
 
     The first blue car plays the shot, attacking orange's goal (striker packs) or guarding its own (goalie packs); in
@@ -108,7 +108,7 @@ class TrainingPack(EachArena):
         place_shot(state, arena, shot, lambda side, placed: self._free_place(placed, side, rng))
 
     def _free_place(self, placed: Sequence[Float], side: int, rng: np.random.Generator) -> Float:
-        """Draw a place `[3]` on the ground of one half, clear of those that are taken."""
+        """Draw a place `[3]` on the ground of one half, clear of the occupied ones."""
         while True:
             x, y = rng.uniform(-self.MAX_X, self.MAX_X), side * rng.uniform(self.MIN_Y, self.MAX_Y)
             spot = np.array((x, y, CAR_REST_HEIGHT), np.float32)
@@ -120,11 +120,11 @@ def place_shot(state: GameState, arena: int, shot: Double, further: Callable[[in
     """Write the first state of a shot; boost is full, see `TrainingPack` for which car is the shot's.
 
     Args:
-        state: Where to.
+        state: State to write to.
         arena: Row of `state`.
         shot: `[4, 3]`, see `Pack`.
-        further: Where a further car stands, facing the ball, `[3]` uu, for its half (-1 blue, 1 orange) and the places
-            that are taken.
+        further: Function that returns the place `[3]` uu of another car, which faces the ball, from its half (-1 blue,
+            1 orange) and the occupied places.
     """
     world, (ball_pos, ball_vel, car_pos, car_rotation) = state.world, shot
     slots = np.flatnonzero(state.present[arena])
@@ -133,7 +133,7 @@ def place_shot(state: GameState, arena: int, shot: Double, further: Callable[[in
     turned = MIRROR if state.team[shooter] == ORANGE else np.ones(3, np.float32)
     world.ball_pos[arena], world.ball_vel[arena] = ball_pos * turned, ball_vel * turned
     if not ball_vel.any():
-        world.ball_vel[arena] = LET_GO
+        world.ball_vel[arena] = BALL_RELEASE_VEL
     world.car_pos[arena, shooter] = car_pos * turned
     world.car_pos[arena, shooter, 2] = max(car_pos[2], CAR_REST_HEIGHT)
     rotation = np.zeros((3, state.num_cars))

@@ -1,4 +1,4 @@
-"""`python -m envs.rewards`: the table of all rewards, as docs/rewards.md has it."""
+"""`python -m envs.rewards`: print the table of all rewards for docs/rewards.md."""
 
 import inspect
 import math
@@ -8,19 +8,19 @@ from envs.rewards import CombinedReward, Reward, RewardSignals, WrappedReward
 
 
 def all_classes() -> list[type[Reward]]:
-    """Every reward that can be chosen, by name."""
+    """Return every exported reward class, sorted by name."""
     found = (c for c in vars(rewards).values() if isinstance(c, type) and issubclass(c, Reward))
     chosen = (c for c in found if not inspect.isabstract(c) and c is not WrappedReward)
     return sorted(chosen, key=lambda reward: reward.__name__)
 
 
 def rewards_to_choose_from() -> list[str]:
-    """Names of those that are not made of other rewards."""
+    """Return the names of rewards that contain no other rewards."""
     return [c.__name__ for c in all_classes() if not takes_rewards(c)]
 
 
-def table() -> str:
-    """Two Markdown tables: rewards, and rewards made of rewards."""
+def rewards_table() -> str:
+    """Return two Markdown tables: rewards, and rewards made of other rewards."""
     classes = all_classes()
     around = [c for c in classes if takes_rewards(c)]
     head = "| Name | Pays | Range | Unit |\n|---|---|---|---|"
@@ -29,18 +29,18 @@ def table() -> str:
 
 
 def takes_rewards(reward: type[Reward]) -> bool:
-    """Whether it is made of other rewards."""
+    """Return True for a reward made of other rewards."""
     return issubclass(reward, CombinedReward | RewardSignals) or "reward" in inspect.signature(reward).parameters
 
 
 def row(reward: type[Reward]) -> str:
-    """One line of a table."""
+    """Return the table row of a reward."""
     pays = (reward.__doc__ or "").partition("\n\n")[0].replace("\n    ", " ").strip().rstrip(".").replace("|", "\\|")
     return f"| `{reward.__name__}` | {pays} | {range_of(reward)} | {reward.unit} |"
 
 
 def range_of(reward: type[Reward]) -> str:
-    """Least and greatest reward of a step."""
+    """Return the minimum and maximum reward of a step as text."""
     low, high = reward.value_range
     if math.isinf(low) and math.isinf(high):
         return "any"
@@ -48,4 +48,4 @@ def range_of(reward: type[Reward]) -> str:
 
 
 if __name__ == "__main__":
-    print(table())
+    print(rewards_table())

@@ -11,9 +11,9 @@ from envs.rewards.base import (
     ZERO,
     RememberingReward,
     Reward,
-    of_team,
-    only_present,
+    mask_absent,
     sums_of_teams,
+    team_to_cars,
     weights_of,
     zeros,
 )
@@ -37,9 +37,9 @@ class NegativeVelocityTowardOwnGoalReward(Reward):
     value_range = (-1, 0)
 
     def compute(self, state: GameState) -> Float:
-        # Mirrored, what one team attacks is what the other one defends: the same speeds, to the bit.
+        # One team's target is the other team's own net: the same speeds, to the bit.
         share = state.quantities.ball_speed_to_net[:, ::-1] / np.float32(game.BALL_MAX_SPEED)
-        return only_present(state, of_team(state, -np.maximum(share, ZERO)))
+        return mask_absent(state, team_to_cars(state, -np.maximum(share, ZERO)))
 
 
 class LiuDistanceBallToGoalReward(Reward):
@@ -55,7 +55,7 @@ class LiuDistanceBallToGoalReward(Reward):
     def compute(self, state: GameState) -> Float:
         gap = length(_NET_MIDDLE - state.ball_rows[..., POS]) - _NET_DEPTH
         near = np.minimum(np.exp(gap * np.float32(-0.5 / game.BALL_MAX_SPEED)), ONE)
-        return only_present(state, of_team(state, near))
+        return mask_absent(state, team_to_cars(state, near))
 
 
 @dataclass(eq=False, repr=False)
@@ -121,14 +121,14 @@ class BallTravelReward(RememberingReward):
             paid = np.where(own, np.float32(weights["own_goal"]), np.float32(weights["goal"]))
             rated += np.where(last & (goals & ~hit)[:, None], paid, ZERO)
         self._hold(ball=ball, last=np.where(hit[:, None], touched, last), travelled=np.where(hit, ZERO, travelled))
-        return only_present(state, rated * travelled[:, None])
+        return mask_absent(state, rated * travelled[:, None])
 
     def _touches(self, state: GameState, last: Bool, touched: Bool) -> Float:
-        """`[A, C]` the weights for the touches that follow the `last` ones."""
+        """Return the weights `[A, C]` of the touches that follow the `last` ones."""
         weights, same = self.weights, last & touched
         now_by, last_by = sums_of_teams(state, touched), sums_of_teams(state, last)
-        of_mates: list[NDArray[np.int64]] = [of_team(state, by) - same for by in (now_by, last_by)]
-        of_opponents: list[NDArray[np.int64]] = [of_team(state, by[:, ::-1]) for by in (now_by, last_by)]
+        of_mates: list[NDArray[np.int64]] = [team_to_cars(state, by) - same for by in (now_by, last_by)]
+        of_opponents: list[NDArray[np.int64]] = [team_to_cars(state, by[:, ::-1]) for by in (now_by, last_by)]
         (mates_now, mates_last), (opponents_now, opponents_last) = of_mates, of_opponents
         rated = same * weights["own_touch"]
         rated = rated + last * (mates_now * weights["pass_made"] + opponents_now * weights["giveaway"])
@@ -156,4 +156,4 @@ class PossessionReward(RememberingReward):
             now = (sums_of_teams(state, shared.touched) > 0).astype(np.float32)
             owner = np.where(now.any(axis=1, keepdims=True), now - now[:, ::-1], owner)
             self._hold(owner=owner)
-        return only_present(state, of_team(state, owner).copy())
+        return mask_absent(state, team_to_cars(state, owner).copy())

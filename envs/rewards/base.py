@@ -1,4 +1,4 @@
-"""What every reward is: the base classes, and the checks and small pieces of geometry that they share.
+"""Base classes of rewards, and their shared checks and array functions.
 
 Units, as `Reward.unit` states them:
 
@@ -66,7 +66,7 @@ class Reward(Component, ABC):
         return any(child.remembers() for child in self.children() if isinstance(child, Reward))
 
     def only_charges(self) -> bool:
-        """True if the reward is never positive. A negative weight would then reward what it is meant to prevent."""
+        """Return True if the reward is never positive. A negative weight would then reward the penalized behaviour."""
         return self.value_range[1] <= 0
 
 
@@ -95,7 +95,7 @@ class RememberingReward(Reward):
 
     @abstractmethod
     def _first(self, state: GameState) -> dict[str, NDArray[Any]]:
-        """What to know of an episode's first state: name -> array `[A, ...]`; copies are made of them."""
+        """Return the values to remember from an episode's initial state: name -> array `[A, ...]`, which is copied."""
 
     def reset(self, mask: Bool, state: GameState) -> None:
         """Remember the initial states of the episodes that begin in the arenas of `mask [A]`."""
@@ -112,12 +112,12 @@ class RememberingReward(Reward):
         return self._kept
 
     def _keep(self, **arrays: NDArray[Any]) -> None:
-        """Remembers copies: of views of the state, and of arrays that somebody may write to."""
+        """Remember copies of the arrays, for views of the state and arrays that may change."""
         for name, array in arrays.items():
             self._kept[name] = np.array(array, self._kept[name].dtype)
 
     def _hold(self, **arrays: NDArray[Any]) -> None:
-        """Remember the arrays themselves: those that nobody writes to any more, as of `GameState.quantities`."""
+        """Remember the arrays without a copy, if they never change, like those of `GameState.quantities`."""
         self._kept.update(arrays)
 
     def state_dict(self) -> dict[str, Any]:
@@ -134,12 +134,12 @@ class RememberingReward(Reward):
 
 
 def weights_of(reward: Reward) -> dict[str, float]:
-    """Return the numbers among the settings, which are weights; a ValueError if all of them are zero."""
+    """Return the float settings, which are weights; a ValueError if all of them are zero."""
     settings = {name: getattr(reward, name) for name in annotations_of(type(reward))}
     weights = {name: value for name, value in settings.items() if isinstance(value, float)}
     if not any(weights.values()):
         owner = type(reward).__name__
-        raise ValueError(f"{owner}: all weights are zero, it would pay nothing; set one of {', '.join(weights)}")
+        raise ValueError(f"{owner}: all weights are zero; set one of {', '.join(weights)}")
     return weights
 
 
@@ -147,19 +147,19 @@ def weights_of(reward: Reward) -> dict[str, float]:
 
 
 def zeros(state: GameState) -> Float:
-    """`[A, C]` of zeros."""
+    """Return zeros `[A, C]`."""
     return np.zeros((state.num_arenas, state.num_cars), np.float32)
 
 
-def only_present(state: GameState, paid: NDArray[Any]) -> Float:
-    """`paid [A, C]` as float32, zero in slots without a car."""
+def mask_absent(state: GameState, paid: NDArray[Any]) -> Float:
+    """Return `paid [A, C]` as float32, zero in slots without a car."""
     if state.all_present:
         return paid.astype(np.float32, copy=False)
     return np.where(state.present, paid, ZERO).astype(np.float32, copy=False)
 
 
-def of_team(state: GameState, both: NDArray[Any]) -> NDArray[Any]:
-    """`[A, 2]`, a number for blue and one for orange -> `[A, C]`, for each car its team's; may be `both` itself."""
+def team_to_cars(state: GameState, both: NDArray[Any]) -> NDArray[Any]:
+    """Expand numbers per team `[A, 2]` (blue, orange) to numbers per car `[A, C]`; may return `both` itself."""
     return both if state.num_blue == 1 and state.num_orange == 1 else both.take(state.team, axis=1)
 
 
@@ -171,24 +171,24 @@ def replace_rows(mask: Bool, first: NDArray[Any], kept: NDArray[Any]) -> NDArray
 
 
 def demoed_now_or_before(state: GameState, was_demoed: Bool) -> Bool | None:
-    """`[A, C]` demolished in this state or the last one; None if no car is."""
+    """Return `[A, C]`, True for cars demolished in this state or the last one; None if no car is."""
     gone: Bool = state.quantities.is_demoed | was_demoed
     return gone if gone.any() else None
 
 
-def except_for(gone: Bool | None, paid: Float) -> Float:
-    """`paid [A, C]`, zero where `gone [A, C]`; the same array if that is None."""
+def zero_where(gone: Bool | None, paid: Float) -> Float:
+    """Return `paid [A, C]` with zeros where `gone [A, C]`; the same array if `gone` is None."""
     return paid if gone is None else np.where(gone, ZERO, paid)
 
 
 def sums_of_teams(state: GameState, cars: NDArray[Any]) -> NDArray[Any]:
-    """`[A, 2]` the sum of `cars [A, C]` over the blue ones, and over the orange ones: how many, for bools."""
+    """Return the sums `[A, 2]` of `cars [A, C]` over blue and over orange cars; counts for bools."""
     blue = state.num_blue
     return np.stack((cars[:, :blue].sum(axis=1), cars[:, blue:].sum(axis=1)), axis=1)
 
 
-def numbered(labels: Iterable[str]) -> list[str]:
-    """The labels, with a number behind the second and later ones that are the same."""
+def unique_names(labels: Iterable[str]) -> list[str]:
+    """Return the labels, with a number appended to repeated ones."""
     names: list[str] = []
     for name in labels:
         taken = sum(n == name or n.startswith(f"{name}_") for n in names)
@@ -196,11 +196,11 @@ def numbered(labels: Iterable[str]) -> list[str]:
     return names
 
 
-class PartSums:
-    """Adds up what each part pays and charges.
+class TermStatistics:
+    """Running sums of each term's rewards.
 
-    Metrics: `reward/<part>`, mean per car and step; `reward_percent/<part>`, its share of all that is paid and charged,
-    where a charge counts like a payment: 0..100, 100 in all.
+    Metrics: `reward/<part>`, mean per car and step; `reward_percent/<part>`, share of the sum of absolute rewards over
+    all terms, 0..100.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -208,13 +208,13 @@ class PartSums:
         self._sums, self._sizes, self._count = np.zeros(len(names)), np.zeros(len(names)), 0
 
     def add(self, sums: NDArray[Any], sizes: NDArray[Any], count: int) -> None:
-        """Adds `sums [K]` and sums of absolute values `sizes [K]` over `count` steps of cars."""
+        """Add `sums [K]` and sums of absolute values `sizes [K]` over `count` steps of cars."""
         self._sums += sums
         self._sizes += sizes
         self._count += count
 
     def drain(self, weights: float | Sequence[float] = 1.0) -> dict[str, tuple[float, float]]:
-        """The metrics as name -> (sum, count) since the last call, each part times its factor of `weights [K]`."""
+        """Return the metrics since the last call as name -> (sum, count), each term times its weight, `[K]`."""
         factors = np.array(weights)
         sums, sizes = (self._sums * factors).tolist(), self._sizes * np.abs(factors)
         metrics = {f"reward/{name}": (paid, float(self._count)) for name, paid in zip(self.names, sums, strict=True)}
@@ -224,17 +224,19 @@ class PartSums:
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """The sums."""
+        """Return the sums."""
         return {"sums": self._sums.copy(), "sizes": self._sizes.copy(), "count": self._count}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave; what older versions have saved has no sizes."""
+        """Restore what `state_dict` returned; states from older versions have no sizes."""
         self._sums, self._count = state["sums"].copy(), int(state["count"])
         self._sizes = state["sizes"].copy() if "sizes" in state else np.zeros(len(self.names))
 
 
-def under(name: str, metrics: dict[str, tuple[float, float]], weight: float = 1.0) -> dict[str, tuple[float, float]]:
-    """The metrics of a part called `name`, which has a weight, as those of the whole: `reward/<name>/<inner>`."""
+def prefix_metrics(
+    name: str, metrics: dict[str, tuple[float, float]], weight: float = 1.0
+) -> dict[str, tuple[float, float]]:
+    """Prefix a term's metrics with its name, `reward/<name>/<inner>`, and multiply its rewards by `weight`."""
     renamed = {}
     for key, (total, count) in metrics.items():
         kind, _, inner = key.partition("/")

@@ -12,10 +12,10 @@ from envs.rewards.base import (
     RememberingReward,
     Reward,
     demoed_now_or_before,
-    except_for,
-    of_team,
-    only_present,
+    mask_absent,
+    team_to_cars,
     weights_of,
+    zero_where,
     zeros,
 )
 from envs.rewards.combinators import CombinedReward, PerSecondReward
@@ -42,7 +42,7 @@ class LiuDistancePlayerToBallReward(Reward):
         shared = state.quantities
         gap = shared.ball_distance - np.float32(BALL_RADIUS)
         near = np.minimum(np.exp(gap * np.float32(-0.5 / CAR_MAX_SPEED)), ONE)
-        return only_present(state, except_for(shared.is_demoed if shared.any_demoed else None, near))
+        return mask_absent(state, zero_where(shared.is_demoed if shared.any_demoed else None, near))
 
 
 @dataclass(eq=False, repr=False)
@@ -61,7 +61,7 @@ class BadOrientationReward(Reward):
     def compute(self, state: GameState) -> Float:
         shared = state.quantities
         free = shared.on_ground | shared.is_flipping | shared.is_demoed | (shared.car_height > self.max_height)
-        return only_present(state, np.where(free, ZERO, np.minimum(shared.car_up, ZERO)))
+        return mask_absent(state, np.where(free, ZERO, np.minimum(shared.car_up, ZERO)))
 
 
 class RecoveryAndLandingReward(RememberingReward):
@@ -88,9 +88,9 @@ class RecoveryAndLandingReward(RememberingReward):
 
     def compute(self, state: GameState) -> Float:
         kept, quality, shared = self._recall(), self._quality(state), state.quantities
-        paid = except_for(demoed_now_or_before(state, kept["demoed"]), quality - kept["quality"])
+        paid = zero_where(demoed_now_or_before(state, kept["demoed"]), quality - kept["quality"])
         self._hold(quality=quality, demoed=shared.is_demoed)
-        return only_present(state, paid)
+        return mask_absent(state, paid)
 
 
 @dataclass(eq=False, repr=False)
@@ -109,7 +109,7 @@ class SpeedTowardBallReward(Reward):
     def compute(self, state: GameState) -> Float:
         shared = state.quantities
         share = dot(state.world.car_vel, shared.to_ball) / shared.ball_divisor / np.float32(CAR_MAX_SPEED)
-        return only_present(state, share if self.signed else np.maximum(share, ZERO))
+        return mask_absent(state, share if self.signed else np.maximum(share, ZERO))
 
 
 class InAirReward(Reward):
@@ -121,7 +121,7 @@ class InAirReward(Reward):
     value_range = (0, 1)
 
     def compute(self, state: GameState) -> Float:
-        return only_present(state, ~state.quantities.on_ground)
+        return mask_absent(state, ~state.quantities.on_ground)
 
 
 class VelocityBallToGoalReward(Reward):
@@ -135,7 +135,7 @@ class VelocityBallToGoalReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         share = state.quantities.ball_speed_to_net / np.float32(BALL_MAX_SPEED)
-        return only_present(state, of_team(state, np.maximum(share, ZERO)))
+        return mask_absent(state, team_to_cars(state, np.maximum(share, ZERO)))
 
 
 class GoalReward(Reward):
@@ -151,7 +151,7 @@ class GoalReward(Reward):
         if not state.quantities.any_goal:
             return zeros(state)
         scoring = state.scoring_team[:, None]
-        return only_present(state, np.where(scoring < 0, 0, np.where(scoring == state.team, 1, -1)))
+        return mask_absent(state, np.where(scoring < 0, 0, np.where(scoring == state.team, 1, -1)))
 
 
 class TouchReward(Reward):
@@ -178,7 +178,7 @@ class FaceBallReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         shared = state.quantities
-        return only_present(state, dot(state.world.car_forward, shared.to_ball) / shared.ball_divisor)
+        return mask_absent(state, dot(state.world.car_forward, shared.to_ball) / shared.ball_divisor)
 
 
 _PER_UNIT = np.float32(0.01)
@@ -194,7 +194,7 @@ class SaveBoostReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         shared = state.quantities
-        return only_present(state, np.where(shared.is_demoed, ZERO, shared.boost_root))
+        return mask_absent(state, np.where(shared.is_demoed, ZERO, shared.boost_root))
 
 
 @dataclass(eq=False, repr=False)
@@ -214,19 +214,19 @@ class BoostKeepReward(PerSecondReward):
 
 
 class _BoostDifference(RememberingReward):
-    """Keeps the last amounts; what a car has after a demolition is no gain and no loss."""
+    """Change of a car's amount of boost; the boost of a respawning car is neither a gain nor a loss."""
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         return {"amount": self._amount(state), "demoed": state.quantities.is_demoed}
 
     @staticmethod
     def _amount(state: GameState) -> Float:
-        """`[A, C]`, a new array."""
+        """Return the amounts `[A, C]` as a new array."""
         raise NotImplementedError
 
     def _change(self, state: GameState) -> Float:
         kept, amount, shared = self._recall(), self._amount(state), state.quantities
-        change = except_for(demoed_now_or_before(state, kept["demoed"]), amount - kept["amount"])
+        change = zero_where(demoed_now_or_before(state, kept["demoed"]), amount - kept["amount"])
         self._hold(amount=amount, demoed=shared.is_demoed)
         return change
 
@@ -246,7 +246,7 @@ class CollectBoostReward(_BoostDifference):
         return state.boost * _PER_UNIT
 
     def compute(self, state: GameState) -> Float:
-        return only_present(state, np.maximum(self._change(state), ZERO))
+        return mask_absent(state, np.maximum(self._change(state), ZERO))
 
 
 @dataclass(eq=False, repr=False)
@@ -275,11 +275,11 @@ class BoostChangeReward(_BoostDifference):
 
     def compute(self, state: GameState) -> Float:
         change = self._change(state)
-        return only_present(state, change * np.where(change > 0, np.float32(self.gain), np.float32(self.loss)))
+        return mask_absent(state, change * np.where(change > 0, np.float32(self.gain), np.float32(self.loss)))
 
 
 def default_reward() -> CombinedReward:
-    """RLGym's training guide: in air 0.002, speed toward ball 0.01, ball velocity to goal 0.1, goal 10."""
+    """Return the reward of RLGym's training guide: air 0.002, speed to ball 0.01, ball speed to goal 0.1, goal 10."""
     return CombinedReward(
         [InAirReward(), SpeedTowardBallReward(), VelocityBallToGoalReward(), GoalReward()], [0.002, 0.01, 0.1, 10.0]
     )

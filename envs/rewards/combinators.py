@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.phased import Phased
-from envs.rewards.base import PartSums, Reward, numbered, of_team, only_present, replace_rows, sums_of_teams, under
+from envs.rewards.base import (
+    Reward,
+    TermStatistics,
+    mask_absent,
+    prefix_metrics,
+    replace_rows,
+    sums_of_teams,
+    team_to_cars,
+    unique_names,
+)
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 from envs.state.quantities import seconds_between
@@ -20,7 +29,7 @@ from fabric_rl.base.state_schema import load_part
 
 @dataclass(eq=False, repr=False)
 class WrappedReward(Reward):
-    """A reward that changes what another one pays."""
+    """A reward that transforms another one."""
 
     unit = "as the inner reward"
     _in_state_dict: ClassVar[dict[str, str]] = {"inner": "reward"}
@@ -83,15 +92,15 @@ class TeamSpiritReward(WrappedReward):
     team_spirit: Share = 0.0
     """0 each car for itself ... 1 all cars of a team alike."""
     opponent_scale: NonNegative = 0.0
-    """How much of the opponents' mean is taken off; 0 for none, 1 for zero-sum."""
+    """Share of the opponents' mean that is subtracted; 0 for none, 1 for zero-sum."""
 
     def compute(self, state: GameState) -> Float:
-        own = only_present(state, self.reward(state))
+        own = mask_absent(state, self.reward(state))
         sizes = sums_of_teams(state, state.present)
         means = sums_of_teams(state, own) / np.maximum(sizes, 1).astype(np.float32)
         spirit, scale = np.float32(self.team_spirit), np.float32(self.opponent_scale)
-        shared = (np.float32(1) - spirit) * own + of_team(state, spirit * means - scale * means[:, ::-1])
-        return only_present(state, shared)
+        shared = (np.float32(1) - spirit) * own + team_to_cars(state, spirit * means - scale * means[:, ::-1])
+        return mask_absent(state, shared)
 
     def only_charges(self) -> bool:
         """Return True if the inner reward is never positive and nothing of the opponents' is subtracted."""
@@ -128,7 +137,7 @@ class AnnealedReward(WrappedReward):
             )
         if self.reward.only_charges() and min(self.weights) < 0:
             raise ValueError(
-                f"AnnealedReward: {self.reward.label()} is a charge already, a negative weight would pay for it; give "
+                f"AnnealedReward: {self.reward.label()} is never positive, so a negative weight would reward it; give "
                 "weights of 0 or more"
             )
         self._taken, self._sum, self._count = 0, 0.0, 0
@@ -218,7 +227,7 @@ class EMANormalizedReward(WrappedReward):
         mean = self._mean / known if self.center else 0.0
         size = math.sqrt(max(self._square / known - mean**2, 0.0))
         normed = np.clip((paid - mean) / max(size, self.epsilon), -self.clip, self.clip)
-        return only_present(state, normed)
+        return mask_absent(state, normed)
 
     def only_charges(self) -> bool:
         """Return True if the inner reward is never positive and is not centered."""
@@ -229,15 +238,11 @@ class EMANormalizedReward(WrappedReward):
 class CombinedReward(Reward):
     """Weighted sum of rewards; reports the mean of each weighted term as `reward/<class name>`.
 
-    `reward_percent/<class name>` is its share of all that is paid and charged.
+    `reward_percent/<class name>` is its share of the sum of absolute rewards.
 
-    What several terms read of the state (touches, distances...) is computed once: `GameState.quantities`.
+    Quantities that several terms read (touches, distances...) are computed once: `GameState.quantities`.
 
     Range and units: those of the terms. Source: RLGym's `CombinedReward`.
-
-    Attributes:
-        rewards: The terms.
-        weights: One factor per term.
     """
 
     unit = "as the inner reward"
@@ -256,12 +261,12 @@ class CombinedReward(Reward):
         for reward, weight in zip(self.rewards, self.weights, strict=True):
             if weight < 0 and reward.only_charges():
                 raise ValueError(
-                    f"CombinedReward: {reward.label()} is a charge already, the weight {weight:g} would pay for "
+                    f"CombinedReward: {reward.label()} is never positive, so the weight {weight:g} would reward "
                     "it; give a positive weight"
                 )
-        self.names = numbered(reward.label() for reward in self.rewards)
+        self.names = unique_names(reward.label() for reward in self.rewards)
         self._factors = np.array(self.weights, np.float32)[:, None, None]
-        self._parts = PartSums(self.names)
+        self._parts = TermStatistics(self.names)
 
     def compute(self, state: GameState) -> Float:
         """Return the weighted sum; see `Reward.compute`.
@@ -293,10 +298,10 @@ class CombinedReward(Reward):
         self._parts.load_state_dict(state)
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Return the metrics of `PartSums`, and the terms' own metrics as `reward/<name>/...`, also weighted."""
+        """Return the metrics of `TermStatistics`, and the terms' own metrics as `reward/<name>/...`, also weighted."""
         metrics = self._parts.drain(self.weights)
         for name, reward, weight in zip(self.names, self.rewards, self.weights, strict=True):
-            metrics |= under(name, reward.drain_metrics(), weight)
+            metrics |= prefix_metrics(name, reward.drain_metrics(), weight)
         return metrics
 
 
@@ -341,7 +346,7 @@ class RewardSignals(Reward):
         """Return the signals' metrics as `reward/<signal>/<name>` and `reward_percent/<signal>/<name>`."""
         metrics: dict[str, tuple[float, float]] = {}
         for signal, reward in self.signals.items():
-            metrics |= under(signal, reward.drain_metrics())
+            metrics |= prefix_metrics(signal, reward.drain_metrics())
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
@@ -354,13 +359,13 @@ class RewardSignals(Reward):
 
 @dataclass(eq=False, repr=False)
 class PhasedReward(Reward, Phased):
-    """One reward for each phase; the present phase's is paid.
+    """One reward for each phase; only that of the present phase is paid.
 
     A reward that compares steps begins with the state in which its phase begins, in the middle of an episode. Range and
     unit: those of the inner rewards. Observations and actions stay the same in all phases, so the agent stays the same.
 
     Attributes:
-        phase: The present phase, at first the first one.
+        phase: The present phase, initially the first one.
     """
 
     unit = "as the inner reward"
@@ -421,5 +426,5 @@ class PhasedReward(Reward, Phased):
         self.phase, self._begun = state["phase"], set(state["rewards"])
 
     def only_charges(self) -> bool:
-        """True if the reward of any phase is never positive."""
+        """Return True if the reward of any phase is never positive."""
         return any(reward.only_charges() for reward in self.rewards.values())

@@ -1,4 +1,4 @@
-"""Rewards for what the game counts: goals, touches, shots, saves, demolitions, boost pads."""
+"""Rewards for counted events: goals, touches, shots, saves, demolitions, boost pads."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import CAR_MAX_SPEED
 
-from envs.rewards.base import ZERO, PartSums, RememberingReward, of_team, only_present, sums_of_teams, weights_of, zeros
+from envs.rewards.base import (
+    ZERO,
+    RememberingReward,
+    TermStatistics,
+    mask_absent,
+    sums_of_teams,
+    team_to_cars,
+    weights_of,
+    zeros,
+)
 from envs.state.game_state import GameState
 from envs.state.layout import BOOST_PICKUPS, DEMOS, SAVES, SHOTS, Bool, Float
 from envs.state.quantities import length
@@ -15,21 +24,21 @@ from fabric_rl.base.settings import Finite, NonNegative
 
 _DEMOS = DEMOS - SAVES
 _COUNTED = {"save": 0, "shot": SHOTS - SAVES, "boost_pickup": BOOST_PICKUPS - SAVES}
-"""Columns of `Shared.counters`."""
+"""Columns of `Quantities.counters`."""
 
 
 def risen(now: Float, before: Float) -> Float:
-    """How much the game's counters `[A, C, ...]` rose; they begin anew when an arena is restored from a snapshot."""
+    """Return the increments of the game's counters `[A, C, ...]`, which restart when an arena is restored."""
     return np.where(now >= before, now - before, now)
 
 
 def demolitions(state: GameState, was_demoed: Bool, demos: Float) -> tuple[Float, Bool]:
-    """Who demolished somebody, and who was demolished, since a state with `was_demoed [A, C]` and `demos [A, C]`.
+    """Find the demolitions since a state with `was_demoed [A, C]` and `demos [A, C]`.
 
     Returns:
-        Demolitions `[A, C]` float32 by each car, as the game counts them; and `[A, C]` bool, the cars demolished. Where
-        the count is lost, on the first step of an arena that was restored from a snapshot, the culprit is the car that
-        the victim met last.
+        Demolitions `[A, C]` float32 by each car, as the game counts them; and `[A, C]` bool, the cars demolished. If
+        the count is lost, on the first step after an arena was restored from a snapshot, the demolition is credited to
+        the car that the victim met last.
     """
     victims, counts = state.is_demoed & ~was_demoed & state.present, risen(state.demos, demos)
     for arena in np.flatnonzero(victims.any(axis=1) & ~counts.any(axis=1)).tolist():
@@ -73,7 +82,7 @@ class EventReward(RememberingReward):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.weights = weights = weights_of(self)
-        self._parts = PartSums([event for event, weight in weights.items() if weight])
+        self._parts = TermStatistics([event for event, weight in weights.items() if weight])
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         now = state.quantities
@@ -84,7 +93,7 @@ class EventReward(RememberingReward):
         touched, demoed, counters, scorer = now.touched, now.is_demoed, now.counters, kept["scorer"]
         happened: dict[str, NDArray[Any]] = {}
         if now.any_touched:
-            scorer = np.where(of_team(state, sums_of_teams(state, touched) > 0), touched, scorer)
+            scorer = np.where(team_to_cars(state, sums_of_teams(state, touched) > 0), touched, scorer)
             happened["touch"] = touched & ~kept["touched"]
         if (counters != kept["counters"]).any():
             more = risen(counters, kept["counters"])
@@ -100,14 +109,14 @@ class EventReward(RememberingReward):
         return self._paid_for(state, happened)
 
     def _paid_for(self, state: GameState, happened: dict[str, NDArray[Any]]) -> Float:
-        """`[A, C]` what the events `[A, C]` are worth; what is not among them has not happened."""
+        """Return the weighted sum `[A, C]` of the events `[A, C]` in `happened`, and add it to the metrics."""
         total, sums = zeros(state), np.zeros(len(self._parts.names))
         for number, event in enumerate(self._parts.names):
             if event in happened:
-                paid = only_present(state, np.float32(self.weights[event]) * happened[event])
+                paid = mask_absent(state, np.float32(self.weights[event]) * happened[event])
                 sums[number] = paid.sum()
                 total += paid
-        self._parts.add(sums, np.abs(sums), int(np.count_nonzero(state.present)))  # an event pays all or charges all
+        self._parts.add(sums, np.abs(sums), int(np.count_nonzero(state.present)))  # all cars get the same sign
         return total
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
@@ -139,9 +148,9 @@ class DemoReward(RememberingReward):
     attacker: Finite = 1.0
     """For demolishing an opponent."""
     victim: NonNegative = 1.0
-    """What being demolished costs, at least 0."""
+    """Penalty for being demolished, at least 0."""
     bump: Finite = 0.0
-    """For bumps, see above; not zero, it makes every step read more from the simulation (2 us a car)."""
+    """For bumps, see above. If not zero, every step reads more from the simulation (2 us per car)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -169,4 +178,4 @@ class DemoReward(RememberingReward):
             self._keep(cooldown=cooldown)
             self._hold(velocity=now.car_vel)
         self._hold(demoed=demoed, demos=now.counters[..., _DEMOS])
-        return only_present(state, paid)
+        return mask_absent(state, paid)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, CAR_MAX_SPEED, RAMP_HEIGHT
 
-from envs.rewards.base import ZERO, RememberingReward, only_present, weights_of, zeros
+from envs.rewards.base import ZERO, RememberingReward, mask_absent, weights_of, zeros
 from envs.state.game_state import GameState
 from envs.state.layout import Float
 from envs.state.quantities import dot, length
@@ -60,7 +60,7 @@ class FlipResetReward(RememberingReward):
         hits = used & touched
         self._hold(had_flip=has_flip, reset=(reset | won) & ~landed & ~flips, used=used & ~hits)
         paid = np.float32(self.weights["obtain"]) * won + np.float32(self.weights["hit"]) * hits
-        return only_present(state, paid)
+        return mask_absent(state, paid)
 
 
 @dataclass(eq=False, repr=False)
@@ -98,7 +98,7 @@ class WavedashReward(RememberingReward):
             over |= dash
         gained = np.where(over, ZERO, gained)
         self._hold(velocity=velocity, gained=gained, grounded=grounded, flipping=flipping, demoed=demoed)
-        return only_present(state, paid)
+        return mask_absent(state, paid)
 
 
 @dataclass(eq=False, repr=False)
@@ -154,4 +154,4 @@ class AerialDistanceReward(RememberingReward):
             paid = np.where(touched, worth, ZERO)
             last, way = np.where(shared.hit[:, None], touched & ~low, last), np.where(touched, ZERO, way)
         self._hold(last=last, way=way, car=car_pos, ball=ball_pos)
-        return only_present(state, paid)
+        return mask_absent(state, paid)

@@ -1,11 +1,11 @@
-"""What a reward consists of: its weighted terms, taken out of sums, signals and whatever shares or scales them."""
+"""Decomposition of a reward into weighted terms, through sums, signals and linear wrappers."""
 
 import copy
 from dataclasses import dataclass
 
 import numpy as np
 
-from envs.rewards.base import Reward, numbered
+from envs.rewards.base import Reward, unique_names
 from envs.rewards.combinators import (
     AnnealedReward,
     CombinedReward,
@@ -21,9 +21,9 @@ from envs.state.game_state import GameState
 from envs.state.layout import Float
 
 _LINEAR = (AnnealedReward, PerSecondReward, PotentialReward, TeamSpiritReward)
-"""Of a sum they pay the sum of what they would pay of its terms."""
+"""Linear wrappers: applied to a sum they equal the sum over its terms."""
 INVARIANT_UNITS = ("per second", "per change", "per event")
-"""Units that promise the same pay a minute at every tick skip."""
+"""Units with the same reward per minute at every tick skip."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,10 @@ class Part:
     """One term of a reward.
 
     Attributes:
-        name: As in the pool's metrics; behind the signal's name, where there are signals.
-        reward: What pays, without its weight; make a copy to use it.
-        weight: Its factor.
-        unit: What a number is paid for, see `envs.rewards.base`; empty where nothing is promised: what is clipped,
-            normalised or discounted depends on how large or how many the single payments are.
+        name: Name in the pool's metrics, prefixed with the signal's name if there are signals.
+        reward: The reward without its weight; copy it before use.
+        weight: Factor of the reward.
+        unit: Unit, see `envs.rewards.base`; empty if it has none, because it is clipped, normalized or discounted.
     """
 
     name: str
@@ -44,7 +43,7 @@ class Part:
     unit: str
 
     def fresh(self) -> Reward:
-        """The weighted term, with a memory of its own."""
+        """Return an independent copy of the weighted term."""
         return _Weighted(copy.deepcopy(self.reward), self.weight)
 
 
@@ -71,23 +70,23 @@ class _Event(EventReward):
 
 
 def parts_of(reward: Reward) -> list[Part]:
-    """The terms whose sum `reward` is, in its present phase, each event one; itself, if it is no sum."""
+    """Return the terms of `reward` in its present phase, with one term per event; a single one if it is no sum."""
     terms = _terms(reward)
-    names = numbered(term.label() for _, term, _ in terms)
+    names = unique_names(term.label() for _, term, _ in terms)
     return [
         Part(f"{prefix}{name}", term, weight, unit_of(term))
         for (prefix, term, weight), name in zip(terms, names, strict=True)
     ]
 
 
-def short_name(name: str) -> str:
-    """A part's name without the word that all share."""
+def part_label(name: str) -> str:
+    """Return a term's name without the word Reward."""
     head, _, number = name.rpartition("_")
     return f"{head.removesuffix('Reward')}_{number}" if number.isdigit() else name.removesuffix("Reward")
 
 
 def unit_of(reward: Reward) -> str:
-    """Its unit; empty where it has none of its own (see `Part`), or where it is discounted step by step."""
+    """Return the unit of a reward; empty if it has none of its own (see `Part`) or is discounted per step."""
     if isinstance(reward, PotentialReward | GoalViewReward) and reward.gamma != 1:
         return ""
     if reward.unit != "as the inner reward":
@@ -98,7 +97,7 @@ def unit_of(reward: Reward) -> str:
 
 
 def _terms(reward: Reward) -> list[tuple[str, Reward, float]]:
-    """(prefix of the name, term, weight)."""
+    """Return (prefix of the name, term, weight) of every term."""
     if type(reward) is CombinedReward:
         found = zip(reward.rewards, reward.weights, strict=True)
         return [(prefix, term, w * weight) for inner, weight in found for prefix, term, w in _terms(inner)]
@@ -115,7 +114,7 @@ def _terms(reward: Reward) -> list[tuple[str, Reward, float]]:
 
 
 def _around(wrapper: WrappedReward, inner: Reward) -> Reward:
-    """A copy of `wrapper` around another reward."""
+    """Return a copy of `wrapper` around another reward."""
     other = copy.copy(wrapper)
     other.reward = inner
     return copy.deepcopy(other)

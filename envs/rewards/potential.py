@@ -1,4 +1,4 @@
-"""Potential-based shaping: rewards that add up to the same whatever way a car takes, so they cannot be farmed."""
+"""Potential-based shaping: rewards whose sum does not depend on the path, so they cannot be farmed."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league import common_values as game
 from rlgym.rocket_league.common_values import BALL_RADIUS, GOAL_CENTER_TO_POST, GOAL_HEIGHT, GOAL_THRESHOLD
 
-from envs.rewards.base import ZERO, RememberingReward, of_team, only_present
+from envs.rewards.base import ZERO, RememberingReward, mask_absent, team_to_cars
 from envs.rewards.combinators import WrappedReward
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
@@ -37,7 +37,7 @@ class PotentialReward(WrappedReward):
         super().__post_init__()
         if self.reward.remembers():
             raise ValueError(
-                f"PotentialReward: {self.reward.label()} depends on earlier states and is no potential; take a reward "
+                f"PotentialReward: {self.reward.label()} depends on earlier states and is no potential; use a reward "
                 "of the present state, such as LiuDistanceBallToGoalReward"
             )
         self._before: Float = np.zeros((0, 0), np.float32)
@@ -50,7 +50,7 @@ class PotentialReward(WrappedReward):
         self._before = np.where(mask[:, None], first, kept)
 
     def _potential(self, state: GameState) -> Float:
-        paid = only_present(state, self.reward(state))
+        paid = mask_absent(state, self.reward(state))
         return np.where(state.quantities.goal_scored[:, None], ZERO, paid)
 
     def compute(self, state: GameState) -> Float:
@@ -87,7 +87,7 @@ class GoalViewReward(RememberingReward):
 
     @staticmethod
     def _potential(state: GameState) -> Float:
-        """`[A]` 2p - 1 for blue."""
+        """Return `2p - 1` for blue, `[A]`."""
         shared = state.quantities
         x, y, z = shared.ball_pos.T
         gap = np.float32(GOAL_THRESHOLD)
@@ -99,20 +99,20 @@ class GoalViewReward(RememberingReward):
         before, now = self._recall()["blue"], self._potential(state)
         change = np.float32(self.gamma) * now - before
         self._hold(blue=now)
-        return only_present(state, of_team(state, change[:, None] * _TWO_SIDES))
+        return mask_absent(state, team_to_cars(state, change[:, None] * _TWO_SIDES))
 
 
 def goal_view(x: Float, distance: Float, z: Float, margin: float = BALL_RADIUS) -> Float:
-    """Solid angle of a goal mouth over 4 pi, 0..0.5.
+    """Return the solid angle of a goal mouth over 4 pi, 0..0.5.
 
     The rectangle's solid angle is the sum over its corners of `+-atan(u v / (d sqrt(u^2 + v^2 + d^2)))`, u and v the
     corner's place relative to the eye (Khadjavi 1968).
 
     Args:
-        x: `[...]` the eye's place across the field, uu.
+        x: `[...]` position of the eye across the field, uu.
         distance: `[...]` from the eye to the goal's plane, uu; negative behind it.
-        z: `[...]` the eye's height, uu.
-        margin: What is taken off the mouth on every side, uu.
+        z: `[...]` height of the eye, uu.
+        margin: Margin subtracted from the mouth on every side, uu.
     """
     post = np.float32(GOAL_CENTER_TO_POST - margin)
     posts, heights = np.array([post, -post]), np.array([GOAL_HEIGHT - margin, margin], np.float32)
@@ -125,13 +125,13 @@ def goal_view(x: Float, distance: Float, z: Float, margin: float = BALL_RADIUS) 
 
 
 DRAG = 0.03
-"""Share of its speed that the ball loses in a second."""
+"""Share of its speed that the ball loses per second."""
 RESTITUTION = 0.6
 MAX_BOUNCES = 8
 
 
 def height_after(height: Float, speed: Float, seconds: Float) -> Float:
-    """Height of the ball's centre, uu, with bounces on the floor (restitution 0.6), at most eight of them.
+    """Predict the height of the ball's centre in uu, with at most eight bounces on the floor (restitution 0.6).
 
     Args:
         height: uu, `[...]`.
@@ -153,12 +153,12 @@ def height_after(height: Float, speed: Float, seconds: Float) -> Float:
 
 
 def flies_into_goal(pos: Float, vel: Float, horizon_seconds: float) -> Bool:
-    """Whether a ball goes through the goal mouth at +y: gravity, drag and the floor, but no walls, no cars.
+    """Predict if a ball flies through the goal mouth at +y, with gravity, drag and the floor, without walls and cars.
 
     Args:
         pos: `[..., 3]` uu.
         vel: `[..., 3]` uu/s.
-        horizon_seconds: A ball that needs longer does not.
+        horizon_seconds: Time limit of the prediction.
 
     Returns:
         `[...]` bool. The whole ball has to fit between the posts and under the bar.

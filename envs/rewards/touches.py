@@ -1,4 +1,4 @@
-"""Rewards for what a touch does to the ball. All of them look at the touching step only."""
+"""Rewards for the effect of a touch on the ball. All of them use the touching step only."""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED, BALL_RADIUS, CEILING_Z, GRAVITY, RAMP_HEIGHT
 
-from envs.rewards.base import ONE, ZERO, RememberingReward, of_team, only_present, sums_of_teams, weights_of, zeros
+from envs.rewards.base import ONE, ZERO, RememberingReward, mask_absent, sums_of_teams, team_to_cars, weights_of, zeros
 from envs.rewards.potential import flies_into_goal
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE, POS, VEL, Float
@@ -16,11 +16,11 @@ from envs.state.quantities import dot, length, seconds_between
 from fabric_rl.base.settings import Between, Finite
 
 _KEPT = {"pos": "ball_sides_pos", "vel": "ball_sides_vel", "touched": "touched", "ticks": "ticks"}
-"""Names in checkpoints, and names in `GameState.quantities`."""
+"""Names in checkpoints -> names in `GameState.quantities`."""
 
 
 class _TouchReward(RememberingReward):
-    """Keeps what it needs of the last state: the ball's `pos` and `vel` from both sides, who `touched`, the `ticks`."""
+    """Base of rewards for touches; remembers the ball's `pos` and `vel` from both sides, `touched` and `ticks`."""
 
     _needs: ClassVar[tuple[str, ...]] = ("vel",)
 
@@ -30,28 +30,28 @@ class _TouchReward(RememberingReward):
 
     def compute(self, state: GameState) -> Float:
         self._recall()
-        paid = only_present(state, self._of_touches(state)) if state.quantities.any_touched else zeros(state)
+        paid = mask_absent(state, self._of_touches(state)) if state.quantities.any_touched else zeros(state)
         self._hold(**self._first(state))
         return paid
 
     def _of_touches(self, state: GameState) -> Float:
-        """`[A, C]`, called on steps with a touch."""
+        """Return the rewards `[A, C]` of a step with a touch."""
         raise NotImplementedError
 
     def _kick_toward_goal(self, state: GameState) -> Float:
-        """`[A, C]` by how much the ball's speed toward the opponents' net rose in this step, uu/s."""
+        """Return the increase `[A, C]` of the ball's speed toward the opponents' net in this step, uu/s."""
         shared = state.quantities
         kick = dot(shared.ball_sides_vel - self._kept["vel"], shared.to_net) / shared.net_divisor
-        return of_team(state, kick)
+        return team_to_cars(state, kick)
 
 
 class StrongHitReward(_TouchReward):
     """Hit hard: `sqrt(|dv_ball| / 100)` on a step with a touch, dv the change of the ball's velocity in that step.
 
-    Of the change from the last velocity and that from free fall the smaller one counts, so neither gravity nor the
-    ground's push against it is paid for. Range 0..11; per touching step: a contact over two steps pays for two parts,
-    so it depends a little on the tick skip. The usual form pays for gravity on every step after the touch, because the
-    last toucher persists; here only the touching step pays.
+    The smaller of the change from the last velocity and that from free fall counts, so neither gravity nor the ground's
+    reaction to it is rewarded. Range 0..11; per touching step: a contact over two steps is rewarded in two parts, so it
+    depends slightly on the tick skip. The usual form rewards gravity on every step after the touch, because the last
+    toucher persists; here only the touching step counts.
     """
 
     unit = "per touching step"
@@ -159,7 +159,7 @@ class SaveReward(_TouchReward):
     _needs = ("pos", "vel")
 
     horizon_seconds: Annotated[float, Between(0.1, 10)] = 3.0
-    """How far ahead the ball's path is looked at, 0.1..10."""
+    """Length of the predicted path in seconds, 0.1..10."""
 
     def _of_touches(self, state: GameState) -> Float:
         rows = np.flatnonzero(state.quantities.hit)
@@ -167,7 +167,7 @@ class SaveReward(_TouchReward):
         was = flies_into_goal(kept["pos"][rows][:, ::-1], kept["vel"][rows][:, ::-1], self.horizon_seconds)
         saved = was & ~flies_into_goal(ball[..., POS], ball[..., VEL], self.horizon_seconds)
         paid = zeros(state)
-        paid[rows] = state.quantities.touched[rows] & of_team(state, saved & ~state.goal_scored[rows, None])
+        paid[rows] = state.quantities.touched[rows] & team_to_cars(state, saved & ~state.goal_scored[rows, None])
         return paid
 
 
@@ -197,6 +197,6 @@ class KickoffReward(RememberingReward):
             both = first.all(axis=1)
             lead[both, BLUE] = np.sign(state.world.ball_vel[both, 1])
             lead[both, ORANGE] = -lead[both, BLUE]
-            paid = only_present(state, of_team(state, lead).copy())
+            paid = mask_absent(state, team_to_cars(state, lead).copy())
         self._hold(**self._first(state))
         return paid

@@ -1,6 +1,6 @@
-"""RocketSim itself: start-up, controls, and one arena with its cars.
+"""RocketSim: start-up, controls, and one arena with its cars.
 
-The traps of the binding are handled here, in one place; `envs.sim.arenas` reads many arenas at once.
+The pitfalls of the binding are handled here; `envs.sim.arenas` reads many arenas at once.
 """
 
 import functools
@@ -20,21 +20,21 @@ from envs.state.game_state import GameState
 from envs.state.layout import CAR_DETAIL_ATTRIBUTES, CAR_FLAGS, CAR_TIMERS, CONTROL_NAMES
 
 LARGEST_COMMON_BALL = 100.0
-"""uu, radius; one of 103 is larger than the cells in which RocketSim looks for contacts, which ends the process."""
+"""Radius in uu; 103 exceeds RocketSim's contact cells, which ends the process."""
 ROOMY_CELLS = 1200.0
-"""uu, diagonal of what fits into a roomy arena's cells: a ball with a radius of 300. Steps take 27 to 39 % longer."""
+"""Diagonal in uu of what fits into large cells: a ball with a radius of 300. Steps take 27 to 39 % longer."""
 
 _started_with: Path | None = None
 
 
 def init_rocketsim(collision_meshes: str | Path | None = None) -> None:
-    """Starts RocketSim in this process; later calls do nothing.
+    """Start RocketSim in this process; later calls do nothing.
 
     Args:
-        collision_meshes: Folder that holds `soccar/*.cmf`. Default: the meshes that `rlgym[rl-sim]` brings.
+        collision_meshes: Folder that contains `soccar/*.cmf`. Default: the meshes of `rlgym[rl-sim]`.
 
     Raises:
-        FileNotFoundError: The folder holds no soccar meshes.
+        FileNotFoundError: The folder contains no soccar meshes.
     """
     global _started_with
     if collision_meshes is None:
@@ -53,13 +53,13 @@ def init_rocketsim(collision_meshes: str | Path | None = None) -> None:
     try:
         RocketSim.init(str(folder))
     except RuntimeError as error:
-        if "inited" not in str(error):  # somebody else (RLGym's engine) has started it already: fine
+        if "inited" not in str(error):  # started before, for example by RLGym's engine
             raise
     _started_with = folder
 
 
 def make_controls(row: Sequence[float]) -> RocketSim.CarControls:
-    """Controls: throttle, steer, pitch, yaw, roll in -1..1, then jump, boost, handbrake (pressed above 0.5)."""
+    """Convert throttle, steer, pitch, yaw, roll in -1..1, and jump, boost, handbrake (pressed above 0.5)."""
     throttle, steer, pitch, yaw, roll, jump, boost, handbrake = row
     return RocketSim.CarControls(
         throttle=throttle,
@@ -74,7 +74,7 @@ def make_controls(row: Sequence[float]) -> RocketSim.CarControls:
 
 
 def default_mutators() -> RocketSim.MutatorConfig:
-    """The settings of every arena that nobody changes."""
+    """Return the default physics settings of an arena."""
     mutators = RocketSim.MutatorConfig()
     mutators.gravity = RocketSim.Vec(0, 0, -game.GRAVITY)
     mutators.boost_used_per_second = game.BOOST_CONSUMPTION_RATE  # as in RLGym's engine; RocketSim's own is 100 / 3
@@ -85,27 +85,38 @@ class SimArena:
     """One live RocketSim arena, its cars (blue first, then orange) and its boost pads.
 
     Attributes:
-        roomy: Whether balls larger than `LARGEST_COMMON_BALL` fit in.
+        large_cells: True if balls larger than `LARGEST_COMMON_BALL` fit in.
     """
 
-    __slots__ = ("arena", "ball_radius", "car_states", "cars", "idle", "pads", "roomy", "slot_of_id", "slots", "teams")
+    __slots__ = (
+        "arena",
+        "ball_radius",
+        "car_states",
+        "cars",
+        "idle",
+        "large_cells",
+        "pads",
+        "slot_of_id",
+        "slots",
+        "teams",
+    )
 
-    def __init__(self, teams: Sequence[int], slots: Sequence[int] | None = None, roomy: bool = False) -> None:
-        """Makes an empty arena, most of it with the GIL released; `set_state` adds the cars.
+    def __init__(self, teams: Sequence[int], slots: Sequence[int] | None = None, large_cells: bool = False) -> None:
+        """Create an empty arena, mostly with the GIL released; `set_state` adds the cars.
 
         Args:
             teams: Team of every car, 0 blue or 1 orange, blue first.
-            slots: The column of each car in a `GameState`; default 0, 1, 2, ...
-            roomy: For large balls.
+            slots: Column of each car in a `GameState`; default 0, 1, 2, ...
+            large_cells: Make room for large balls.
         """
         config = RocketSim.ArenaConfig()
-        if roomy:
+        if large_cells:
             config.max_aabb_len = ROOMY_CELLS
-        self.roomy = roomy
+        self.large_cells = large_cells
         self.arena = RocketSim.Arena(RocketSim.GameMode.SOCCAR, config=config)
         self.set_mutators(default_mutators())
         self.pads = self.arena.get_boost_pads()
-        self.arena.step(1)  # an arena's first tick takes 20 ms; not in the first episode, please
+        self.arena.step(1)  # an arena's first tick takes 20 ms; better here than in the first episode
         enlarge_car_set(self.arena)
         self.teams = list(teams)
         self.slots = list(range(len(self.teams)) if slots is None else slots)
@@ -116,16 +127,16 @@ class SimArena:
         """Bound `get_state` of every car."""
 
     def set_mutators(self, mutators: RocketSim.MutatorConfig) -> None:
-        """Sets the game's settings; `set_state` or `restore` has to follow, since only new bodies get all of them."""
+        """Set the physics settings; call `set_state` or `restore` next, because only new bodies get all of them."""
         self.ball_radius = mutators.ball_radius
         self.arena.set_mutator_config(mutators)
 
     def set_state(self, state: GameState, index: int) -> None:
-        """Puts the arena into the state that row `index` of `state` describes (world view).
+        """Set the arena to row `index` of `state` (world view).
 
-        Ball and cars are made anew: old ones would keep suspension and contact caches, and the next episode would
-        depend on the last one. So an episode is a function of its first state, to the bit. A ball of another size than
-        the game's that would lie on the ground, or in it, is laid on the ground.
+        Ball and cars are created anew: old ones would keep suspension and contact caches, and the next episode would
+        depend on the last one. An episode is therefore a function of its initial state, to the bit. A ball of unusual
+        size that would start on the ground or below it is placed on the ground.
         """
         arena = self.arena
         self._renew()
@@ -150,11 +161,10 @@ class SimArena:
             pad.set_state(pad_state)
 
     def _renew(self) -> None:
-        """Replaces the ball and the cars by new ones, in an order that is always the same.
+        """Replace the ball and the cars by new ones, in an order that is always the same.
 
-        What Bullet and RocketSim remember of the past hangs on these bodies: contacts with the impulses of the last
-        tick, pairs of bodies that were close once (also the ball's with the walls), suspensions. Without any of them
-        the arena is as good as new.
+        Bullet and RocketSim attach their caches to these bodies: contacts with the impulses of the last tick, pairs of
+        bodies that were close once (also ball and walls), suspensions. Without the old bodies, the arena is like new.
         """
         for attempt in range(MAX_ATTEMPTS):
             for car in reversed(self.cars):  # last in, first out: every list and free list of the engine stays in order
@@ -169,7 +179,7 @@ class SimArena:
                 break
         else:
             warnings.warn(
-                f"RocketSimPool: RocketSim went through the cars in an unusual order {MAX_ATTEMPTS} times in a row; "
+                f"RocketSimPool: RocketSim iterated over the cars in an unusual order {MAX_ATTEMPTS} times in a row; "
                 "the episode that begins now may not be reproducible to the bit",
                 RuntimeWarning,
                 stacklevel=2,
@@ -184,7 +194,7 @@ class SimArena:
             self.arena.set_mutator_config(config)
 
     def snapshot(self) -> NDArray[np.float64]:
-        """Everything that `restore` needs, as numbers: ball, every car with its controls, every pad."""
+        """Return everything that `restore` needs as numbers: ball, every car with its controls, every pad."""
         arena, index_of_id = self.arena, {car.id: index for index, car in enumerate(self.cars)}
         ball = arena.ball.get_state()
         numbers = [*flat(ball, BALL_SNAPSHOT), index_of_id.get(ball.last_hit_car_id, -1)]
@@ -201,10 +211,10 @@ class SimArena:
         return np.array(numbers, np.float64)
 
     def check(self, numbers: NDArray[np.float64]) -> None:
-        """Checks what is said to be a snapshot of an arena like this one; the engine would not survive all numbers.
+        """Check that `numbers` can be a snapshot of an arena like this one; some numbers would crash the engine.
 
         Raises:
-            ValueError: It is of an arena with another number of cars, of another version, or of no game at all.
+            ValueError: Wrong number of cars, another version, or numbers that are impossible in a game.
         """
         low, high, whole = snapshot_limits(len(self.teams), len(self.pads))
         if numbers.dtype != np.float64 or numbers.shape != low.shape:
@@ -218,15 +228,15 @@ class SimArena:
             raise ValueError(f"RocketSimPool: number {at} of the snapshot of an arena cannot be {numbers[at]}")
 
     def restore(self, numbers: NDArray[np.float64]) -> None:
-        """Puts the arena into the state of a `snapshot`.
+        """Restore a `snapshot`.
 
-        Every arena restored from the same numbers continues the same, to the bit, whatever it did before. The arena
-        that was read does not, since contacts that the physics engine keeps are in no snapshot: restore that one too.
-        Counters of goals, shots, saves, demos and pads, which nothing but the game's statistics depends on, begin at
-        zero.
+        All arenas restored from the same numbers continue bit-identically, whatever they did before. The arena that
+        the snapshot was taken from does not, because the contact caches of the physics engine are not part of it:
+        restore that one too. Counters of goals, shots, saves, demos and pads begin at zero; only the game's statistics
+        depend on them.
 
         Args:
-            numbers: A snapshot that `check` has let pass.
+            numbers: A snapshot that passed `check`.
         """
         self._renew()
         arena, ids = self.arena, [*(car.id for car in self.cars), 0]  # 0, no car, for index -1
@@ -240,7 +250,7 @@ class SimArena:
             fill(state, CAR_SNAPSHOT, values)
             fill(controls, CONTROL_NAMES, values)
             state.car_contact_id = ids[int(next(values))]
-            if next(values):  # kicked the ball in the last tick: no second kick in this one
+            if next(values):  # hit the ball in the last tick: no second impulse in this one
                 hit = state.ball_hit_info
                 hit.tick_count_when_extra_impulse_applied = arena.tick_count - 1
                 state.ball_hit_info = hit
@@ -253,10 +263,10 @@ class SimArena:
             pad.set_state(pad_state)
 
     def step_and_respawn(self, ticks: int, rng: np.random.Generator) -> None:
-        """Steps like `arena.step`, but draws where demolished cars return from `rng`.
+        """Step like `arena.step`, but draw the respawn places of demolished cars from `rng`.
 
-        RocketSim draws the spawn from a generator of its own that cannot be seeded. So the car is put back by hand just
-        before the tick that would do it.
+        RocketSim draws the place from its own generator, which cannot be seeded. Therefore the car is respawned by hand
+        just before the tick that would do it.
         """
         for _ in range(ticks):
             for car in self.cars:
@@ -266,7 +276,7 @@ class SimArena:
             self.arena.step(1)
 
 
-# The attributes that a snapshot has of a car's controls, the ball, a car and a pad.
+# Attributes of the ball, a car and a pad in a snapshot.
 
 _BASIS = ("rot_mat.forward", "rot_mat.right", "rot_mat.up")
 BALL_SNAPSHOT = ("pos", "vel", "ang_vel", *_BASIS)
@@ -289,12 +299,12 @@ _LIMITS = {
     "auto_flip_torque_scale": (-_LARGEST, _LARGEST),
     "boost": (0, 100),
 }
-"""Between which numbers an attribute lies; of others, which are times and shares, see `snapshot_limits`."""
+"""Range of an attribute; all others are times and shares, see `snapshot_limits`."""
 
 
 @functools.cache
 def snapshot_limits(num_cars: int, num_pads: int) -> NDArray[np.float64]:
-    """`[3, n]`: the least and the greatest value of each number in the snapshot of an arena, and 1 for whole ones."""
+    """Return `[3, n]`: minimum and maximum of each number in a snapshot, and 1 for whole numbers."""
     index = (-1.0, num_cars - 1.0, 1.0)
     car = [*_limits(RocketSim.CarState(), CAR_SNAPSHOT), *_limits(RocketSim.CarControls(), CONTROL_NAMES)]
     pad = [*_limits(RocketSim.BoostPadState(), PAD_SNAPSHOT), index]
@@ -314,7 +324,7 @@ def _limits(struct: Any, names: Sequence[str]) -> Iterator[tuple[float, float, f
 
 
 def flat(struct: Any, names: Sequence[str]) -> list[float]:  # noqa: ANN401 - any of RocketSim's structs
-    """The named attributes as numbers, vectors and tuples flattened."""
+    """Return the named attributes as a flat list of numbers."""
     numbers: list[float] = []
     for value in operator.attrgetter(*names)(struct):
         numbers += value if isinstance(value, (RocketSim.Vec, tuple)) else (value,)
@@ -322,7 +332,7 @@ def flat(struct: Any, names: Sequence[str]) -> list[float]:  # noqa: ANN401 - an
 
 
 def fill(struct: Any, names: Sequence[str], numbers: Iterator[float]) -> None:  # noqa: ANN401 - any of RocketSim's structs
-    """Sets the named attributes from what `flat` gave."""
+    """Set the named attributes from the numbers of `flat`."""
     for name in names:
         *path, last = name.split(".")
         owner = functools.reduce(getattr, path, struct)
@@ -338,12 +348,12 @@ def fill(struct: Any, names: Sequence[str], numbers: Iterator[float]) -> None:  
 
 
 def vec(xyz: NDArray[np.float32]) -> RocketSim.Vec:
-    """`[3]` as a vector of RocketSim."""
+    """Convert `[3]` to a vector of RocketSim."""
     return RocketSim.Vec(*xyz.tolist())
 
 
 def car_state(state: GameState, index: int, slot: int) -> RocketSim.CarState:
-    """A car as row `index` of `state` and its column `slot` describe it (world view)."""
+    """Return the RocketSim state of the car in row `index` and column `slot` of `state` (world view)."""
     world = state.world
     at = (index, slot)
     car = RocketSim.CarState()

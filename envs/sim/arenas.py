@@ -30,14 +30,14 @@ class Arenas:
 
     Attributes:
         sims: The arenas.
-        num_threads: Threads that step them, the caller's included.
+        num_threads: Number of threads that step them, including the caller's.
         delays: For each arena, ticks at the start of a step that still run the previous action.
         broken: `[A]` bool, arenas whose physics produced NaN in this step; their rows are one step old.
         gather_began: `time.perf_counter()` when reading the arenas began in the last step.
     """
 
     def __init__(self, state: GameState, tick_skip: int, action_delay_ticks: int, num_threads: int) -> None:
-        """Makes an arena for every row of `state`, with a car for every slot that is present."""
+        """Create an arena for every row of `state`, with a car for every slot that is present."""
         self.state = state
         self.tick_skip, self.action_delay_ticks = tick_skip, action_delay_ticks
         self.delays = [action_delay_ticks] * state.num_arenas
@@ -56,46 +56,42 @@ class Arenas:
         return SimArena(self.state.team[slots].tolist(), slots.tolist())
 
     def close(self) -> None:
-        """Stops the threads."""
+        """Stop the threads."""
         if self._workers is not None:
             self._workers.shutdown()
 
     def rebuild(self, index: int) -> None:
-        """Replaces a broken arena by a new one."""
+        """Replace a broken arena by a new one."""
         self.sims[index] = self._build(index)
         self.broken[index] = False
 
     def begin(self, index: int) -> None:
-        """Puts arena `index` into the state of its row, and reads it back."""
-        self.sims[index].set_state(self.state, index)
-        self.read_back(index)
-
-    def restore(self, index: int, numbers: NDArray[np.float64]) -> None:
-        """Puts arena `index` into what `SimArena.snapshot` gave; its row of the state has to fit already.
-
-        Then reads it, so that the game's record of touches begins anew.
-        """
-        self.sims[index].restore(numbers)
-        self.sims[index].arena.get_gym_state()
-        self.broken[index] = False
-
-    def read_back(self, index: int) -> None:
-        """Reads arena `index` and all of its pads' timers."""
+        """Set arena `index` to its row of the state, and read it back."""
         state = self.state
+        self.sims[index].set_state(state, index)
         self._reader.read(index, index + 1)
         state.details_stale[index] = True
         state.pad_timers[index] = 0
         self._read_pad_timers(index * NUM_PADS + np.flatnonzero(self._reader.pads_active[index, 0] == 0))
 
-    def step(self, controls: Sequence[Any], rngs: Sequence[np.random.Generator]) -> None:
-        """Steps every arena, then reads them all. Chunks are handed out on demand, which balances the threads.
+    def restore(self, index: int, numbers: NDArray[np.float64]) -> None:
+        """Restore a snapshot of arena `index`; its row of the state must match already.
 
-        Reading needs the GIL. Done by one thread at the end it keeps nobody waiting; read by each thread after its own
-        arenas, the threads wake each other so often that two of them are hardly faster than one.
+        Afterwards read it once, so that the game's record of touches starts anew.
+        """
+        self.sims[index].restore(numbers)
+        self.sims[index].arena.get_gym_state()
+        self.broken[index] = False
+
+    def step(self, controls: Sequence[Any], rngs: Sequence[np.random.Generator]) -> None:
+        """Step every arena, then read them all. Threads fetch chunks on demand, which balances the load.
+
+        Reading needs the GIL, so one thread does it at the end. If each thread read its own arenas, the threads would
+        wake each other so often that two of them would hardly be faster than one.
 
         Args:
             controls: `[A * C]` `RocketSim.CarControls`, one per slot.
-            rngs: `[A]` generators, for the places where demolished cars return.
+            rngs: `[A]` generators, for the respawn places of demolished cars.
         """
         state = self.state
         timers = state.demo_respawn_timer
@@ -133,7 +129,7 @@ class Arenas:
                 self._step_arena(index, controls, rngs[index] if respawning[index] else None)
 
     def _step_arena(self, index: int, controls: Sequence[Any], rng: np.random.Generator | None) -> None:
-        """Steps one arena; most of it runs without the GIL."""
+        """Step one arena; most of it runs without the GIL."""
         sim, delay = self.sims[index], self.delays[index]
         step = sim.arena.step if rng is None else partial(sim.step_and_respawn, rng=rng)
         first = index * self.state.num_cars
@@ -145,7 +141,7 @@ class Arenas:
             step(self.tick_skip - delay)
 
     def _read(self, start: int, stop: int) -> None:
-        """Reads arenas into the state, or marks those as broken whose physics produced NaN."""
+        """Read arenas into the state, or mark arenas as broken if their physics produced NaN."""
         try:
             self._reader.read(start, stop)
         except RuntimeError as error:  # RocketSim notices NaN here, not while it steps
@@ -158,10 +154,10 @@ class Arenas:
                     self._read(index, index + 1)
 
     def _update_pad_timers(self) -> None:
-        """Counts down the pads that were gone and are still, and reads the cooldown of the others that are gone.
+        """Count down the timers of pads that are still gone, and read the cooldown of pads taken in this step.
 
-        RocketSim subtracts a tick's length in float32 once a tick, and so does this, to the bit. A pad that may have
-        come back during the step can have been taken again, so its cooldown is read.
+        RocketSim subtracts a tick's length in float32 once per tick, and so does this, to the bit. A pad that may have
+        come back during the step may also have been taken again, so its cooldown is read.
         """
         timers = self.state.pad_timers.reshape(-1)
         gone = np.flatnonzero(self._reader.pads_active[:, 0] == 0)
@@ -175,7 +171,7 @@ class Arenas:
             self._read_pad_timers(gone[unknown])
 
     def _read_pad_timers(self, pads: NDArray[np.int64]) -> None:
-        """Reads the cooldowns of some pads, numbered through all arenas."""
+        """Read the cooldowns of some pads, numbered across all arenas."""
         sims = self.sims
         self.state.pad_timers.reshape(-1)[pads] = [
             sims[pad // NUM_PADS].pads[pad % NUM_PADS].get_state().cooldown for pad in pads.tolist()
@@ -188,21 +184,21 @@ _read_car_details = operator.attrgetter(*layout.CAR_DETAIL_ATTRIBUTES.values())
 
 
 class StateReader:
-    """Reads arenas into the rows of a `GameState`, many at a time, which is far faster than one by one.
+    """Reads arenas into the rows of a `GameState`, many at a time, which is much faster than one by one.
 
     Attributes:
         pads_active: `[A, 2, 34]` float32, 1 where a pad can be taken; world order, then mirrored.
     """
 
     def __init__(self, state: GameState, sims: list[SimArena]) -> None:
-        """Prepares to write into `state`; `sims` is the pool's list, of which elements may be replaced."""
+        """Prepare to write into `state`; `sims` is the pool's list, whose elements may be replaced."""
         self.state, self.sims = state, sims
         self.pads_active = np.ones((state.num_arenas, 2, layout.NUM_PADS), np.float32)
         self._pads = self.pads_active.reshape(-1, layout.NUM_PADS)
         self._balls = state.ball_rows.reshape(-1, layout.BALL_COLUMNS)
         self._first_car = [0, *np.cumsum(state.present.sum(axis=1)).tolist()]
         self._slots = np.flatnonzero(state.present)
-        # The rows of all slots; without gaps they are read into at once, with gaps by way of dense copies.
+        # The rows of all slots; written directly if every slot has a car, else by way of dense copies.
         self._all_cars = state.car_rows.reshape(-1, 2, layout.CAR_COLUMNS)
         self._all_states = state.car_states.reshape(-1)
         dense = state.all_present
@@ -211,10 +207,10 @@ class StateReader:
         self._bytes = self._states.view(np.uint8).data
 
     def read(self, start: int, stop: int) -> None:
-        """Reads the arenas `start` to `stop - 1`: ball, cars and pads, without the pads' timers.
+        """Read the arenas `start` to `stop - 1`: ball, cars and pads, without the pad timers.
 
         Raises:
-            RuntimeError: NaN physics in one of them; the rows are left as they were.
+            RuntimeError: NaN physics in one of them; the rows are unchanged.
         """
         sims = self.sims[start:stop]
         first, last = self._first_car[start], self._first_car[stop]
@@ -231,7 +227,7 @@ class StateReader:
             self._all_states[slots] = self._states[first:last]
 
     def fix_demolished(self) -> None:
-        """A demolished car's state is frozen, but the gym state's rotation is newer: writes the frozen one."""
+        """Write the frozen rotation of demolished cars, because the gym state has a newer one."""
         state = self.state
         timers = state.demo_respawn_timer
         if timers.any():
@@ -242,7 +238,7 @@ class StateReader:
                 state.car_rows[index, slot, 1, layout.CAR_BASIS] = (basis * layout.MIRROR).reshape(-1)
 
     def read_details(self, state: StateArrays) -> None:
-        """Fills the stale rows of `details` and `last_touch_car` of the pool's state or of a part of it."""
+        """Update the stale rows of `details` and `last_touch_car` of the pool's state or of a part of it."""
         for row in np.flatnonzero(state.details_stale).tolist():
             sim = self.sims[int(state.arena_index[row])]
             for slot, get in zip(sim.slots, sim.car_states, strict=True):

@@ -1,7 +1,7 @@
-"""The order in which RocketSim goes through the cars of an arena, which has to be the same in every episode.
+"""The order in which RocketSim iterates over the cars of an arena, which must be the same in every episode.
 
-RocketSim keeps cars in a hash set of pointers, so the order may depend on where the heap had room for them. It matters:
-of two cars that touch each other the first one moves first, of two on a pad the last one gets it.
+RocketSim stores cars in a hash set of pointers, so the order may depend on their heap addresses. The order matters:
+of two cars that touch each other the first one moves first, of two cars on a pad the last one gets it.
 """
 
 import functools
@@ -28,9 +28,9 @@ def enlarge_car_set(arena: RocketSim.Arena) -> None:
 
 
 def in_usual_order(arena: RocketSim.Arena, cars: Sequence[Any], pads: Sequence[Any]) -> bool:
-    """Return whether RocketSim goes through new `cars` in the usual order, which takes a tick or two to see.
+    """Return True if RocketSim iterates over new `cars` in the usual order; the test takes one or two ticks.
 
-    Pads tell the order of two neighbours: they remember the last car that was over them, also when they are empty.
+    Pads reveal the order of two neighbours: they store the last car that was over them, also when they are empty.
     """
     for first in range(min(2, len(cars) - 1)):
         _send_everything_away(arena, cars)
@@ -71,7 +71,7 @@ _heap_lock = threading.Lock()
 
 
 def move_heap() -> None:
-    """Take the memory that the next car would have got, so that it gets another."""
+    """Occupy the memory that the next car would get, so that it gets another address."""
     with _heap_lock:
         arena = _spare_arena()
         for car in arena.get_cars() if len(arena.get_cars()) >= MAX_ATTEMPTS else ():

@@ -1,6 +1,6 @@
-"""`python -m envs.state`: the table of what a GameState has, as docs/game_state.md has it."""
+"""`python -m envs.state`: print the table of GameState's fields for docs/game_state.md."""
 
-from envs.state.fields import table
+from envs.state.fields import fields_table
 
 if __name__ == "__main__":
-    print(table())
+    print(fields_table())

@@ -1,4 +1,4 @@
-"""What a `GameState` has, and the table of it that docs/game_state.md has: read from the code and its docstrings."""
+"""Fields of `GameState`, read from the code and its docstrings, and the table of them in docs/game_state.md."""
 
 import ast
 import inspect
@@ -23,19 +23,19 @@ class Field(NamedTuple):
     """One array of a state."""
 
     name: str
-    """Attribute of the state, `world....` for what there is of each side."""
+    """Attribute of the state; `world....` if every view has it."""
     shape: str
     """With A for arenas and C for cars."""
     dtype: str
     """numpy's."""
     unit: str
-    """Or the range of what has no unit; empty for flags, numbers of something, and unit vectors."""
+    """Or the range of a number without unit; empty for flags, indices and unit vectors."""
     meaning: str
     """The docstring."""
 
 
 def fields() -> list[Field]:
-    """Every array that components read, in the order of the code."""
+    """Return every array that components read, in the order of the code."""
     state = GameState(_ARENAS, _BLUE, _ORANGE)
     owners: list[tuple[str, object, type]] = [("world.", state.world, View), ("", state, GameState)]
     found = []
@@ -50,8 +50,8 @@ def fields() -> list[Field]:
     return found
 
 
-def table() -> str:
-    """A Markdown table of them all."""
+def fields_table() -> str:
+    """Return a Markdown table of all fields."""
     rows = [("Field", "Shape", "Type", "Unit", "Meaning"), ("---",) * 5]
     rows += [(f"`{f.name}`", f.shape, f.dtype, f.unit, f.meaning.replace("|", "\\|")) for f in fields()]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
@@ -64,7 +64,7 @@ def _unit_in(text: str) -> str:
 
 
 def _documented(kind: type) -> Iterator[tuple[str, str]]:
-    """Attributes of a class with their docstrings: of its own `Attributes:`, below assignments, of properties."""
+    """Yield a class's attributes and their docstrings: from `Attributes:`, below assignments, of properties."""
     attributes = (inspect.getdoc(kind) or "").partition("Attributes:\n")[2]
     yield from re.findall(r"^    (\w+): (.*(?:\n     +.*)*)", attributes, re.MULTILINE)
     (tree,) = ast.parse(inspect.getsource(kind)).body

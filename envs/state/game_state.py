@@ -22,26 +22,23 @@ from fabric_rl.base.state_schema import check_like
 
 State = TypeVar("State", bound="StateArrays")
 
-LARGEST = 1e7
-"""Beyond every number of a game: uu, uu/s, ticks."""
-
 
 def with_spare_row(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """Zeros with memory of their own for one more row, so that functions of a column are the same to the bit each time.
+    """Return zeros with memory for one more row, so that functions of a column are bit-reproducible.
 
     NumPy before 2.0.2 takes a column of a matrix to reach beyond the last row (numpy/numpy#26972). A result of
     `arctan2`, `arcsin`, ... that happens to lie there is computed by other code, with other last bits (with AVX-512).
     In the spare row no result can lie.
 
     Args:
-        shape: Of the array, without the spare row.
-        dtype: Of the array.
+        shape: Shape of the array, without the spare row.
+        dtype: Type of the array.
     """
     return np.zeros((shape[0] + 1, *shape[1:]), dtype)[:-1]
 
 
 class StateArrays:
-    """What is stored of all arenas; `GameState` adds what follows from it.
+    """Stored arrays of all arenas; `GameState` adds derived quantities.
 
     Attributes:
         ball_rows: `[A, 2, 25]` float32, rows of RocketSim's gym state; in the world, then mirrored.
@@ -66,7 +63,7 @@ class StateArrays:
     ticks_since_touch: NDArray[np.int64]
 
     def __init__(self, num_arenas: int, num_blue: int, num_orange: int, present: Bool | None = None) -> None:
-        """Creates a state, all zero.
+        """Create a state of zeros.
 
         Args:
             num_arenas: `A`.
@@ -115,7 +112,7 @@ class StateArrays:
         return self.num_blue + self.num_orange
 
     def select(self: State, arenas: NDArray[np.int64]) -> State:
-        """A copy that holds only the given rows, with the pool's arena numbers in `arena_index`."""
+        """Return a copy of the given rows, with the pool's arena numbers in `arena_index`."""
         part, and_a_spare = copy.copy(self), np.append(arenas, arenas[:1])
         for name in _ARRAYS:
             setattr(part, name, getattr(self, name)[and_a_spare][:-1])
@@ -123,7 +120,7 @@ class StateArrays:
         return part
 
     def copy(self: State) -> State:
-        """A copy that keeps what is in it now, however the pool goes on; the live arenas are read for it first."""
+        """Return a copy that later steps of the pool do not change; stale details are read first."""
         self.read_stale_details()
         kept = self.select(np.arange(self.num_arenas))
         kept.team, kept.read_details = self.team.copy(), None
@@ -133,18 +130,18 @@ class StateArrays:
         return self.copy()
 
     def read_stale_details(self) -> None:
-        """Brings `details` and `last_touch_car` up to date, where there are live arenas to read them from."""
+        """Update `details` and `last_touch_car` from the live arenas, if there are any."""
         if self.read_details is not None and self.details_stale.any():
             self.read_details(self)
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """Copies of all arrays, by name; plain dtypes only. Without the numbers that RocketSim gave the cars."""
+        """Return copies of all arrays by name, with plain dtypes, and RocketSim's car ids set to 0."""
         arrays = {name: _plain(getattr(self, name)).copy() for name in _ARRAYS}
         arrays["car_rows"][..., layout.CAR_ID] = 0  # of restored cars it is another one
         return arrays
 
     def check(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Raise a ValueError unless `arrays` are those of a state with as many arenas and cars."""
+        """Raise a ValueError unless `arrays` fit a state with this number of arenas and cars."""
         for name in _ARRAYS:
             mine, saved = getattr(self, name), arrays[name]
             try:
@@ -153,14 +150,14 @@ class StateArrays:
                 raise ValueError(f"{error}; restore into a pool with the same number of arenas and cars") from error
 
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Takes what `state_dict` gave. Who reads it from a file calls `check` first."""
+        """Restore what `state_dict` returned. Call `check` first for a state read from a file."""
         for name in _ARRAYS:
             _plain(getattr(self, name))[:] = arrays[name]
         self._make_views()
 
     @property
     def own(self) -> View:
-        """What each car sees from its own side; arrays start with `[A, C]`. Built when first asked for after a step."""
+        """View of each car from its own side; arrays start with `[A, C]`. Built on first access after a step."""
         if self._own is None:
             each = (self.num_arenas, self.num_cars)
             sizes = (layout.BALL_COLUMNS, layout.CAR_COLUMNS, layout.NUM_PADS)
@@ -172,11 +169,11 @@ class StateArrays:
         return self._own
 
     def invalidate(self) -> None:
-        """Drop what was derived from the rows and kept; the pool calls it whenever it has written new rows."""
+        """Drop cached quantities; the pool calls it after it has written new rows."""
         self._own = self._quantities = None
 
     def clear(self, arenas: NDArray[np.int64]) -> None:
-        """Resets rows to a base state before a state setter runs: all zero, cars upright facing +x, wheels down."""
+        """Reset rows to a base state before a state setter runs: all zero, cars upright facing +x, wheels down."""
         for rows in (self.ball_rows, self.car_rows, self.car_states, self.details, self.controls, self.pad_timers):
             rows[arenas] = np.zeros((), rows.dtype)
         self.episode_ticks[arenas] = 0
@@ -191,18 +188,18 @@ class StateArrays:
         self.last_touch_car[arenas] = -1
 
     def clear_absent(self, arena: int) -> None:
-        """Zeroes the slots of one arena that have no car, whatever a state setter wrote there."""
+        """Zero the slots of one arena without a car, whatever a state setter wrote there."""
         absent = np.flatnonzero(~self.present[arena])
         for rows in (self.car_rows, self.car_states, self.details, self.controls):
             rows[arena, absent] = np.zeros((), rows.dtype)
 
     def set_on_ground(self, arena: int | slice, on_ground: Bool) -> None:
-        """Puts all or no wheels of each car (`on_ground [C]`, of several arenas `[A, C]`) on the ground."""
+        """Put all or no wheels of each car (`on_ground [C]`, or `[A, C]` for several arenas) on the ground."""
         self.car_rows[arena, :, :, layout.ON_GROUND] = on_ground[..., None]
         self.details["wheels"][arena] = on_ground[..., None]
 
     def set_car_rotation(self, arena: int | slice, pitch: Float, yaw: Float, roll: Float) -> None:
-        """Orients all cars of one arena, or of several (world view).
+        """Orient all cars of one arena, or of several (world view).
 
         Args:
             arena: Row of this state, or rows.
@@ -219,16 +216,16 @@ class StateArrays:
 
 
 _ARRAYS = tuple(StateArrays.__annotations__)
-"""Those that a copy copies and a snapshot holds, in this order: all that the class declares."""
+"""All arrays that the class declares, in the order of copies and snapshots."""
 
 
 def _plain(array: NDArray[Any]) -> NDArray[Any]:
-    """Structured arrays as bytes, others as they are."""
+    """Return structured arrays as bytes, others unchanged."""
     return array.view(np.uint8) if array.dtype.names else array
 
 
 HIGHEST_ON_WHEELS = 20.0
-"""uu: a level car whose centre is no higher stands on its wheels, unless something else is said."""
+"""uu: a level car whose centre is no higher stands on its wheels, unless specified otherwise."""
 
 
 def _timer(name: str) -> Derived[Float]:
@@ -265,7 +262,7 @@ class GameState(StateArrays):
         present: `[A, C]` bool, True if there is a car in the slot.
         all_present: True if every slot has a car.
         team: `[C]` int8, 0 blue, 1 orange.
-        world: The field as it is; writable by state setters.
+        world: The field, not mirrored; writable by state setters.
         mirrored: The field rotated by 180 degrees about z.
         pad_timers: `[A, 34]` seconds until each pad can be taken again, as `world.pad_timers`.
         boost: `[A, C]` boost left, 0..100.
@@ -344,7 +341,7 @@ class GameState(StateArrays):
         state.boost[:] = _fitted("boost", boost, each)
         state.demo_respawn_timer[:] = _fitted("demo_respawn_timer", demo_respawn_timer, each)
         state.pad_timers[:] = _fitted("pad_timers", pad_timers, (state.num_arenas, layout.NUM_PADS))
-        level = stands(world.car_pos, angles)
+        level = is_on_wheels(world.car_pos, angles)
         state.set_on_ground(every, level if on_ground is None else _fitted("on_ground", on_ground, each) > 0)
         state.car_rows[..., layout.TOUCHED] = _fitted("touched", touched, each)[..., None]
         hit = state.touched.any(axis=1)
@@ -391,7 +388,7 @@ class GameState(StateArrays):
             self._quantities = Quantities(self)
         return self._quantities
 
-    def note_step(self, controls: Float, ticks: int) -> None:
+    def advance(self, controls: Float, ticks: int) -> None:
         """Record a step of `ticks` ticks in which the cars had the controls `controls [A * C, 8]`."""
         self.controls.reshape(controls.shape)[:] = controls
         if not self.all_present:
@@ -509,21 +506,21 @@ class GameState(StateArrays):
         return np.where(self.goal_scored, team, -1).astype(np.int8)
 
 
-def stands(car_pos: NDArray[Any], car_rotation: NDArray[Any]) -> Bool:
-    """`[...]` whether cars at `car_pos [..., 3]` with pitch, yaw, roll `[..., 3]` are level and low, so on wheels."""
+def is_on_wheels(car_pos: NDArray[Any], car_rotation: NDArray[Any]) -> Bool:
+    """Return `[...]`, True for cars at `car_pos [..., 3]` that are level (pitch, yaw, roll `[..., 3]`) and low."""
     level: Bool = ~car_rotation[..., ::2].any(axis=-1) & (car_pos[..., 2] <= HIGHEST_ON_WHEELS)
     return level
 
 
 def _fitted(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Float:
-    """`values` as finite float32 of this shape, the same for all where an axis is missing."""
+    """Broadcast `values` to finite float32 of this shape."""
     try:
         numbers = np.broadcast_to(np.asarray(values, np.float32), shape)
     except (TypeError, ValueError):
         given = list(np.shape(values)) if isinstance(values, np.ndarray) else " ".join(repr(values).split())
         raise ValueError(f"GameState: {name} must be numbers that fit {list(shape)}, got {given}") from None
     if not np.isfinite(numbers).all():
-        raise ValueError(f"GameState: {name} has NaN or infinity in it")
+        raise ValueError(f"GameState: {name} contains NaN or infinity")
     return numbers
 
 

@@ -1,4 +1,4 @@
-"""How a `GameState` is laid out: the columns of RocketSim's rows, and what of a car lies beside them."""
+"""Memory layout of a `GameState`: the columns of RocketSim's rows, and the further fields of a car."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ Bool = NDArray[np.bool_]
 NUM_PADS = 34
 BLUE, ORANGE = 0, 1
 CONTROL_NAMES = ("throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake")
-"""Columns of what a car is told; attributes of `RocketSim.CarControls`."""
+"""Columns of a car's controls; attributes of `RocketSim.CarControls`."""
 
 # Columns of the ball's block in RocketSim's gym state; a car's block is the same from column CAR_PHYSICS on.
 BALL_COLUMNS, CAR_COLUMNS, CAR_PHYSICS = 25, 36, 11
@@ -37,7 +37,7 @@ CAR_STATE = np.dtype(
 CAR_STATE_FORMAT = "6f5?3x"
 """`CAR_STATE` for the struct module."""
 
-# What is read only when somebody asks for it: fields of CAR_DETAILS, the attributes of CarState, and their types.
+# Read only on demand: fields of CAR_DETAILS, the attributes of CarState, and their types.
 _DETAILS = {
     "wheels": ("wheels_with_contact", "?", 4),
     "jump_time": ("jump_time", "<f4"),
@@ -64,4 +64,4 @@ CAR_QUATERNION = _shift(QUATERNION)
 CAR_FORWARD, CAR_RIGHT, CAR_UP = _shift(FORWARD), _shift(RIGHT), _shift(UP)
 CAR_BASIS = slice(CAR_FORWARD.start, CAR_UP.stop)
 VECTORS = (POS, VEL, ANG_VEL, FORWARD, RIGHT, UP)
-"""The ball's columns that turn with the field; a car's lie `CAR_PHYSICS` further on."""
+"""The ball's columns that rotate with the field; a car's are `CAR_PHYSICS` columns further on."""

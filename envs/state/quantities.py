@@ -1,4 +1,4 @@
-"""Quantities: what several rewards read of one state, computed once: distances to the ball, touches, demolitions."""
+"""Quantities: values that several rewards read of one state, computed once: distances, touches, demolitions."""
 
 from typing import TYPE_CHECKING
 
@@ -18,23 +18,23 @@ LEAST_LENGTH = np.float32(1e-6)
 
 
 def seconds_between(ticks: NDArray[np.int64], before: NDArray[np.int64]) -> Float:
-    """`[A]` game time between two counts of ticks."""
+    """Return the game time `[A]` in seconds between two tick counts."""
     return (ticks - before).astype(np.float32) / np.float32(TICKS_PER_SECOND)
 
 
 def dot(a: Float, b: Float) -> Float:
-    """Scalar products of `[..., 3]`."""
+    """Return the scalar products `[...]` of vectors `[..., k]`."""
     products: Float = np.einsum("...i,...i->...", a, b)
     return products
 
 
 def length(vectors: Float) -> Float:
-    """Euclidean lengths of `[..., 3]`."""
+    """Return the Euclidean norms `[...]` of vectors `[..., k]`."""
     return np.sqrt(dot(vectors, vectors))
 
 
 class Quantities:
-    """Quantities that several rewards read of a state, each computed when it is first read; do not write to them.
+    """Quantities that several rewards read of a state, each computed on first access; do not write to them.
 
     All arrays are copies, so they may be kept over steps, and are zero or False in slots without a car as far as the
     state is. `GameState.quantities` are those of its current numbers.
@@ -52,23 +52,23 @@ class Quantities:
     hit: cached[Bool] = cached(lambda q: q.touched.any(axis=1))
     """`[A]` any car has touched."""
     any_touched: cached[bool] = cached(lambda q: bool(q.touched.any()))
-    """Whether there is a touch in any arena."""
+    """True if there is a touch in any arena."""
     on_ground: cached[Bool] = cached(lambda q: q.state.on_ground)
     """`[A, C]` see `GameState.on_ground`."""
     is_demoed: cached[Bool] = cached(lambda q: q.state.is_demoed)
     """`[A, C]` see `GameState.is_demoed`."""
     any_demoed: cached[bool] = cached(lambda q: bool(q.is_demoed.any()))
-    """Whether any car is demolished."""
+    """True if any car is demolished."""
     is_flipping: cached[Bool] = cached(lambda q: q.state.is_flipping)
     """`[A, C]` see `GameState.is_flipping`."""
     has_flip: cached[Bool] = cached(lambda q: q.state.has_flip)
     """`[A, C]` see `GameState.has_flip`."""
     any_goal: cached[bool] = cached(lambda q: bool(q.goal_scored.any()))
-    """Whether the ball is in a goal in any arena."""
+    """True if the ball is in a goal in any arena."""
     goal_scored: cached[Bool] = cached(lambda q: q.state.goal_scored)
     """`[A]` see `GameState.goal_scored`."""
     ticks: cached[NDArray[np.int64]] = cached(lambda q: q.state.episode_ticks.copy())
-    """`[A]` of the episode."""
+    """`[A]` ticks since the episode began."""
     counters: cached[Float] = cached(lambda q: q.state.car_rows[:, :, 0, SAVES : BOOST_PICKUPS + 1].copy())
     """`[A, C, 4]` saves, shots, demolitions, boost pickups in this episode."""
     boost_root: cached[Float] = cached(lambda q: np.sqrt(q.state.boost * np.float32(0.01)))
@@ -77,19 +77,19 @@ class Quantities:
     # Places and velocities, uu and uu/s.
 
     car_pos: cached[Float] = cached(lambda q: q.state.world.car_pos.copy())
-    """`[A, C, 3]` of the cars, world view."""
+    """`[A, C, 3]` positions of the cars, world view."""
     car_vel: cached[Float] = cached(lambda q: q.state.world.car_vel.copy())
-    """`[A, C, 3]` of the cars, world view."""
+    """`[A, C, 3]` velocities of the cars, world view."""
     car_height: cached[Float] = cached(lambda q: q.state.world.car_pos[..., 2].copy())
-    """`[A, C]` of the cars."""
+    """`[A, C]` heights of the cars."""
     car_up: cached[Float] = cached(lambda q: q.state.world.car_up[..., 2].copy())
     """`[A, C]` z of the unit vector out of the roof."""
     ball_sides_pos: cached[Float] = cached(lambda q: q.state.ball_rows[..., POS].copy())
-    """`[A, 2, 3]` of the ball, as blue sees it and as orange does."""
+    """`[A, 2, 3]` position of the ball, as blue sees it and as orange does."""
     ball_sides_vel: cached[Float] = cached(lambda q: q.state.ball_rows[..., VEL].copy())
-    """`[A, 2, 3]` of the ball, as blue sees it and as orange does."""
+    """`[A, 2, 3]` velocity of the ball, as blue sees it and as orange does."""
     ball_pos: cached[Float] = cached(lambda q: q.ball_sides_pos[:, 0])
-    """`[A, 3]` of the ball, world view."""
+    """`[A, 3]` position of the ball, world view."""
 
     @cached
     def to_ball(self) -> Float:

@@ -12,22 +12,22 @@ T = TypeVar("T")
 
 
 class Derived(property, Generic[T]):
-    """A property made from a function of its owner; its docstring follows it, as that of any other attribute."""
+    """A property made from a function of its owner; its docstring follows it, like that of any other attribute."""
 
-    if TYPE_CHECKING:  # as every property does; but without these nobody knows the type of one that is no decorator
+    if TYPE_CHECKING:  # the type of a property that is not used as a decorator
 
         def __init__(self, read: Callable[[Any], T]) -> None:
-            """Takes the function."""
+            """Wrap `read`."""
 
         def __get__(self, owner: object, kind: type | None = None, /) -> T:  # type: ignore[override]
-            """What the function gives of `owner`."""
+            """Return `read(owner)`."""
 
 
 class cached(Generic[T]):
-    """A property that is computed when first read; unlike functools.cached_property, never with a lock."""
+    """A property that is computed on first access; unlike functools.cached_property, never with a lock."""
 
     def __init__(self, function: Callable[[Any], T]) -> None:
-        """Take a function of the owner, or a method without arguments."""
+        """Wrap a function of the owner, or a method without arguments."""
         self.function = function
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -38,7 +38,7 @@ class cached(Generic[T]):
     @overload
     def __get__(self, owner: object, kind: type) -> T: ...
     def __get__(self, owner: Any, kind: type) -> Any:
-        """Store the value in the place of the property, where the next read finds it."""
+        """Store the value in the owner's `__dict__`, where the next access finds it."""
         if owner is None:
             return self
         value = owner.__dict__[self._name] = self.function(owner)
@@ -46,7 +46,7 @@ class cached(Generic[T]):
 
 
 def quaternions(basis: Float) -> Float:
-    """`[..., 4]` float32, unit quaternions w, x, y, z of bodies whose forward, right and up are `basis [..., 3, 3]`.
+    """Return unit quaternions w, x, y, z `[..., 4]` float32 of axes forward, right and up, `basis [..., 3, 3]`.
 
     The rows of `4 q q^T` follow from these; the one with the largest diagonal element is `q` up to its length (Shepperd
     1978). Of q and -q, which are the same rotation, it is the one where that element is positive.
@@ -67,7 +67,7 @@ def quaternions(basis: Float) -> Float:
 
 
 def bases(quaternions: Float) -> Float:
-    """`[..., 3, 3]` float32, forward, right and up of bodies with quaternions `[..., 4]` w, x, y, z of any length."""
+    """Return axes forward, right and up `[..., 3, 3]` float32 of quaternions w, x, y, z `[..., 4]` of any length."""
     w, x, y, z = np.moveaxis(quaternions / np.linalg.norm(quaternions, axis=-1, keepdims=True), -1, 0)
     rows = [
         [1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)],
@@ -88,16 +88,16 @@ def _cars(columns: slice) -> Derived[Float]:
 class View:
     """Ball, cars and pads as seen from one side of the field.
 
-    `GameState.world` is the field as it is, `GameState.mirrored` the same rotated by 180 degrees about z (orange's
+    `GameState.world` is the field itself, `GameState.mirrored` the field rotated by 180 degrees about z (orange's
     side: orange attacks +y in it), both with arrays `ball_* [A, 3]`, `car_* [A, C, 3]`, `pad_timers [A, 34]`.
-    `GameState.own` holds for every car what it sees from its own side, where everybody attacks +y:
+    `GameState.own` is the view of every car from its own side, where every car attacks +y:
     `ball_* [A, C, 3]`, `car_* [A, C, 3]`, `pad_timers [A, C, 34]`.
     """
 
     __slots__ = ("ball", "cars", "pad_timers")
 
     def __init__(self, ball: Float, cars: Float, pad_timers: Float) -> None:
-        """Wraps rows of RocketSim's gym state: `ball [..., 25]`, `cars [..., C, 36]`, `pad_timers [..., 34]`."""
+        """Wrap rows of RocketSim's gym state: `ball [..., 25]`, `cars [..., C, 36]`, `pad_timers [..., 34]`."""
         self.ball = ball
         self.cars = cars
         self.pad_timers = pad_timers

@@ -88,14 +88,14 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
 
 
 def settings_of_call(
-    main: Callable[..., Any], arguments: Mapping[str, Any], as_settings: Callable[[Any], Any]
+    main: Callable[..., Any], arguments: Mapping[str, Any], to_config: Callable[[Any], Any]
 ) -> tuple[str, list[str]]:
     """All settings of a call of `main()` from Python as YAML: what the command line would keep of the same run.
 
     Args:
         main: As for `read_settings`.
         arguments: All of its arguments.
-        as_settings: Writes one in the words of a configuration file, or raises ValueError.
+        to_config: Writes one in the words of a configuration file, or raises ValueError.
 
     Returns:
         The YAML, and words about each argument that cannot be written: it lacks them, or says `null`.
@@ -110,7 +110,7 @@ def settings_of_call(
             elif name == "logger" and value is not None:
                 raise ValueError("loggers are objects")
             elif name != _RESOLVED and value is not defaults[name]:
-                section = {name: as_settings(value)}
+                section = {name: to_config(value)}
                 parser.instantiate(parser.parse_object(section))  # as whoever reads it will
                 settings |= section
         except MISTAKES as error:

@@ -12,7 +12,7 @@ import yaml
 from numpy.typing import NDArray
 from torch import Tensor
 
-from envs.matches.matches import PoolRecipe
+from envs.matches.matches import PoolFactory
 from envs.obs import ObsBuilder
 from fabric_rl.base.files import write_text
 from fabric_rl.runs import checkpoint, trained
@@ -36,7 +36,7 @@ def export_for_teams(name: str, folder: Path, team_size: int, runs_dir: Path) ->
     """
     found = trained.load_trained(name, runs_dir)
     try:
-        recipe = PoolRecipe(found.env)
+        recipe = PoolFactory(found.env)
     except TypeError as error:
         raise ValueError(f"--team_size: {name} was not trained in an envs.RocketSimPool") from error
     with (

@@ -12,8 +12,8 @@ from rich.text import Text
 from envs import RocketSimPool
 from envs.audit.audit import SKIP_TOLERANCE, TOLERANCE, audit_rewards
 from envs.audit.result import FARMING, PLAYING, Audit
-from envs.matches.matches import PoolRecipe
-from envs.rewards.parts import INVARIANT_UNITS, short_name
+from envs.matches.matches import PoolFactory
+from envs.rewards.parts import INVARIANT_UNITS, part_label
 from fabric_rl.analysis.curves import new_figure
 from fabric_rl.base.settings import CountOrZero
 from fabric_rl.base.tables import figure_text, table
@@ -45,7 +45,7 @@ def audit(
         seed: Seed; the same seed gives the same results.
         phase: Phase of the training, if the environment has phases. Default: audit each phase.
     """
-    phases: list[str | None] = [*PoolRecipe(env, "audit-rewards").phases] if phase is None else [phase]
+    phases: list[str | None] = [*PoolFactory(env, "audit-rewards").phases] if phase is None else [phase]
     for each in phases or [None]:
         result = audit_rewards(env, seconds=seconds, seed=seed, num_arenas=num_arenas, phase=each)
         findings = [asdict(finding) | {"fatal": finding.fatal} for finding in result.findings]
@@ -79,7 +79,7 @@ def pay_table(result: Audit) -> Table:
         weight = f"{part.weight:g}"
         if part is result.total:
             rows, weight = [*rows, None], ""
-        rows.append([short_name(part.name), weight, f"{part.share:.1%}", part.sign, *pay])
+        rows.append([part_label(part.name), weight, f"{part.share:.1%}", part.sign, *pay])
     columns = ["part", ">weight", ">share", ">sign", ">random", *(f">{name}" for name in (*FARMING, *PLAYING))]
     return table(f"{title}`score` scored {result.goals_per_minute:.3g} goals a minute", columns, rows, framed=False)
 
@@ -93,7 +93,7 @@ def check_table(result: Audit) -> Table:
         same = [_verdict(value, TOLERANCE) for value in (part.mirror, part.order)]
         skips = " / ".join(figure_text(pay, 3) for pay in part.tick_skip.values())
         kept = "-" if part.unit not in INVARIANT_UNITS else "broken" if part.skip_change > SKIP_TOLERANCE else "kept"
-        cells = [short_name(part.name), part.unit or "-", figure_text(part.own_goal, 3), farming, *same, skips, kept]
+        cells = [part_label(part.name), part.unit or "-", figure_text(part.own_goal, 3), farming, *same, skips, kept]
         rows += [None, cells] if part is result.total else [cells]
     skips = " / ".join(map(str, result.total.tick_skip))
     columns = ["part", "unit", ">own goal", ">best farming", ">mirrored", ">car order", f">pay at tick skip {skips}"]
@@ -108,7 +108,7 @@ def draw_audit(result: Audit) -> Any:  # noqa: ANN401 - see new_figure
     """Draw the shares, and what each situation pays a minute by part."""
     figure = new_figure(13, max(4.0, 2.0 + 0.3 * len(result.parts)))
     left, right = figure.subplots(1, 2, width_ratios=[2, 3])
-    names = [short_name(part.name) for part in result.parts]
+    names = [part_label(part.name) for part in result.parts]
     colours = [f"C{number % 10}" for number in range(len(names))]
     left.barh(names, [part.share for part in result.parts], color=colours)
     left.invert_yaxis()

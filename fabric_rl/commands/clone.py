@@ -12,7 +12,7 @@ import yaml
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
 from envs.demonstrations.file import SUFFIX, Demonstration
-from envs.partials import as_settings
+from envs.factories import to_config
 from fabric_rl.base.argv import DEFAULT_CONFIG
 from fabric_rl.base.files import write_text
 from fabric_rl.evaluation.demonstrations import trajectories_of
@@ -71,7 +71,7 @@ def clone(
         module = agent(*spaces)
         if not isinstance(module, ActorCritic):
             raise TypeError(f"--agent {type(module).__name__} is not a fabric_rl.ActorCritic")
-        settings = {"env": as_settings(env), "agent": as_settings(agent)}
+        settings = {"env": to_config(env), "agent": to_config(agent)}
         run = Run.create(runs_dir, run_id, config=yaml.safe_dump(settings, sort_keys=False))
         try:
             rows = pretrain(module, found, args, _tell)

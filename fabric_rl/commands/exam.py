@@ -10,7 +10,7 @@ from rich.table import Table
 
 from envs.bots.base import Bot, TeamBots
 from envs.matches.exam import take_exam
-from envs.matches.matches import PoolRecipe
+from envs.matches.matches import PoolFactory
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.recorder import ReplayRecorder
 from envs.replays.replay import SUFFIX
@@ -48,7 +48,7 @@ def exam(
     every = chosen(read_packs(packaged_file()), packs)
     fitting = [pack for pack in map(Pack.in_standard_field, every) if len(pack.shots)]
     who = entrant(player, act.sample, act.runs_dir)
-    recipe = who.recipe or PoolRecipe(RocketSimPool)
+    recipe = who.recipe or PoolFactory(RocketSimPool)
     tick_skip = act.tick_skip or recipe.tick_skip
     built, team_size = seated(who, recipe, tick_skip)
     shots = sum(len(pack.shots) for pack in fitting)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from gymnasium.vector import VectorEnv
 
 from agents import AttentionPPOAgent, RolesAgent
-from envs.matches.matches import PoolRecipe
+from envs.matches.matches import PoolFactory
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_in_numbers
 from fabric_rl.base.files import write_text
@@ -143,7 +143,7 @@ def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None
         about |= {"role": role or None, "layout": {}}
         if isinstance(env, RocketSimPool):
             blue, orange = env.state.num_blue, env.state.num_orange
-            about |= {"team_sizes": PoolRecipe(found.env).team_sizes, "tick_skip": env.tick_skip}
+            about |= {"team_sizes": PoolFactory(found.env).team_sizes, "tick_skip": env.tick_skip}
             about["action_delay_ticks"] = env.action_delay_ticks
             about["layout"] = layout_in_numbers(env.obs_builder, env.action_parser, blue, orange)
         elif form == "rlbot":
@@ -157,7 +157,7 @@ def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None
 def _env(found: trained.Trained) -> VectorEnv:
     """Return the environment of the agent's training, with few arenas."""
     try:
-        recipe = PoolRecipe(found.env)
+        recipe = PoolFactory(found.env)
     except TypeError:
         return found.env(seed=0)
     return recipe.build(num_arenas=max(_ARENAS, len(recipe.team_sizes)))

@@ -6,7 +6,7 @@ from pathlib import Path
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.render.videos import FORMATS, Frame, write_video
-from envs.replays.film import film
+from envs.replays.film import render_frames
 from envs.replays.replay import read_replay
 from fabric_rl.base.files import write_text
 from fabric_rl.base.tables import progress
@@ -46,7 +46,7 @@ def write_film(file: Path, out: Path, width: int = 640) -> None:
     seconds = sum(lengths) + len(lengths) / rate
 
     def frames() -> Iterator[Frame]:
-        for number, frame in enumerate(film(replay, rate, (width, width * 9 // 16))):
+        for number, frame in enumerate(render_frames(replay, rate, (width, width * 9 // 16))):
             tell(number / rate / seconds)
             yield frame
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from envs import RocketSimPool
 from envs.audit.trace import PART, RETURN, TOTAL, TraceRow, reward_trace
 from envs.bots import BOTS, RandomBot
-from envs.rewards.parts import short_name
+from envs.rewards.parts import part_label
 from fabric_rl.analysis.curves import new_figure
 from fabric_rl.base.settings import CountOrZero
 from fabric_rl.base.tables import table
@@ -57,7 +57,7 @@ def sums_table(rows: Sequence[TraceRow]) -> Table:
     for name in (name for name in rows[0] if name.startswith(PART) or name == TOTAL):
         values = np.array([row[name] for row in rows])
         figures = [f"{number:.4g}" for number in (values.sum(), values.min(), values.max())]
-        cells.append([short_name(name.removeprefix(PART)), *figures, str(np.count_nonzero(values))])
+        cells.append([part_label(name.removeprefix(PART)), *figures, str(np.count_nonzero(values))])
     columns = ["part", ">sum", ">least step", ">greatest step", ">steps paid"]
     return table(title, columns, cells, framed=False)
 
@@ -70,7 +70,7 @@ def draw_trace(rows: Sequence[TraceRow]) -> Any:  # noqa: ANN401 - see new_figur
     for name in (name for name in rows[0] if name.startswith(PART)):
         values = np.array([row[name] for row in rows])
         size = np.abs(values).max()
-        label = f"{short_name(name.removeprefix(PART))} (largest {size:.3g}, sum {values.sum():.3g})"
+        label = f"{part_label(name.removeprefix(PART))} (largest {size:.3g}, sum {values.sum():.3g})"
         parts.plot(seconds, values / size if size else values, label=label, linewidth=1)
     parts.set_ylabel("pay of a step, each part over its largest")
     total.plot(seconds, [row[RETURN] for row in rows], color="black")

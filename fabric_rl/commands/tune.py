@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from envs.partials import taken_apart
+from envs.factories import unwrap_partial
 from fabric_rl.base.argv import config_files
 from fabric_rl.base.files import write_text
 from fabric_rl.commands.output import check_file
@@ -51,7 +51,7 @@ def tune(training: Sequence[str], minutes: float = 10.0, seconds: float = 3.0, o
         raise ValueError("--minutes and --seconds must be above 0")
     settings = settings_of(training, "tune")
     config = yaml.safe_load(settings.arguments["resolved_config"])
-    agent = taken_apart(settings.arguments["agent"]).function
+    agent = unwrap_partial(settings.arguments["agent"]).function
     if inspect.isclass(agent) and issubclass(agent, OffPolicyAgent):
         raise ValueError("--agent: fabric-rl tune measures agents that learn from rollouts, not SAC")
     end = time.monotonic() + 60 * minutes

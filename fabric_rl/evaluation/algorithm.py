@@ -5,7 +5,7 @@ from dataclasses import fields
 from functools import partial
 from typing import Any
 
-from envs.partials import taken_apart
+from envs.factories import unwrap_partial
 from fabric_rl.args import SACArgs
 from fabric_rl.evaluation.demonstrations import trajectories_of
 from fabric_rl.learning.gae import GAE, Estimator
@@ -21,7 +21,7 @@ def with_demonstrations(signal: SignalFactory, env: EnvFactory) -> SignalFactory
     Raises:
         ValueError: A file does not fit the environment; one line that names the flag.
     """
-    call = taken_apart(signal)
+    call = unwrap_partial(signal)
     if not hasattr(call.function, "show"):
         return signal
     name = f"--signals {getattr(call.function, '__name__', '')}: demos"
@@ -42,7 +42,7 @@ def choose_algorithm(
     Raises:
         ValueError: Settings of the other loop are given, or a file of `--demonstrations` does not fit.
     """
-    made = taken_apart(agent).function
+    made = unwrap_partial(agent).function
     if not (isinstance(made, type) and issubclass(made, OffPolicyAgent)):
         given = [f"--{field.name}" for field in fields(sac) if getattr(sac, field.name) != field.default]
         if given:

@@ -14,8 +14,8 @@ from envs.bots import BOTS
 from envs.demonstrations.file import Demonstration, DemonstrationWriter, columns_of_states
 from envs.demonstrations.record import RecordedEnvs, about_observations, about_states, columns_of, record_states
 from envs.demonstrations.trajectories import Trajectory, of_observations, trajectories
-from envs.matches.matches import PoolRecipe
-from envs.partials import as_settings, taken_apart
+from envs.factories import to_config, unwrap_partial
+from envs.matches.matches import PoolFactory
 from fabric_rl.base.argv import file_of
 from fabric_rl.evaluation.play import Duel
 from fabric_rl.evaluation.players import short_name
@@ -34,7 +34,7 @@ def trained_elsewhere(name: str, runs_dir: str) -> Trained | None:
     except ValueError:
         return None  # a bot's class, or said in its turn
     try:
-        PoolRecipe(trained.env)
+        PoolFactory(trained.env)
     except TypeError:
         return trained
     return None
@@ -42,9 +42,9 @@ def trained_elsewhere(name: str, runs_dir: str) -> Trained | None:
 
 def name_of_env(env: EnvFactory) -> str:
     """Return what a demonstration calls an environment that is no pool: the Gymnasium id, or the class."""
-    call = taken_apart(env)
+    call = unwrap_partial(env)
     if call.function is GymnasiumEnvs:
-        return str(as_settings(call.named()["env_id"]))
+        return str(to_config(call.named()["env_id"]))
     return getattr(call.function, "__name__", type(call.function).__name__)
 
 
@@ -75,7 +75,7 @@ def trajectories_of(
         raise ValueError(f"{flag}: name at least one demonstration (fabric-rl demos record makes them)")
     found: list[Trajectory] = []
     try:
-        recipe: PoolRecipe | None = PoolRecipe(env)
+        recipe: PoolFactory | None = PoolFactory(env)
     except TypeError:
         recipe = None
     for path in map(file_of, paths):
@@ -90,7 +90,7 @@ def trajectories_of(
     return found
 
 
-def _of_pool(demonstration: Demonstration, recipe: PoolRecipe, soft: bool, rewards: bool) -> Iterator[Trajectory]:
+def _of_pool(demonstration: Demonstration, recipe: PoolFactory, soft: bool, rewards: bool) -> Iterator[Trajectory]:
     path, about = demonstration.path, demonstration.about
     if not demonstration.of_states:
         raise ValueError(f"{path}: observations of {about.get('env')}, not states of Rocket League")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from envs.matches.matches import Player, PoolRecipe
+from envs.matches.matches import Player, PoolFactory
 from envs.resets.training_packs import Pack
 from envs.state.layout import Bool
 from fabric_rl.evaluation.players import Entrant
@@ -43,7 +43,7 @@ def chosen(packs: Sequence[Pack], words: Sequence[str]) -> list[Pack]:
     return [pack for pack, names in zip(packs, of, strict=True) if not words or not names.isdisjoint(words)]
 
 
-def seated(who: Entrant, recipe: PoolRecipe, tick_skip: int) -> tuple[Player, tuple[int, int]]:
+def seated(who: Entrant, recipe: PoolFactory, tick_skip: int) -> tuple[Player, tuple[int, int]]:
     """Return the player and the teams (blue, orange) that it can see: itself alone, or those of its training."""
     blue, orange = (max(sizes) for sizes in zip(*recipe.team_sizes, strict=True))
     try:

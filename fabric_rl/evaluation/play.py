@@ -20,7 +20,7 @@ import torch
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.bots.base import TeamBots
-from envs.matches.matches import PAIRS_AT_ONCE, Matches, Player, PoolRecipe, play_matches
+from envs.matches.matches import PAIRS_AT_ONCE, Matches, Player, PoolFactory, play_matches
 from envs.matches.recorded import RecordedMatch
 from envs.replays.replay import CHUNK_FRAMES, Sink, read_replay
 from envs.rewards.parts import Part, parts_of
@@ -156,7 +156,7 @@ class Duel(NamedTuple):
     names: tuple[str, str]
     players: tuple[Player, Player]
     rules: Rules
-    trained_in: PoolRecipe | None
+    trained_in: PoolFactory | None
 
     @classmethod
     def of(cls, player: str, opponent: str, play: PlaySettings) -> "Duel":
@@ -204,7 +204,7 @@ class Duel(NamedTuple):
         if recipe is None:
             return []
         if recipe.phases:
-            recipe = PoolRecipe(partial(recipe.pool_class, **recipe.arguments), "record", recipe.phases[-1])
+            recipe = PoolFactory(partial(recipe.pool_class, **recipe.arguments), "record", recipe.phases[-1])
         return parts_of(recipe.reward())
 
 

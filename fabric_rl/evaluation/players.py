@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from agents import RolesAgent
 from envs.bots import BOTS, Bot
-from envs.bots.policy import Mind, PolicyBot
-from envs.matches.matches import Player, PoolRecipe
+from envs.bots.policy import Diagnostics, PolicyBot
+from envs.matches.matches import Player, PoolFactory
 from envs.obs.combinators import RoleObs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_in_numbers
@@ -29,7 +29,7 @@ class Entrant(NamedTuple):
     """A player: how to build it for a team size and a tick skip, and what it was trained in; None for a bot."""
 
     build: Callable[[int | tuple[int, int], int], Player]
-    recipe: PoolRecipe | None = None
+    recipe: PoolFactory | None = None
     who: object = None
     """Equal for two names of the same: the class of a bot, the file of an agent's weights and its role."""
 
@@ -50,7 +50,7 @@ class Rules(NamedTuple):
     def of(cls, entrants: Sequence[Entrant], play: PlaySettings, minutes: float | None = None) -> "Rules":
         """Take the settings that are None from the training of the first agent among the players."""
         recipes = [each.recipe for each in entrants if each.recipe]
-        first = recipes[0] if recipes else PoolRecipe(RocketSimPool)
+        first = recipes[0] if recipes else PoolFactory(RocketSimPool)
         size = play.team_size or max(max(sizes) for sizes in first.team_sizes)
         skip = play.tick_skip or first.tick_skip
         remark = "agents sample their actions" if play.sample else "agents take their most probable actions"
@@ -86,7 +86,7 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
     locate("agent", runs_dir, path, list(BOTS))
     trained = load_trained(path, runs_dir)
     try:
-        recipe = PoolRecipe(trained.env, "a match")
+        recipe = PoolFactory(trained.env, "a match")
     except TypeError as error:
         raise ValueError(f"{name} does not play Rocket League ({error})") from error
     build = partial(_agent, trained, recipe, sample=sample, explain=explain, role=role)
@@ -132,7 +132,7 @@ def _scripted(kind: type[Bot]) -> Entrant:
 
 def _agent(
     trained: Trained,
-    recipe: PoolRecipe,
+    recipe: PoolFactory,
     team_size: int | tuple[int, int],
     tick_skip: int,
     sample: bool,
@@ -161,7 +161,7 @@ def _agent(
 
     def player(seed: int) -> Bot:
         obs, action = copy.deepcopy(parts)
-        mind = Mind() if explain else None
+        mind = Diagnostics() if explain else None
         choose = policy(agent, not sample, seed, None if mind is None else mind.tell)
         return PolicyBot(choose, obs, action, tick_skip, recipe.action_delay_ticks, mind)
 
@@ -190,7 +190,7 @@ def guests_of(names: Sequence[str], env: EnvFactory, runs_dir: str, seed: int, r
         return []
     found, named, seen = [], "", dict[object, str]()
     try:
-        recipe = PoolRecipe(env, "it")
+        recipe = PoolFactory(env, "it")
         cars = max(max(sizes) for sizes in recipe.team_sizes)
         for number, name in enumerate(names):
             named = f"{name!r}: "

@@ -19,7 +19,7 @@ import yaml
 from rlgym.rocket_league import common_values
 
 from envs.actions import ActionParser
-from envs.adapters.rlbot_packets import UNSENT, sizes_in_words
+from envs.adapters.rlbot_packets import UNSENT, format_team_sizes
 from envs.obs import ObsBuilder
 from envs.pool.rocket_pool import RocketSimPool
 from envs.state.game_state import GameState
@@ -69,7 +69,7 @@ def write_bot(
     write_text(folder / "bot.json", json_text({"agent_id": agent_id} | parts_said))
     said = {"agent_id": agent_id, "name": name, "description": f"Trained with fabric-rl: {run}"}
     said = {key: json.dumps(text, ensure_ascii=False).replace("\x7f", r"\u007f") for key, text in said.items()}
-    said |= {"bot": name, "teams": sizes_in_words(team_sizes)}
+    said |= {"bot": name, "teams": format_team_sizes(team_sizes)}
     for file in BOT_FILES:
         if file != "bot.json":
             write_text(folder / file, Template(_source(file)).substitute(said))

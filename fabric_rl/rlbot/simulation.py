@@ -16,7 +16,7 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
 from envs.dones import GoalCondition
-from envs.matches.matches import SIDES, Player, PoolRecipe
+from envs.matches.matches import SIDES, Player, PoolFactory
 from envs.matches.statistics import MatchKickoffs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.state.layout import Float
@@ -42,7 +42,7 @@ class Course(NamedTuple):
     policy: Player
     """What the bot is to do, in a pool."""
     opponent: Player
-    recipe: PoolRecipe
+    recipe: PoolFactory
     team_size: int
     delay: int
     """Ticks from what a car sees to the first that runs what it decides: as trained, but the game's own at least."""

@@ -14,8 +14,8 @@ from agents.parts.heads import (
     GaussianHead,
     GaussianOptions,
     MultiCategoricalHead,
-    draw,
     policy_head,
+    sample_categorical,
     squash_log_det,
 )
 
@@ -248,7 +248,7 @@ def test_draw_follows_the_probabilities():
     probs = torch.tensor([0.0, 0.5, 1e-3, 0.0, 0.199, 0.3, 0.0])
     torch.manual_seed(0)
     n = 400_000
-    counts = torch.bincount(draw(probs.expand(n, 7)), minlength=7)
+    counts = torch.bincount(sample_categorical(probs.expand(n, 7)), minlength=7)
     assert counts[probs == 0].sum() == 0
     deviation = (n * probs * (1 - probs)).sqrt()
     assert ((counts - n * probs).abs() <= 4 * deviation).all()
@@ -257,24 +257,24 @@ def test_draw_follows_the_probabilities():
 def test_draw_never_takes_probability_zero_even_where_the_point_is_on_a_boundary():
     torch.manual_seed(0)
     probs = torch.tensor([0.0, 2.0, 0.0, 1.0, 0.0]) / 2**30  # units: the points are 0, 1 and 2
-    counts = torch.bincount(draw(probs.expand(30_000, 5)), minlength=5)
+    counts = torch.bincount(sample_categorical(probs.expand(30_000, 5)), minlength=5)
     assert counts[[0, 2, 4]].sum() == 0
     assert counts[1].item() == pytest.approx(20_000, abs=400)
 
 
 def test_draw_is_independent_between_rows_and_places():
     torch.manual_seed(0)
-    first, second = draw(torch.full((50_000, 2, 2), 0.5)).T
+    first, second = sample_categorical(torch.full((50_000, 2, 2), 0.5)).T
     assert ((first == 1) & (second == 1)).float().mean().item() == pytest.approx(0.25, abs=0.01)
     assert ((first[1:] == 1) & (first[:-1] == 1)).float().mean().item() == pytest.approx(0.25, abs=0.01)
 
 
 def test_draw_always_gives_an_index():
     certain = torch.eye(6).repeat(2000, 1)
-    assert torch.equal(draw(certain), torch.arange(6).repeat(2000))
-    many = draw(torch.full((100, 5000), 1 / 5000))
+    assert torch.equal(sample_categorical(certain), torch.arange(6).repeat(2000))
+    many = sample_categorical(torch.full((100, 5000), 1 / 5000))
     assert many.min() >= 0 and many.max() < 5000 and len(many.unique()) > 80
-    assert 0 <= draw(torch.full((1, 4), math.nan)).item() < 4
+    assert 0 <= sample_categorical(torch.full((1, 4), math.nan)).item() < 4
 
 
 def mask_of(space, rows):

@@ -181,7 +181,7 @@ def test_the_targets_begin_as_the_critics_and_follow(copied):
 def test_target_entropies(space, settings, target):
     agent = build(space, init_entcoef=0.3, **settings)
     params = torch.randn(3, agent.policy_head(torch.zeros(1, 16)).shape[-1])
-    usual = agent.policy_head.usual_entropy(params)
+    usual = agent.policy_head.default_target_entropy(params)
     assert target == pytest.approx(usual if agent.target_entropy is None else agent.target_entropy)
     assert agent.log_temperature.exp().item() == pytest.approx(0.3)
 
@@ -190,7 +190,7 @@ def test_masks_lower_the_entropy_that_is_asked_for():
     """Else a state with one allowed action drives the temperature up without end."""
     agent = build("Discrete")
     masks = torch.tensor([[True] * 5, [True] * 2 + [False] * 3, [False] * 4 + [True]])
-    found = agent.policy_head.usual_entropy(torch.randn(3, 5), masks)
+    found = agent.policy_head.default_target_entropy(torch.randn(3, 5), masks)
     torch.testing.assert_close(found, 0.2 * torch.tensor([5.0, 2.0, 1.0]).log())
     batch = transitions(agent, count=3)
     only = masks[2:].expand(3, -1)
@@ -213,11 +213,11 @@ def test_the_critics_see_what_the_policy_does_not():
     [
         (SPACES["Box"], {"target_entropy": 2.0}, r"target_entropy must be below the greatest entropy, 1.39, got 2.0"),
         (SPACES["Discrete"], {"target_entropy": 5}, r"below the greatest entropy, 1.61, got 5"),
-        (Box(np.float32([0, 1]), np.float32([1, 1])), {}, "needs room between its bounds"),
+        (Box(np.float32([0, 1]), np.float32([1, 1])), {}, "must differ, by less than 1e38"),
         (Box(-3e38, 3e38, (2,)), {}, "less than 1e38"),
         (MultiBinary(3), {}, r"takes Discrete, MultiDiscrete or \(float\) Box actions, but the environment has Multi"),
         (Box(-np.inf, np.inf, (2,)), {}, "tanh needs an action Box with finite bounds"),
-        (Box(-1, 1, (0,)), {}, "nothing is to be chosen in an action Box without dimensions"),
+        (Box(-1, 1, (0,)), {}, "the action Box has no dimensions"),
         (Box(0, 5, (2,), np.int64), {}, r"takes Discrete, MultiDiscrete or \(float\) Box"),
         (Discrete(3), {"entropy_share": 1.0}, "--agent.entropy_share must be a number above 0 and below 1, got 1.0"),
     ],

@@ -45,7 +45,7 @@ potential-gamma | envs/rewards/*.py | tests/envs/rewards
 - np.float32(self.gamma) * now - self._before
 + now - np.float32(self.gamma) * self._before
 obs-absent-cars | envs/obs/entity.py | tests/envs/obs
-- seen.hide_padding(cars)
+- seen.zero_padding_(cars)
 + pass
 delay-copy | envs/actions/*.py | tests/envs/actions
 - waiting[:, 0].reshape(-1, 8).copy()

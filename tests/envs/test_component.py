@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from envs.component import Component
-from envs.partials import as_settings, taken_apart
+from envs.factories import to_config, unwrap_partial
 from envs.pool.rocket_pool import RocketSimPool
 from envs.processes.process_pool import ProcessPool
 from envs.resets import Kickoff
@@ -107,25 +107,25 @@ class Tuned(RocketSimPool):
 
 
 def test_nested_partials_are_one_call():
-    call = taken_apart(partial(partial(RocketSimPool, 4, tick_skip=6), 2, tick_skip=8))
+    call = unwrap_partial(partial(partial(RocketSimPool, 4, tick_skip=6), 2, tick_skip=8))
     assert call == (RocketSimPool, (4, 2), {"tick_skip": 8})
     assert call.named() == {"num_arenas": 4, "team_size": 2, "tick_skip": 8}
-    assert taken_apart(RocketSimPool) == (RocketSimPool, (), {})
-    call = taken_apart(partial(ProcessPool, RocketSimPool, 2))
+    assert unwrap_partial(RocketSimPool) == (RocketSimPool, (), {})
+    call = unwrap_partial(partial(ProcessPool, RocketSimPool, 2))
     assert call.named() == {"factory": RocketSimPool, "num_workers": 2}
     setter = Kickoff()
-    assert taken_apart(partial(Tuned, 2, state_setter=setter)).named() == {"num_arenas": 2, "state_setter": setter}
+    assert unwrap_partial(partial(Tuned, 2, state_setter=setter)).named() == {"num_arenas": 2, "state_setter": setter}
     with pytest.raises(TypeError, match="unexpected keyword argument 'arenas'"):
-        taken_apart(partial(RocketSimPool, arenas=4)).named()
+        unwrap_partial(partial(RocketSimPool, arenas=4)).named()
 
 
 def test_what_jsonargparse_hands_out_is_the_class():
     flags = ["--env=envs.ProcessPool", "--env.factory=envs.RocketSimPool", "--env.factory.num_arenas=5"]
     parser = FlagParser(exit_on_error=False)
     parser.add_argument("--env", type=EnvFactory)
-    call = taken_apart(parser.instantiate(parser.parse_args(flags)).env)
+    call = unwrap_partial(parser.instantiate(parser.parse_args(flags)).env)
     assert call.function is ProcessPool and call.args == ()
-    inner = taken_apart(call.named()["factory"])
+    inner = unwrap_partial(call.named()["factory"])
     assert inner.function is RocketSimPool and inner.named()["num_arenas"] == 5
 
 
@@ -133,7 +133,7 @@ def test_parts_are_written_in_the_words_of_a_configuration():
     reward = CombinedReward([TouchReward(), GoalReward()], [1.0, 10.0])
     pool = partial(RocketSimPool, 4, (1, 1), reward=reward, collision_meshes=Path("meshes"))
     terms = [{"class_path": "envs.TouchReward"}, {"class_path": "envs.GoalReward"}]
-    assert as_settings(partial(ProcessPool, pool, num_workers=np.int64(2))) == {
+    assert to_config(partial(ProcessPool, pool, num_workers=np.int64(2))) == {
         "class_path": "envs.ProcessPool",
         "init_args": {
             "factory": {
@@ -151,7 +151,7 @@ def test_parts_are_written_in_the_words_of_a_configuration():
             "num_workers": 2,
         },
     }
-    assert as_settings(RocketSimPool) == "envs.RocketSimPool" and as_settings(Tuned) == f"{__name__}.Tuned"
+    assert to_config(RocketSimPool) == "envs.RocketSimPool" and to_config(Tuned) == f"{__name__}.Tuned"
 
 
 class Forgets:
@@ -165,9 +165,9 @@ class Changed:
 
 
 def test_what_cannot_be_built_again_is_not_written():
-    assert as_settings(Changed(3))["init_args"] == {"size": 3}
+    assert to_config(Changed(3))["init_args"] == {"size": 3}
     changed = Changed(3)
     changed.seen = 1
     for value, name in ((lambda: 1, "<lambda>"), (Forgets(2), "Forgets"), (changed, "Changed")):
         with pytest.raises(ValueError, match=name):
-            as_settings([value])
+            to_config([value])

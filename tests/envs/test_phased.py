@@ -139,7 +139,7 @@ def test_a_worker_that_is_started_again_is_in_the_present_phase():
         pool.set_phase("broken", 3)
         step(pool)
         for _ in range(2):  # the second step of every episode fails; a worker in phase easy would go on
-            with pytest.warns(RuntimeWarning, match="started worker 0 again"):
+            with pytest.warns(RuntimeWarning, match="restarted worker 0"):
                 step(pool)
             step(pool)
     finally:

@@ -12,7 +12,7 @@ import envs.bots
 import envs.mechanics
 import envs.parameters
 from envs.component import Component
-from envs.partials import as_settings
+from envs.factories import to_config
 from fabric_rl.base.settings import annotations_of
 from tests.wrong_values import wrong_values
 
@@ -94,7 +94,7 @@ def test_every_component_can_be_built_and_remembers_its_settings(kind):
     made = kind(**needed(kind))
     again = kind(**{name: getattr(made, name) for name in annotations_of(kind)})
     assert all(getattr(again, name) == getattr(made, name) for name in annotations_of(kind))
-    assert as_settings(made)["class_path"].endswith(kind.__name__)  # no private attribute hides a setting there
+    assert to_config(made)["class_path"].endswith(kind.__name__)  # no private attribute hides a setting there
     # One whose bases all are dataclasses would be a group of settings to jsonargparse, without a class path.
     assert not all(dataclasses.is_dataclass(base) for base in kind.__mro__[:-1])
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from envs import LookupTable, RocketSimPool
-from envs.matches.matches import PoolRecipe
+from envs.matches.matches import PoolFactory
 from envs.replays.replay import read_replay
 from fabric_rl import load_trained
 from fabric_rl.evaluation.players import guests_of
@@ -212,7 +212,7 @@ def test_one_role_is_exported(tmp_path, capsys):
 @pytest.mark.parametrize("form", ["onnx", pytest.param("torchscript", marks=pytest.mark.slow)])
 def test_the_same_decisions_in_ten_thousand_states(form, tmp_path):
     assert command("export", "school_1v1", tmp_path / "bot", "--format", form) == 0
-    pool = PoolRecipe(load_trained("school_1v1").env).build(num_arenas=64, num_threads=2)
+    pool = PoolFactory(load_trained("school_1v1").env).build(num_arenas=64, num_threads=2)
     spaces = pool.single_observation_space, pool.single_action_space
     run, bot = (load_trained(name).agent(*spaces) for name in ("school_1v1", tmp_path / "bot"))
     ours, theirs, begins = policy(run), policy(bot), np.zeros(pool.num_envs, bool)

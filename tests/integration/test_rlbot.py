@@ -105,7 +105,7 @@ relay.run()
     [
         ("while True: relay.send_msg(flat.InitComplete())", "did not answer within 1 s"),
         ("while True: relay.socket.sendall(bytes([1])); time.sleep(0.3)", "did not answer within 1 s"),
-        ("relay.send_bytes(b'garbage')", "sent what is no message of RLBot"),
+        ("relay.send_bytes(b'garbage')", "sent an invalid message"),
         ("os.kill(os.getpid(), signal.SIGKILL)", "did not answer"),
         (
             "relay.send_msg(flat.PlayerInput(0, flat.ControllerState(float('nan'))))",

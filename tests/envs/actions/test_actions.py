@@ -170,9 +170,9 @@ def test_descriptions_of_tables():
         ("nothing", "no class 'nothing'"),
         ("", "no class ''"),
         (".x", "no class '.x'"),
-        ("envs.actions.ContinuousAction", "is no ActionTable"),
-        ("envs.actions.situations.hybrid_rows", "is no ActionTable"),
-        ("envs.actions.ActionTable", "cannot be made without arguments"),
+        ("envs.actions.ContinuousAction", "is not a subclass of ActionTable"),
+        ("envs.actions.situations.hybrid_rows", "is not a subclass of ActionTable"),
+        ("envs.actions.ActionTable", "cannot be built without arguments"),
     ],
 )
 def test_command_says_in_one_line_what_is_wrong(path, why, monkeypatch, capsys):

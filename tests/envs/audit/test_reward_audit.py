@@ -11,11 +11,11 @@ from envs.audit.games import Push, actors
 from envs.audit.replay import coarser, difference, reordered, replay, swapped
 from envs.audit.resets import reset_rows
 from envs.audit.trace import reward_trace
-from envs.matches.matches import PoolRecipe
-from envs.matches.tape import Tape, record
+from envs.matches.match_trace import MatchTrace, record_trace
+from envs.matches.matches import PoolFactory
 from envs.resets.first_states import ranges_of
 from envs.rewards import default_reward
-from envs.rewards.parts import parts_of, short_name
+from envs.rewards.parts import part_label, parts_of
 from tests.envs.audit.wrong_rewards import AnyGoal, BluesGoal, FirstCar, NearBall, RightHalf, SaysPerSecond
 from tests.envs.fakes import Scene
 
@@ -117,13 +117,13 @@ def test_charges_and_their_sign_are_told():
 @pytest.mark.parametrize("team_size", [(1, 0), 3])
 @pytest.mark.parametrize("action", [envs.ContinuousAction(), envs.MultiDiscreteAction()])
 def test_own_goals_come_about_in_every_pool(team_size, action):
-    recipe = PoolRecipe(partial(POOL, num_arenas=4, team_size=team_size, action=action, tick_skip=4))
-    tape = record(recipe, envs.IdleBot(), 1.5, 0, state_setter=Push(own_goal=True))
-    teams = tape.first.team[np.argmax(actors(tape.first), axis=1)]
+    recipe = PoolFactory(partial(POOL, num_arenas=4, team_size=team_size, action=action, tick_skip=4))
+    trace = record_trace(recipe, envs.IdleBot(), 1.5, 0, state_setter=Push(own_goal=True))
+    teams = trace.first.team[np.argmax(actors(trace.first), axis=1)]
     assert sorted(teams.tolist()) == ([0, 0, 0, 0] if team_size == (1, 0) else [0, 0, 1, 1])
-    scored = np.array([state.scoring_team for state in tape.steps]).max(axis=0)
+    scored = np.array([state.scoring_team for state in trace.steps]).max(axis=0)
     assert scored.tolist() == (1 - teams).tolist()
-    aside = record(recipe, envs.IdleBot(), 1.5, 0, state_setter=Push(own_goal=False))
+    aside = record_trace(recipe, envs.IdleBot(), 1.5, 0, state_setter=Push(own_goal=False))
     assert not any(state.goal_scored.any() for state in aside.steps)
 
 
@@ -134,7 +134,7 @@ def test_mixed_team_sizes_are_audited():
     assert audit.total.own_goal == pytest.approx(-10) and found(audit, "mirror") == found(audit, "order") == set()
 
 
-def test_sums_are_taken_apart_and_add_up(tape):
+def test_sums_are_taken_apart_and_add_up(trace):
     reward = envs.RewardSignals(
         {
             "shape": envs.CombinedReward(
@@ -160,7 +160,7 @@ def test_sums_are_taken_apart_and_add_up(tape):
     discounted = envs.PotentialReward(envs.LiuDistanceBallToGoalReward(), gamma=0.99)
     assert [part.unit for part in parts_of(discounted)] == [""]  # promises nothing about other tick skips
     assert [part.name for part in parts_of(envs.GoalReward())] == ["GoalReward"]
-    assert [short_name(name) for name in parts] == [
+    assert [part_label(name) for name in parts] == [
         "shape/FaceBall",
         "shape/InAir",
         "game/Goal",
@@ -181,9 +181,9 @@ def test_sums_are_taken_apart_and_add_up(tape):
     reward = envs.CombinedReward(sums, [2.0, 0.5, 0.3])
     parts = parts_of(reward)
     assert len(parts) == 9
-    whole = replay(reward, tape)
-    np.testing.assert_allclose(sum(replay(part.fresh(), tape) for part in parts), whole, atol=1e-5)
-    np.testing.assert_array_equal(replay(parts[0].fresh(), tape), replay(parts[0].fresh(), tape))
+    whole = replay(reward, trace)
+    np.testing.assert_allclose(sum(replay(part.fresh(), trace) for part in parts), whole, atol=1e-5)
+    np.testing.assert_array_equal(replay(parts[0].fresh(), trace), replay(parts[0].fresh(), trace))
 
 
 @pytest.mark.slow
@@ -191,8 +191,8 @@ def test_phases_are_audited_each():
     rewards = {"first": envs.TouchReward(), "second": envs.CombinedReward([AnyGoal(), envs.GoalReward()], [0.5, 2.0])}
     setter = envs.PhasedStates({"first": envs.Kickoff(), "second": envs.RandomState()})
     pool = partial(POOL, num_arenas=2, reward=envs.PhasedReward(rewards), state_setter=setter)
-    assert PoolRecipe(pool).phases == ["first", "second"]
-    recipe = PoolRecipe(pool, phase="second")
+    assert PoolFactory(pool).phases == ["first", "second"]
+    recipe = PoolFactory(pool, phase="second")
     assert [part.name for part in parts_of(recipe.reward())] == ["AnyGoal", "GoalReward"]
     audit = audit_rewards(pool, seconds=1, num_arenas=2, phase="second")
     assert found(audit, "own goal") == {"AnyGoal"} and audit.phase == "second"
@@ -207,33 +207,35 @@ def test_phases_are_audited_each():
 
 
 @pytest.fixture(scope="module")
-def tape():
+def trace():
     bots = envs.TeamBots(envs.KickoffThenShoot(), envs.RandomBot(0))
-    return record(PoolRecipe(POOL), bots, 8, 0, num_arenas=3, team_size=2, tick_skip=4, state_setter=envs.RandomState())
+    return record_trace(
+        PoolFactory(POOL), bots, 8, 0, num_arenas=3, team_size=2, tick_skip=4, state_setter=envs.RandomState()
+    )
 
 
-def test_seen_twice_from_the_other_side_it_is_the_same(tape):
+def test_seen_twice_from_the_other_side_it_is_the_same(trace):
     for seen in (swapped, reordered):
-        twice = seen(seen(tape)[0])[0]
-        for (mask, state), (other_mask, other) in zip(tape.frames, twice.frames, strict=True):
+        twice = seen(seen(trace)[0])[0]
+        for (mask, state), (other_mask, other) in zip(trace.frames, twice.frames, strict=True):
             assert mask is other_mask
             for name in ROWS:
                 np.testing.assert_array_equal(getattr(state, name), getattr(other, name), err_msg=name)
             for name in state.details.dtype.names:
                 np.testing.assert_array_equal(state.details[name], other.details[name], err_msg=name)
-    there, order = swapped(tape)
-    assert order.tolist() == [2, 3, 0, 1] and reordered(tape)[1].tolist() == [1, 0, 3, 2]
-    np.testing.assert_array_equal(there.steps[9].world.ball_pos, tape.steps[9].world.ball_pos * [-1, -1, 1])
+    there, order = swapped(trace)
+    assert order.tolist() == [2, 3, 0, 1] and reordered(trace)[1].tolist() == [1, 0, 3, 2]
+    np.testing.assert_array_equal(there.steps[9].world.ball_pos, trace.steps[9].world.ball_pos * [-1, -1, 1])
 
 
-def test_a_longer_step_keeps_the_touches_and_the_last_state(tape):
-    whole = Tape([tape.frames[0], *[frame for frame in tape.frames if frame[0] is None][:40]], 4)
+def test_a_longer_step_keeps_the_touches_and_the_last_state(trace):
+    whole = MatchTrace([trace.frames[0], *[frame for frame in trace.frames if frame[0] is None][:40]], 4)
     longer = coarser(whole, 4)
     assert longer.tick_skip == 16 and len(longer.steps) == 10 and longer.minutes == whole.minutes
     fine = np.array([state.touched for state in whole.steps])
     np.testing.assert_array_equal([state.touched for state in longer.steps], fine.reshape(10, 4, 3, 4).any(axis=1))
     np.testing.assert_array_equal(longer.steps[1].world.ball_pos, whole.steps[7].world.ball_pos)
-    cut = Tape([*whole.frames[:6], whole.frames[0]], 4)
+    cut = MatchTrace([*whole.frames[:6], whole.frames[0]], 4)
     with pytest.raises(ValueError, match="ends 1 steps into a step of 4"):
         coarser(cut, 4)
     assert difference(np.array([1.0, 3.0]), np.array([1.0, -1.0])) == pytest.approx(4 / 6)
@@ -242,7 +244,7 @@ def test_a_longer_step_keeps_the_touches_and_the_last_state(tape):
 
 def test_settings_are_read_from_what_builds_the_pool():
     pooled = partial(envs.ProcessPool, partial(envs.RocketSimPool, 4, [(1, 2), (2, 0)], tick_skip=6), num_workers=2)
-    recipe = PoolRecipe(pooled)
+    recipe = PoolFactory(pooled)
     assert recipe.team_sizes == [(1, 2), (2, 0)] and recipe.tick_skip == 6
     assert recipe.arguments["num_arenas"] == 4
     with pytest.raises(TypeError, match=r"audit-rewards: needs the settings of an envs.RocketSimPool as env, got dict"):
@@ -278,7 +280,7 @@ def test_traces_are_what_the_pool_pays_and_end_with_their_episode(shot):
     for rows, goal in ((losing, -1), (winning, 1)):
         assert [row["goal"] for row in rows] == [0] * (len(rows) - 1) + [goal]
         assert [row["reward/GoalReward"] for row in rows] == [row["goal"] for row in rows]
-    with pytest.raises(ValueError, match="--car 2 is not there, the first arena has cars 0 to 1"):
+    with pytest.raises(ValueError, match=r"there is no car 2 \(--car\), the first arena has cars 0 to 1"):
         reward_trace(pool, envs.IdleBot(), car=2)
 
 
@@ -301,5 +303,5 @@ def test_first_states_are_those_of_the_setter():
 def test_a_goal_is_paid_once_in_each_episode():
     scene, begins = Scene(), np.array([True])
     start, goal = scene.state.copy(), scene.put(8, ball=(0, 5300, 300)).state.copy()
-    tape = Tape([(begins, start), (None, goal), (None, goal), (begins, start), (None, goal)], 8)
-    assert replay(envs.GoalReward(), tape)[:, 0].tolist() == [[1, -1], [0, 0], [1, -1]]
+    trace = MatchTrace([(begins, start), (None, goal), (None, goal), (begins, start), (None, goal)], 8)
+    assert replay(envs.GoalReward(), trace)[:, 0].tolist() == [[1, -1], [0, 0], [1, -1]]

@@ -18,61 +18,63 @@ from envs.audit.replay import reordered, swapped
 from envs.bots import BOTS, BallChaser, IdleBot, KickoffThenShoot, RandomBot, TeamBots, nearest_actions
 from envs.bots.scripted import CircleBot, HopBot, HoverBot, arrival_seconds, ball_after, bearing, landing_seconds
 from envs.dones import TimeoutCondition
-from envs.matches.matches import PoolRecipe
-from envs.matches.tape import record
+from envs.matches.match_trace import record_trace
+from envs.matches.matches import PoolFactory
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import ExplicitState, Kickoff, MixedStates, RandomState, TurtledStart
 from tests.envs.fakes import Scene
 
 
-def tape_of(bot, seconds, team_size=1, arenas=6, seed=0, **settings):
-    return record(PoolRecipe(RocketSimPool), bot, seconds, seed, num_arenas=arenas, team_size=team_size, **settings)
+def trace_of(bot, seconds, team_size=1, arenas=6, seed=0, **settings):
+    return record_trace(
+        PoolFactory(RocketSimPool), bot, seconds, seed, num_arenas=arenas, team_size=team_size, **settings
+    )
 
 
-def touches_a_minute(tape):
+def touches_a_minute(trace):
     """Contacts that begin, by car-minute."""
-    touched = np.array([state.touched for state in tape.steps])
+    touched = np.array([state.touched for state in trace.steps])
     begun = touched[1:] & ~touched[:-1]
-    return begun.sum() / (tape.minutes * tape.first.present.sum())
+    return begun.sum() / (trace.minutes * trace.first.present.sum())
 
 
-def goals(tape):
+def goals(trace):
     """[blue's, orange's]"""
-    scored = np.array([state.scoring_team for state in tape.steps])
+    scored = np.array([state.scoring_team for state in trace.steps])
     return [int((scored == team).sum()) for team in (0, 1)]
 
 
 def test_idle_cars_stay_where_they_are_and_chasers_touch_the_ball():
-    tape = tape_of(IdleBot(), 4, team_size=2)
-    first, last = tape.steps[15], tape.steps[-1]
+    trace = trace_of(IdleBot(), 4, team_size=2)
+    first, last = trace.steps[15], trace.steps[-1]
     np.testing.assert_allclose(last.world.car_pos, first.world.car_pos, atol=0.1)
-    assert not any(state.controls.any() for state in tape.steps)
+    assert not any(state.controls.any() for state in trace.steps)
     mixed = {"state_setter": MixedStates([Kickoff(), RandomState()], [1, 1])}
-    assert touches_a_minute(tape_of(BallChaser(), 15, team_size=(1, 0), **mixed)) > 12
-    assert touches_a_minute(tape_of(RandomBot(), 15, team_size=(1, 0), **mixed)) < 2
+    assert touches_a_minute(trace_of(BallChaser(), 15, team_size=(1, 0), **mixed)) > 12
+    assert touches_a_minute(trace_of(RandomBot(), 15, team_size=(1, 0), **mixed)) < 2
 
 
 @pytest.mark.parametrize("colour", [0, 1])
 def test_shooters_score_in_an_empty_net_and_never_in_their_own(colour):
-    tape = tape_of(KickoffThenShoot(), 30, team_size=[(1, 0), (0, 1)][colour])
-    scored = goals(tape)
+    trace = trace_of(KickoffThenShoot(), 30, team_size=[(1, 0), (0, 1)][colour])
+    scored = goals(trace)
     assert scored[colour] >= 9  # three a minute in six arenas
     assert scored[1 - colour] == 0
 
 
 def test_shooters_beat_idle_cars_with_either_colour():
-    blue, orange = goals(tape_of(TeamBots(KickoffThenShoot(), IdleBot()), 40))
+    blue, orange = goals(trace_of(TeamBots(KickoffThenShoot(), IdleBot()), 40))
     assert blue >= 4 and orange == 0
-    blue, orange = goals(tape_of(TeamBots(IdleBot(), KickoffThenShoot()), 40))
+    blue, orange = goals(trace_of(TeamBots(IdleBot(), KickoffThenShoot()), 40))
     assert orange >= 4 and blue == 0
 
 
 def test_a_shooter_drives_to_the_kickoff_and_then_gets_behind_the_ball():
-    first = tape_of(KickoffThenShoot(), 4, team_size=(1, 0), arenas=5)
+    first = trace_of(KickoffThenShoot(), 4, team_size=(1, 0), arenas=5)
     touched = np.array([state.touched[:, 0] for state in first.steps])
     assert touched.any(axis=0).all()  # every kickoff is reached within four seconds
     setter = ExplicitState([[0, 4000, 17]], ball_pos=(0, 3000, 93.15), car_yaw=[-np.pi / 2])  # the ball lies behind it
-    around = tape_of(KickoffThenShoot(), 6, team_size=(1, 0), arenas=1, state_setter=setter).steps
+    around = trace_of(KickoffThenShoot(), 6, team_size=(1, 0), arenas=1, state_setter=setter).steps
     hit = next(number for number, state in enumerate(around) if state.touched[0, 0])
     y = [(state.world.car_pos[0, 0, 1], state.world.ball_pos[0, 1]) for state in around[:hit]]
     assert any(car < ball - 300 for car, ball in y)
@@ -81,8 +83,8 @@ def test_a_shooter_drives_to_the_kickoff_and_then_gets_behind_the_ball():
 
 @pytest.mark.parametrize("bot", [BallChaser(), KickoffThenShoot(), CircleBot(), HoverBot()])
 def test_drivers_get_off_their_roofs(bot):
-    tape = tape_of(bot, 6, state_setter=TurtledStart(), done=TimeoutCondition(100))
-    up = np.array([state.world.car_up[..., 2] for state in tape.steps])
+    trace = trace_of(bot, 6, state_setter=TurtledStart(), done=TimeoutCondition(100))
+    up = np.array([state.world.car_up[..., 2] for state in trace.steps])
     assert (up[:5] < 0).all()
     assert ((up > 0.9).mean(axis=0) > 0.3).all()
 
@@ -92,29 +94,29 @@ def test_drivers_get_off_their_roofs(bot):
 )
 def test_cars_in_the_air_stop_spinning_and_level_out(spin):
     setter = ExplicitState([[0, 0, 1500]], ball_pos=(3000, 3000, 93.15), car_ang_vel=[spin])
-    tape = tape_of(HopBot(), 1.5, team_size=(1, 0), arenas=1, state_setter=setter, action=ContinuousAction())
-    last = tape.steps[-1].world
+    trace = trace_of(HopBot(), 1.5, team_size=(1, 0), arenas=1, state_setter=setter, action=ContinuousAction())
+    last = trace.steps[-1].world
     assert last.car_pos[0, 0, 2] > 500 and last.car_up[0, 0, 2] > 0.95
     assert np.linalg.norm(last.car_ang_vel[0, 0]) < 0.5
 
 
 def test_circles_and_hops_go_on_where_they_began():
-    tape = tape_of(CircleBot(), 10, arenas=2)
-    spots = np.array([state.world.car_pos[0, 0, :2] for state in tape.steps[60:]])
+    trace = trace_of(CircleBot(), 10, arenas=2)
+    spots = np.array([state.world.car_pos[0, 0, :2] for state in trace.steps[60:]])
     way = np.linalg.norm(np.diff(spots, axis=0), axis=-1).sum()
     assert way > 3000 and np.ptp(spots, axis=0).max() < 2300
-    tape = tape_of(HopBot(), 10)
-    assert 0.6 < np.mean([~state.on_ground for state in tape.steps]) < 0.99
-    moved = tape.steps[-1].world.car_pos - tape.steps[0].world.car_pos
+    trace = trace_of(HopBot(), 10)
+    assert 0.6 < np.mean([~state.on_ground for state in trace.steps]) < 0.99
+    moved = trace.steps[-1].world.car_pos - trace.steps[0].world.car_pos
     assert np.abs(moved[..., :2]).max() < 100
 
 
 def test_hovering_stays_near_the_ball_and_does_not_touch_it():
-    tape = tape_of(HoverBot(), 25, team_size=(1, 0), arenas=5)
-    gaps = [np.linalg.norm(state.world.ball_pos - state.world.car_pos[:, 0], axis=-1) for state in tape.steps[90:]]
+    trace = trace_of(HoverBot(), 25, team_size=(1, 0), arenas=5)
+    gaps = [np.linalg.norm(state.world.ball_pos - state.world.car_pos[:, 0], axis=-1) for state in trace.steps[90:]]
     assert np.min(gaps) > 200 and np.max(gaps) < 1500
-    assert not any(state.touched.any() for state in tape.steps)
-    faces = [state.world.car_vel[:, 0] for state in tape.steps[90:]]
+    assert not any(state.touched.any() for state in trace.steps)
+    faces = [state.world.car_vel[:, 0] for state in trace.steps[90:]]
     assert np.linalg.norm(faces, axis=-1).mean() > 100  # to and fro
 
 
@@ -134,7 +136,7 @@ def test_random_is_decided_by_its_seed_and_uses_everything():
 @pytest.fixture(scope="module")
 def busy_tape():
     setter = MixedStates([Kickoff(), RandomState(), TurtledStart()], [1, 2, 1])
-    return tape_of(TeamBots(BallChaser(), KickoffThenShoot()), 6, team_size=3, arenas=3, state_setter=setter)
+    return trace_of(TeamBots(BallChaser(), KickoffThenShoot()), 6, team_size=3, arenas=3, state_setter=setter)
 
 
 @pytest.mark.parametrize("name", sorted(set(BOTS) - {"random"}))
@@ -149,11 +151,11 @@ def test_bots_know_neither_colours_nor_places(busy_tape, name, seen):
 def test_blue_and_orange_play_the_same_game():
     """From a symmetric start the whole game stays symmetric, until rounding tells."""
     setter = ExplicitState([[-500, -2000, 17], [500, 2000, 17]], car_yaw=[0.5, 0.5 - np.pi])
-    tape = tape_of(KickoffThenShoot(), 1.5, arenas=1, state_setter=setter, action=ContinuousAction())
-    for state in tape.steps:
+    trace = trace_of(KickoffThenShoot(), 1.5, arenas=1, state_setter=setter, action=ContinuousAction())
+    for state in trace.steps:
         blue, orange = state.own.car_pos[0]
         np.testing.assert_allclose(blue, orange, atol=0.5)
-    assert tape.steps[-1].own.car_pos[0, 0, 1] > -1500
+    assert trace.steps[-1].own.car_pos[0, 0, 1] > -1500
 
 
 def test_teams_are_played_by_their_own_bots(busy_tape):
@@ -225,8 +227,8 @@ def test_other_parsers_get_what_they_take():
 )
 @pytest.mark.parametrize("bot", [BallChaser(), RandomBot()], ids=["chaser", "random"])
 def test_all_bots_play_with_all_parsers_and_team_sizes(action, bot):
-    tape = tape_of(bot, 4, team_size=[(1, 1), (2, 1)], arenas=4, action=action)
-    touched = any(state.touched.any() for state in tape.steps)
+    trace = trace_of(bot, 4, team_size=[(1, 1), (2, 1)], arenas=4, action=action)
+    touched = any(state.touched.any() for state in trace.steps)
     assert touched or isinstance(bot, RandomBot)
 
 

@@ -8,7 +8,7 @@ from envs.bots import IdleBot, KickoffThenShoot
 from envs.bots.base import TeamBots
 from envs.loggers import StateLogger
 from envs.matches.matches import play_matches
-from envs.matches.statistics import STATISTICS, GameStatistics, counted, of_pairs, ratio_samples
+from envs.matches.statistics import STATISTICS, GameStatistics, get_count, pair_totals, ratio_samples
 from fabric_rl.selfplay.ratings.intervals import mean_interval
 
 BOTH = np.ones(2, bool)
@@ -40,11 +40,11 @@ class Game:
         """Of one match: name -> (blue, orange)."""
         one = self.logger.counts[:, :1]
         assert (one == self.logger.counts[:, 1:]).all()
-        return {name: tuple(ratios(values)[0]) for name, values in of_pairs(one[:, :, None]).items()}
+        return {name: tuple(ratios(values)[0]) for name, values in pair_totals(one[:, :, None]).items()}
 
 
 def ratios(values):
-    """`[P, 2]` of `of_pairs`."""
+    """`[P, 2]` of `pair_totals`."""
     with np.errstate(invalid="ignore"):
         return values[..., 0] / values[..., 1]
 
@@ -106,7 +106,7 @@ def test_own_goals(touches, own):
         scored = index == len(touches) - 1
         game.step(BOTH & scored, touched=np.isin(range(3), cars), ball_pos=(0, -5300 if scored else 0, 100))
     assert game.figures()["own_goals"] == own
-    assert counted(game.logger.counts, "goals").tolist() == [[0, 1], [0, 1]]
+    assert get_count(game.logger.counts, "goals").tolist() == [[0, 1], [0, 1]]
 
 
 @pytest.mark.parametrize(
@@ -177,8 +177,8 @@ def test_contacts_and_goals_of_all_episodes():
     game.step(BOTH, ball_pos=(0, 5300, 300), touched=[False, False, True])
     game.logger.reset(np.array([True, False]), game.state())
     game.step(BOTH, ball_pos=(0, -5300, 300), touched=[False, False, True])  # a new contact where an episode has begun
-    assert counted(game.logger.counts, "goals").tolist() == [[1, 1], [1, 1]]
-    assert counted(game.logger.counts, "touches").tolist() == [[2, 3], [2, 2]]
+    assert get_count(game.logger.counts, "goals").tolist() == [[1, 1], [1, 1]]
+    assert get_count(game.logger.counts, "touches").tolist() == [[2, 3], [2, 2]]
 
 
 class CarByCar(StateLogger):
@@ -221,9 +221,9 @@ def test_real_play_beside_other_sums():
     for _ in range(300):
         pool.step(bot.actions(pool.state, pool.action_parser))
     pool.close()
-    one = of_pairs(logger.counts.sum(axis=1)[:, None, None])
+    one = pair_totals(logger.counts.sum(axis=1)[:, None, None])
     found = {name: ratios(values)[0] for name, values in one.items()}
-    assert counted(logger.counts, "goals").sum() > 2 and other.holds.min() > 0
+    assert get_count(logger.counts, "goals").sum() > 2 and other.holds.min() > 0
     assert found["possession"] == pytest.approx(other.holds / other.holds.sum())
     assert found["air_time"] == pytest.approx(other.air / other.steps)
     assert found["field_position"] == pytest.approx(other.y / other.steps, rel=1e-4)

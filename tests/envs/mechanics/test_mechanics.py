@@ -262,7 +262,7 @@ def test_snapshots_remember_success_and_refuse_other_lanes():
     np.testing.assert_array_equal(pool.state.car_rows[..., 1:], other.state.car_rows[..., 1:])
     pool, other = pool_of(DribbleLane(), 4), pool_of(HalfFlipLane(), 4)
     pool.state_setter.episodes.load_state_dict(pool.state_setter.episodes.state_dict())
-    with pytest.raises(ValueError, match=r"logger 0 LaneEpisodes does not fit .*\['notes'\] is float64 of shape"):
+    with pytest.raises(ValueError, match=r"logger 0 LaneTracker does not fit .*\['notes'\] is float64 of shape"):
         other.load_state_dict(pool.state_dict())
 
 

@@ -19,7 +19,7 @@ class Scenes:
 
     def __init__(self, values):
         init_rocketsim()
-        self.sim = SimArena([0, 1], roomy=True)
+        self.sim = SimArena([0, 1], large_cells=True)
         self.sim.set_mutators(mutators(values))
         self.sim._renew()
         self.arena, (self.car, self.other) = self.sim.arena, self.sim.cars

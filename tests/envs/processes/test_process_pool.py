@@ -120,7 +120,7 @@ def test_a_lost_worker_is_reported_or_started_again(action, message):
     pool = ProcessPool(partial(Trouble, 4), 2, timeout_seconds=0.5, restart=True)
     pool.reset(seed=0)
     before = pool.step(actions_with(0, 0))[0]
-    with pytest.warns(RuntimeWarning, match=f"started worker 0 again.*{message}"):
+    with pytest.warns(RuntimeWarning, match=f"restarted worker 0.*{message}"):
         obs, rewards, terminated, truncated, infos = pool.step(actions_with(action, 1))
     assert (
         rewards.tolist() == [0, 0, 1, 1] and not terminated.any() and truncated.tolist() == [True, True, False, False]
@@ -140,7 +140,7 @@ def test_a_worker_that_is_started_again_is_told_what_the_others_were(action):
     pool.set_parameters({"value": 5.0})
     pool.set_phase("late", 2)
     pool.reset(seed=0)
-    with pytest.warns(RuntimeWarning, match="started worker 0 again"):
+    with pytest.warns(RuntimeWarning, match="restarted worker 0"):
         pool.step(actions_with(action, 1))
     assert pool.step(actions_with(0, 0))[0].tolist() == [[5, 2]] * 4
     pool.close()
@@ -262,7 +262,7 @@ def test_a_worker_that_is_started_again_cuts_off_its_own_group_only():
     pool.step_group(0, np.zeros(2, int))
     pool.step_group(1, np.array([0, 2, 0]))
     assert not pool.wait_group(0)[3].any()
-    with pytest.warns(RuntimeWarning, match="started worker 2 again"):
+    with pytest.warns(RuntimeWarning, match="restarted worker 2"):
         obs, rewards, _, truncated, infos = pool.wait_group(1)
     assert truncated.tolist() == [False, True, True] and rewards.tolist() == [1, 0, 0]
     assert infos["_final_obs"].tolist() == [False, True, True]
@@ -339,7 +339,7 @@ def test_a_worker_that_fails_again_and_again_ends_the_pool(caplog, close):
     pool.reset(seed=0)
     with caplog.at_level(logging.WARNING, "envs.processes.process_pool"):
         for _ in range(3):
-            with pytest.warns(RuntimeWarning, match="started worker 1 again.*KeyError"):
+            with pytest.warns(RuntimeWarning, match="restarted worker 1.*KeyError"):
                 pool.step(actions_with(1, 3))
             pool.step(actions_with(0, 0))
         with pytest.raises(
@@ -440,12 +440,12 @@ def test_a_state_that_cannot_be_had_or_does_not_fit_does_not_close_the_pool(clos
     assert "\n" not in str(caught.value)
     pool.step(np.zeros(pool.num_envs, int))
     for state in ({}, None, {"parts": []}):
-        with pytest.raises(ValueError, match="ProcessPool: this is no state of a ProcessPool"):
+        with pytest.raises(ValueError, match="ProcessPool: this is not a state of a ProcessPool"):
             pool.load_state_dict(state)
     pool = close(ProcessPool(partial(short_games, 2), 1))
     pool.reset(seed=0)
     state = pool.state_dict()
     state["parts"][0] = {}
-    with pytest.raises(ValueError, match=r"worker 0 \(arenas 0 to 1\): RocketSimPool: this is no snapshot"):
+    with pytest.raises(ValueError, match=r"worker 0 \(arenas 0 to 1\): RocketSimPool: this is not a snapshot"):
         pool.load_state_dict(state)
     pool.step(np.zeros(4, int))

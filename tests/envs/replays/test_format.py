@@ -77,7 +77,7 @@ def test_a_game_that_is_played_can_be_read_up_to_its_last_chunk(tmp_path):
         try:
             replay = read(tmp_path, data[:end])
         except ValueError as error:
-            assert "only just begun" in str(error) and not seen
+            assert "has just begun" in str(error) and not seen
             continue
         for game in replay.games:
             seen.add(game.num_frames)
@@ -128,14 +128,14 @@ BIG = {"name": "x", "dtype": "<i4", "shape": [30_000], "scale": 1, "differences"
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (START + struct.pack("<cII", b"C", 2**31, 0), "only just begun"),  # no whole head
-        (HEAD + HEAD[len(START) :], "in another order"),
+        (START + struct.pack("<cII", b"C", 2**31, 0), "has just begun"),  # no whole head
+        (HEAD + HEAD[len(START) :], "out of order"),
         (START + pack_json(HEADER, {"columns": []}), "too many, too large"),
         (START + pack_json(HEADER, {"columns": [BIG]}), "too many, too large"),
         (START + pack_json(HEADER, {"columns": [BIG | {"shape": [2]}] * 2}), "the same name"),
         (BEGUN + pack(CHUNK, struct.pack("<I", 2**31)), "2,147,483,648 frames in a chunk"),
-        (BEGUN + pack(CHUNK, struct.pack("<I", 5) + zlib.compress(bytes(2**20))), "more or less than it says"),
-        (BEGUN + pack(CHUNK, struct.pack("<I", 5) + zlib.compress(bytes(3))), "more or less than it says"),
+        (BEGUN + pack(CHUNK, struct.pack("<I", 5) + zlib.compress(bytes(2**20))), "differs from the declared one"),
+        (BEGUN + pack(CHUNK, struct.pack("<I", 5) + zlib.compress(bytes(3))), "differs from the declared one"),
     ],
 )
 def test_what_no_writer_writes_is_refused(tmp_path, data, message):
@@ -153,7 +153,7 @@ def test_what_a_file_promises_takes_no_memory(tmp_path):
     # However many games it is in: four bytes a number, before anything is unpacked.
     data = head({"name": "x", "dtype": "|u1", "shape": [30_000], "scale": 1, "differences": 0})
     data += 5 * (pack_json(b"B", {}) + 4 * pack(CHUNK, struct.pack("<I", 550) + b"not unpacked"))
-    with pytest.raises(ValueError, match=r"game.frl: 11,000 frames are more than is read at once"):
+    with pytest.raises(ValueError, match=r"game.frl: 11,000 frames are too many to read at once"):
         read(tmp_path, data)
 
 

@@ -10,11 +10,11 @@ from imageio_ffmpeg import read_frames
 from envs import GoalReward, RocketSimPool, SpeedTowardBallReward
 from envs.actions import LookupTable
 from envs.bots import BallChaser, IdleBot, KickoffThenShoot, TeamBots
-from envs.bots.policy import Mind, PolicyBot
+from envs.bots.policy import Diagnostics, PolicyBot
 from envs.matches.recorded import RecordedMatch
 from envs.obs import DefaultObs
 from envs.render.videos import write_video
-from envs.replays.film import film, states_at
+from envs.replays.film import render_frames, states_at
 from envs.replays.format import FLAGS, game_columns
 from envs.replays.recorder import ReplayRecorder
 from envs.replays.replay import Replay, read_replay
@@ -109,7 +109,7 @@ def test_demolitions_are_events(tmp_path):
 
 def test_thoughts_belong_to_the_frame_in_which_the_decision_was_made(tmp_path):
     """A policy whose value is the height of the ball, and which drives straight on."""
-    mind, seen = Mind(), []
+    mind, seen = Diagnostics(), []
 
     def choose(obs, begins, mask):
         seen.append(obs.copy())
@@ -285,7 +285,7 @@ def test_a_film_lasts_as_long_as_its_game(recorded, tmp_path):
     _, replay, _ = recorded
     short = Replay(replay.about, [replay.games[0]])
     seconds = float(short.games[0].columns["ticks"][-1]) / 120
-    pictures = list(film(short, 4, (160, 90)))
+    pictures = list(render_frames(short, 4, (160, 90)))
     assert len(pictures) == int(seconds * 4) + 1
     for name in ("a.mp4", "a.gif"):
         write_video(tmp_path / name, pictures, 4)

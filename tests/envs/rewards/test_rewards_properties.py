@@ -9,8 +9,7 @@ import pytest
 import envs
 import envs.rewards as library
 from envs import CombinedReward, GameState, TouchReward
-from envs.rewards.__main__ import all_classes, rewards_to_choose_from, takes_rewards
-from envs.rewards.__main__ import table as reward_table
+from envs.rewards.__main__ import all_classes, rewards_table, rewards_to_choose_from, takes_rewards
 from envs.state.quantities import Quantities
 from tests.envs.fakes import Crash, HeadOn, Scene, configured, path_of, rearranged, replay
 
@@ -286,4 +285,4 @@ def test_compute_before_reset_is_named():
 
 
 def test_the_documentation_has_the_table():
-    assert reward_table().strip() in (Path(__file__).parents[3] / "docs" / "rewards.md").read_text(encoding="utf-8")
+    assert rewards_table().strip() in (Path(__file__).parents[3] / "docs" / "rewards.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ import pytest
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import ExplicitState, RandomState
 from envs.rewards import EventReward, GoalReward, SpeedTowardBallReward, TouchReward
-from envs.state.fields import fields, table
+from envs.state.fields import fields, fields_table
 from envs.state.game_state import GameState
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "game_state.md"
@@ -23,7 +23,7 @@ def fields_of(state):
 
 
 def test_the_documentation_has_the_table():
-    assert table() in PAGE.read_text(encoding="utf-8"), "run python -m envs.state and put its table into the page"
+    assert fields_table() in PAGE.read_text(encoding="utf-8"), "run python -m envs.state"
 
 
 def test_every_array_has_its_shape_and_says_what_it_is():
@@ -169,7 +169,7 @@ def test_rewards_are_paid_for_it():
         ({"num_blue": 3}, "num_blue must be between 0 and the 2 cars of car_pos, got 3"),
         ({"car_vel": [1, 2]}, r"car_vel must be numbers that fit \[1, 2, 3\], got \[1, 2\]"),
         ({"boost": ["full", "empty"]}, r"boost must be numbers that fit \[1, 2\]"),
-        ({"ball_pos": (0, np.nan, 0)}, "ball_pos has NaN or infinity in it"),
+        ({"ball_pos": (0, np.nan, 0)}, "ball_pos contains NaN or infinity"),
     ],
 )
 def test_numbers_that_do_not_fit_are_named(numbers, message):

@@ -118,7 +118,7 @@ def test_no_ffmpeg_is_said_before_any_work(words, tmp_path, monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", "/no/ffmpeg")
     assert command(*words) == 2
-    assert "videos need ffmpeg, and there is none where IMAGEIO_FFMPEG_EXE or PATH say" in capsys.readouterr().err
+    assert "videos need ffmpeg, which was not found by IMAGEIO_FFMPEG_EXE or PATH" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -236,7 +236,7 @@ def test_a_pipe_is_no_replay_and_no_place_for_one(tmp_path, capsys):
         ["export-replay", tmp_path / "game.frl", tmp_path / "game.html"],
     ):
         assert command(*words) == 2
-        assert "game.frl: this is no file" in capsys.readouterr().err
+        assert "game.frl: this is not a file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["export-replay", "{}", "a.mp4"], ["watch", "{}"]])

@@ -259,7 +259,7 @@ class Broken(Bot):
 @pytest.mark.parametrize(
     "spoil, words",
     [
-        (lambda rows: rows * np.nan, "has returned NaN or infinity"),
+        (lambda rows: rows * np.nan, "returned NaN or infinity"),
         (lambda rows: rows[:, :, :5], r"must return numbers \[2, 2, 8\], got float32 of shape \[2, 2, 5\]"),
         (lambda rows: rows.tolist(), r"must return numbers \[2, 2, 8\], got list"),
         (lambda rows: None, r"must return numbers \[2, 2, 8\], got NoneType"),

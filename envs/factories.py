@@ -1,4 +1,4 @@
-"""What a factory builds: `functools.partial`s, also those that jsonargparse hands out, taken apart and written down."""
+"""Inspect factories (`functools.partial`, also those of jsonargparse) and write objects as configuration."""
 
 import dataclasses
 import functools
@@ -13,7 +13,7 @@ import numpy as np
 
 
 class Call(NamedTuple):
-    """What a factory comes to: `function(*args, **settings)`."""
+    """A call `function(*args, **settings)`."""
 
     function: Callable[..., Any]
     """A class, or a function."""
@@ -21,17 +21,17 @@ class Call(NamedTuple):
     settings: dict[str, Any]
 
     def named(self) -> dict[str, Any]:
-        """All arguments by the names of the function's parameters; a TypeError if it does not take them."""
+        """Return all arguments by parameter name; a TypeError if the function does not take them."""
         signature = inspect.signature(self.function)
         bound = signature.bind_partial(*self.args, **self.settings)
         return dict(zip(signature.parameters, bound.args, strict=False)) | bound.kwargs
 
 
-def taken_apart(factory: Callable[..., Any]) -> Call:
-    """What `factory` calls in the end.
+def unwrap_partial(factory: Callable[..., Any]) -> Call:
+    """Return the innermost call of nested partials.
 
-    jsonargparse's partials are of a function that makes an object of a class, which is its first argument that is a
-    class; what counts is that class.
+    jsonargparse wraps a class into a partial of a helper function that takes the class as an argument; the returned
+    call is then that of the class itself.
     """
     args: tuple[Any, ...] = ()
     settings: dict[str, Any] = {}
@@ -44,17 +44,18 @@ def taken_apart(factory: Callable[..., Any]) -> Call:
     return Call(factory, args, settings)
 
 
-def as_settings(value: Any) -> Any:  # noqa: ANN401 - whatever a configuration may hold
-    """A setting in the words of a configuration file: `{class_path: ..., init_args: ...}` for what has to be built.
+def to_config(value: Any) -> Any:  # noqa: ANN401 - whatever a configuration may hold
+    """Convert a setting to the form of a configuration file, with `{class_path: ..., init_args: ...}` for objects.
 
-    An object of a dataclass is written by its fields; any other by the attributes that are called like its
-    constructor's parameters, if what they build again is the same.
+    A dataclass object is written by its fields; any other object by the attributes named like its constructor's
+    parameters, if an object built from them pickles to the same bytes.
 
     Args:
-        value: A number, a text, a class or function of a module, a partial of one, such an object; or several of them.
+        value: A number, a string, a class or function of a module, a partial of one, or an object; or a collection of
+            these.
 
     Raises:
-        ValueError: It cannot be written; one line that begins with what it is.
+        ValueError: The value cannot be written as configuration; one line that begins with its name.
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -63,21 +64,21 @@ def as_settings(value: Any) -> Any:  # noqa: ANN401 - whatever a configuration m
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, list | tuple):
-        return [as_settings(item) for item in value]
+        return [to_config(item) for item in value]
     if isinstance(value, Mapping):
-        return {name: as_settings(item) for name, item in value.items()}
+        return {name: to_config(item) for name, item in value.items()}
     if inspect.isclass(value) or inspect.isfunction(value):
         return _import_path(value)
     if isinstance(value, functools.partial):
-        call = taken_apart(value)
+        call = unwrap_partial(value)
         made, settings = call.function, call.named()
     else:
         made, settings = type(value), _settings_of(value)
-    return {"class_path": _import_path(made)} | ({"init_args": as_settings(settings)} if settings else {})
+    return {"class_path": _import_path(made)} | ({"init_args": to_config(settings)} if settings else {})
 
 
 def _import_path(made: Callable[..., Any]) -> str:
-    """The shortest one: packages export from files that may move."""
+    """Return the shortest import path: packages export from files that may move."""
     name, module = getattr(made, "__qualname__", "an object"), getattr(made, "__module__", "__main__")
     if module == "__main__" or "<" in name:
         raise ValueError(f"{name.rpartition('.')[2]} is not in a module that can be imported")
@@ -88,7 +89,7 @@ def _import_path(made: Callable[..., Any]) -> str:
 
 
 def _settings_of(made: object) -> dict[str, Any]:
-    """What an object was built with; a ValueError if it does not remember it."""
+    """Return an object's constructor arguments; a ValueError if it does not store them."""
     kept = getattr(made, "__dict__", {})
     try:
         names = inspect.signature(type(made)).parameters
@@ -100,4 +101,4 @@ def _settings_of(made: object) -> dict[str, Any]:
             return settings
     except Exception:  # whatever a class of the user's own raises: it cannot be built again
         pass
-    raise ValueError(f"{type(made).__name__} is an object that does not remember how it was built")
+    raise ValueError(f"{type(made).__name__} does not store its constructor arguments")
