@@ -68,13 +68,9 @@ class FlagParser(ArgumentParser):
         self._owner = getattr(theclass, "__name__", str(theclass))
         names: list[str] = super().add_class_arguments(theclass, *args, **kwargs)
         for action in self._actions:
-            hint, default = getattr(action, "_typehint", None), action.default
-            if (
-                inspect.isclass(hint)
-                and isinstance(default, hint)
-                and type(default).__module__.startswith("fabric_rl.")
-            ):
-                action.default = {"class_path": _path_of(type(default))}  # jsonargparse cannot write an object
+            default = action.default  # an object without settings, which jsonargparse cannot write
+            if hasattr(action, "_typehint") and type(default).__module__.startswith("fabric_rl."):
+                action.default = {"class_path": _path_of(type(default))}
         return names
 
     def parse_args(self, args: Any = None, *others: Any, **settings: Any) -> Any:  # noqa: ANN401
