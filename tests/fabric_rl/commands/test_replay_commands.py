@@ -236,7 +236,7 @@ def test_a_pipe_is_no_replay_and_no_place_for_one(tmp_path, capsys):
         ["export-replay", tmp_path / "game.frl", tmp_path / "game.html"],
     ):
         assert command(*words) == 2
-        assert "game.frl: this is not a file" in capsys.readouterr().err
+        assert "game.frl: this is no file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["export-replay", "{}", "a.mp4"], ["watch", "{}"]])
@@ -247,7 +247,7 @@ def test_ctrl_c_is_no_error(words, replay, tmp_path, monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("fabric_rl.commands.export_replay.film", interrupted)
+    monkeypatch.setattr("fabric_rl.commands.export_replay.render_frames", interrupted)
     monkeypatch.setattr("fabric_rl.commands.watch.read_replay", interrupted)
     assert command(*[word.format(replay) for word in words]) == 130
     assert capsys.readouterr() == ("", "") and list(tmp_path.iterdir()) == []
