@@ -178,7 +178,7 @@ def processes(seed):
         (
             processes,
             [
-                "action table lives in worker processes",
+                "the action table is in worker processes",
                 "first states are in worker processes",
                 "debug probe: ProcessPool has no test of its own",
             ],
