@@ -358,8 +358,8 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         old.kill()
         old.stop()
         worker = self._workers[k] = ShardWorker(self._label(k), self._factories[k])
-        worker.connect()
         try:
+            worker.connect()
             for command, arguments in self._settings.items():
                 worker.call(command, *arguments)
             worker.call("reset", self._seed + self._starts[k] + _RESTART_SEED * self._restarts[k], None)

@@ -5,6 +5,7 @@ Lightning 2.3 renamed ``lightning run model`` to ``fabric run`` and left the nam
 
 import logging
 import os
+import signal
 import sys
 from importlib import metadata
 from typing import NoReturn
@@ -57,6 +58,9 @@ def _run_model(args: list[str]) -> NoReturn:
     if entry_point is None:
         fail(_RUN_MODEL, "the installed `lightning` package has no `fabric` command; install lightning>=2.6.6")
 
+    import click
+    from lightning.fabric.utilities.exceptions import MisconfigurationException
+    from torch.distributed import DistNetworkError
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
@@ -70,10 +74,14 @@ def _run_model(args: list[str]) -> NoReturn:
     run = entry_point.load().commands["run"]
     try:
         check_devices(run.make_context(_RUN_MODEL, list(args), resilient_parsing=True).params.get("devices") or 1)
-    except ValueError as error:
-        fail(_RUN_MODEL, str(error))
-    try:
-        sys.exit(run.main(args, prog_name=_RUN_MODEL))
+        sys.exit(run.main(args, prog_name=_RUN_MODEL, standalone_mode=False))
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(128 + signal.SIGINT)
+    except click.ClickException as error:
+        fail(_RUN_MODEL, f"{error.format_message()} (see {_RUN_MODEL} --help)")
+    except (DistNetworkError, MisconfigurationException, TypeError, ValueError, AssertionError) as error:
+        message = str(error).partition("\nException raised from")[0]  # a stack trace of C++ may follow
+        fail(_RUN_MODEL, f"{message} (check --devices, --accelerator, --num-nodes, --main-port)")
     except SignalException as error:  # raised once the workers have ended
         sys.exit(128 + error.sigval)
     except ChildFailedError as error:  # the worker has said why, unless a signal killed it

@@ -120,7 +120,7 @@ def check_out(paths: Iterable[Path], suffixes: Collection[str], flag: str = "--o
         ImportError: A picture, but matplotlib is not installed.
     """
     for path in paths:
-        if path.suffix not in suffixes and path != STDOUT:
+        if path.suffix not in suffixes and not (path == STDOUT and ".json" in suffixes and "json" in flag):
             raise ValueError(f"{flag} {path}: must end in {' or '.join(suffixes)}")
         check_file(path, flag)
         if path.suffix == ".png":

@@ -8,7 +8,7 @@ from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 from gymnasium.vector import VectorEnv
 from lightning import Fabric
@@ -17,7 +17,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from fabric_rl.base.settings import changed
+from fabric_rl.args import MOST_THREADS
+from fabric_rl.base.settings import Between, changed, check_value
 from fabric_rl.base.state_schema import check_like
 from fabric_rl.base.tables import figure_text, table, when_text
 from fabric_rl.base.text import did_you_mean
@@ -165,6 +166,10 @@ def check_run_state(state: Mapping[str, Any]) -> None:
         raise ValueError(f"it lacks {', '.join(missing[:3])}")
     for name, example in _EXAMPLE.items():
         check_like(state[name], example, name)
+    check_value("num_threads", state.get("num_threads", 1), Annotated[int, Between(1, MOST_THREADS)])  # torch crashes
+    check_value("num_players", state.get("num_players", 0), Annotated[int, Between(0, state["world_size"])])
+    if len(state["callbacks"]) != len(state["callback_names"]):
+        raise ValueError(f"{len(state['callback_names'])} callbacks with {len(state['callbacks'])} states cannot be")
     if len(state["ranks"]) != state["world_size"] or not 0 <= state["iteration"] <= state["steps"]:
         raise ValueError(
             f"{state['iteration']} iterations of {state['steps']} steps on {len(state['ranks'])} ranks cannot be"

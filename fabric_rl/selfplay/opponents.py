@@ -274,7 +274,9 @@ class Opponents(Wrapped):
             raise ValueError(
                 f"--self_play.at_once is {len(self.pairings.slots)}, what was saved has {len(state['tables'])}"
             )
-        check_like(state, self._own_state(), "it")
+        check_like(state, self._own_state() | {"team": None}, "it")  # another `team_change` is another setting
+        if state["team"] not in (None, 0, 1):
+            raise ValueError(f"its team is {state['team']!r}")
         unknown = {*state["opponent"].tolist(), *state["tables"].tolist()} - self.roster.numbers - {LATEST}
         if unknown:
             raise ValueError(f"it names the opponent {min(unknown)}, which the pool of opponents lacks")

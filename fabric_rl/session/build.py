@@ -262,8 +262,12 @@ def _built(env: EnvFactory, seed: int) -> VectorEnv:
 
 def try_saving(fabric: Fabric, collector: Collector) -> None:
     """Saves the environment once, which has to be reset afterwards; a ValueError on all ranks if it fails on one."""
-    with raised_on_all_ranks(fabric), calling(f"--env {type(collector.envs).__name__}.state_dict()"):
-        collector.env_state()
+    try:
+        with raised_on_all_ranks(fabric), calling(f"--env {type(collector.envs).__name__}.state_dict()"):
+            collector.env_state()
+    except ValueError:
+        collector.envs.close()
+        raise
 
 
 def _settle(

@@ -168,11 +168,17 @@ def test_interrupt_ends_workers_and_launcher_quietly(forks, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("flag", "named"), [("--accelerator=abacus", "'--accelerator'"), ("--precision=12", "'--prec")]
+    ("flag", "named"),
+    [
+        ("--accelerator=abacus", "'--accelerator'"),
+        ("--precision=12", "'--prec"),
+        ("--main-port=999999", "--main-port"),
+    ],
 )
-def test_a_bad_flag_is_told_by_fabric(command, tmp_path, flag, named):
+def test_a_bad_flag_is_one_line(command, tmp_path, flag, named):
     result = command(*run_model(tmp_path, "--go", flags=(flag,)))
-    assert result.status == 2 and "Usage: lightning run model" in result.err and named in result.err
+    assert result.status == 2 and result.err.startswith("lightning run model: error: ") and named in result.err
+    assert result.err.count("\n") == 1
     assert not list(tmp_path.glob("rank*"))
 
 

@@ -217,6 +217,11 @@ def test_a_smaller_window_of_a_resumed_run_holds_from_its_beginning(fabric, tmp_
     assert [each.steps for each in self_play.roster.active] == [640]
 
 
+def test_a_resumed_run_may_begin_to_change_sides(fabric, tmp_path):
+    state = saved_after(fabric, tmp_path, settings(), 2)
+    run(fabric, settings(team_change=2 * STEPS), 3, resume=state)
+
+
 def test_a_run_keeps_its_guests(fabric, tmp_path):
     state = saved_after(fabric, tmp_path, settings(), 1)
     words = "its guests were nobody, --self_play.guests are chaser; a run keeps its guests"

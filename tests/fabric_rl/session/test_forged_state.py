@@ -8,6 +8,7 @@ import torch
 from agents import PPOLightningAgent
 from envs import RocketSimPool
 from fabric_rl import Run, TrainArgs, load_checkpoint, train
+from fabric_rl.runs.resume import check_run_state
 from fabric_rl.types import CheckpointError
 from tests.campaigns.mutated_checkpoints import replaced
 
@@ -113,3 +114,16 @@ def test_an_optimizer_of_another_precision_is_told(fabric, saved):
     args = TrainArgs(total_timesteps=128, standardize_returns=True, **SIZES)
     with pytest.warns(UserWarning, match="weights of another --precision"):
         train(fabric, POOL, AGENT, args, resume=replaced(saved, path, value_at(saved, path).half()), plain=True)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("num_threads", 10**6, "num_threads must be a whole number from 1 to 1,024"),
+        ("num_players", 9, "num_players must be a whole number from 0 to 1"),
+        ("callbacks", [{}], "callbacks with 1 states cannot be"),
+    ],
+)
+def test_what_would_crash_or_mix_up_the_start_is_refused_when_the_state_is_read(saved, key, value, said):
+    with pytest.raises(ValueError, match=said):
+        check_run_state(saved | {key: value})
