@@ -110,6 +110,8 @@ attention-mask | agents/*.py agents/parts/*.py | tests/agents/test_attention_age
 sac-target | agents/*.py | tests/agents/test_sac_agent.py tests/fabric_rl/sac/test_memory.py
 - _of(self.target_critics, target_obs)
 + _of(self.critics, target_obs)
+- bind_obs(self.target_critics, target_obs)
++ bind_obs(self.critics, target_obs)
 gae-trace | fabric_rl/learning/*.py | tests/fabric_rl/learning
 - (gamma * lam) * (~done)
 + (gamma * lam) * (~terminated)
@@ -122,6 +124,8 @@ kl-sign | fabric_rl/learning/*.py | tests/fabric_rl/learning
 advantages-of-a-minibatch | fabric_rl/learning/*.py | tests/fabric_rl/learning
 - advantages.reshape(count // accumulate, -1)
 + advantages.reshape(count, -1)
+- advantages.reshape(len(order) // accumulate, -1)
++ advantages.reshape(len(order), -1)
 return-reset | fabric_rl/learning/*.py | tests/fabric_rl/learning
 - state[:, last] = 0
 + pass
@@ -149,6 +153,8 @@ opponents-memory | fabric_rl/selfplay/*.py | tests/fabric_rl/selfplay/test_oppon
 signals-generator | fabric_rl/signals/*.py | tests/fabric_rl/signals
 - self._draws.set_state(state["draws"])
 + pass
+- self._draws.set_state(generator_state(state["draws"]))
++ pass
 padded-weight | fabric_rl/imitation/*.py | tests/fabric_rl/imitation
 - np.zeros(-len(x.weight) % length, np.float32)
 + np.ones(-len(x.weight) % length, np.float32)
@@ -157,6 +163,8 @@ lesson-window | fabric_rl/curricula/*.py | tests/fabric_rl/curricula
 + pass
 resumed-generator | fabric_rl/session/*.py | tests/fabric_rl/runs/test_run_of_0_1_0.py
 - torch.set_rng_state(mine["torch"])
++ pass
+- torch.set_rng_state(generator_state(mine["torch"]))
 + pass
 """
 """Name | files | tests, then what is replaced (-) by what (+); further pairs are for other versions of the code."""
