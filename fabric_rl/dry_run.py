@@ -32,6 +32,9 @@ from fabric_rl.rollouts.checks import (
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.types import ActorCritic, ActOutput, HasMetrics, Minibatch, OffPolicyAgent, Transitions
 
+MakeBatch = Callable[[Minibatch, ActorCritic], Minibatch | Transitions]
+"""Makes what an agent learns from out of a flat rollout."""
+
 
 def try_parts(
     fabric: Fabric,
@@ -39,7 +42,7 @@ def try_parts(
     agent: ActorCritic,
     seed: int,
     signals: Sequence[str],
-    make_batch: Callable[[Minibatch, ActorCritic], Minibatch | Transitions],
+    make_batch: MakeBatch,
 ) -> Minibatch | Transitions:
     """Resets the environment, acts, steps once and evaluates one minibatch; every rank calls it.
 
@@ -94,7 +97,7 @@ def _trial(
     agent: ActorCritic,
     seed: int,
     signals: Sequence[str],
-    make_batch: Callable[[Minibatch, ActorCritic], Minibatch | Transitions],
+    make_batch: MakeBatch,
 ) -> Minibatch | Transitions:
     name, size = f"--env {type(envs).__name__}", envs.num_envs
     obs_shape = (size, *(envs.single_observation_space.shape or ()))
@@ -137,7 +140,7 @@ def _try_agent(
     envs: VectorEnv,
     first: tuple[Array, dict[str, Any]],
     signals: Sequence[str],
-    make_batch: Callable[[Minibatch, ActorCritic], Minibatch | Transitions],
+    make_batch: MakeBatch,
 ) -> tuple[Array, Minibatch | Transitions]:
     """Calls the methods of a copy of the agent; returns its first actions and what it has learned from."""
     name, size, action_space = f"--agent {type(agent).__name__}", envs.num_envs, envs.single_action_space

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from envs.actions import ActionParser, LookupTable
 from envs.actions.base import get_action_mask, parse_actions
-from envs.checks import as_actions, check_finite, check_seed
+from envs.checks import as_actions, check_finite, check_seed, team_sizes
 from envs.cores import available_threads
 from envs.dones import DoneCondition, check_done
 from envs.loggers import StateLogger
@@ -123,7 +123,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             TypeError: A component has the wrong type.
             FileNotFoundError: The collision meshes are missing.
         """
-        sizes = settings.team_sizes(team_size)
+        sizes = team_sizes(team_size)
         settings.check_pool_sizes(num_arenas, tick_skip, action_delay_ticks, num_threads, first_arena)
         seed = check_seed("RocketSimPool", seed)
         self.obs_builder = settings.component("obs", DefaultObs.rlgym_guide() if obs is None else obs, ObsBuilder)

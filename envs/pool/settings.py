@@ -11,7 +11,6 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ActionParser, ActionTable
 from envs.actions.base import unwrapped
-from envs.checks import team_sizes as team_sizes
 from envs.dones import DoneCondition, default_dones
 from envs.obs import ObsBuilder
 from envs.obs.base import column_range

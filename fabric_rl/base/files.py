@@ -29,12 +29,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Writes a text file in one step."""
-    write_bytes(path, text.encode("utf-8"))
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Writes a file in one step."""
-    atomic_write(path, content)
+    atomic_write(path, text.encode("utf-8"))
 
 
 def atomic_write(path: Path, *chunks: bytes | memoryview, durable: bool = False) -> None:

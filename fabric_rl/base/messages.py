@@ -92,7 +92,7 @@ def _expected(kinds: list[str], value: str | None) -> str:
 
 def _value(match: "re.Match[str]", flag: str) -> str:
     text = _expected([match["kind"]], match["value"])
-    return text + _one_alone(re.fullmatch(_LIST, text), flag) if re.fullmatch(_LIST, text) else text
+    return text + _one_alone(re.fullmatch(_LIST, text), flag)
 
 
 _LIST = r"expected a list, got (?P<one>[^\s\[{]+)"

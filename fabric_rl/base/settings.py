@@ -13,7 +13,7 @@ import inspect
 import math
 import types
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from typing import Annotated, Any, Literal, TypeGuard, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -88,12 +88,13 @@ Init = TypeVar("Init", bound=Callable[..., None])
 
 def checks_arguments(init: Init) -> Init:
     """Let the constructor of a class that is no dataclass check and convert its arguments like `check_settings`."""
-    signature, hints = inspect.signature(init), dict[str, Any]()
+    signature = inspect.signature(init)
+    read_hints = cache(partial(get_type_hints, init, include_extras=True))  # when it is called: a name may come later
 
     @wraps(init)
     def checked(self: object, *args: object, **kwargs: object) -> None:
         given = signature.bind(self, *args, **kwargs).arguments
-        hints.update(hints or get_type_hints(init, include_extras=True))
+        hints = read_hints()
         for name in given.keys() & hints.keys():
             given[name] = check_value(f"{type(self).__name__}: {name}", given[name], hints[name])
         init(**given)

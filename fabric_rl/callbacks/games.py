@@ -12,7 +12,7 @@ from typing import Any, cast
 import torch
 from lightning.pytorch.utilities.seed import isolate_rng
 
-from fabric_rl.base.files import write_bytes
+from fabric_rl.base.files import atomic_write
 from fabric_rl.base.settings import Count, Positive, check_settings
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger, say
@@ -89,7 +89,7 @@ class RecordGames(Callback):
                     break
         self.folder.mkdir(exist_ok=True)
         path = self.folder / f"{state.steps:012}{inspector.game_suffix}"
-        write_bytes(path, file.getvalue())
+        atomic_write(path, file.getvalue())
         logger.info("game recorded: %s%s", path, cut_off)
         with suppress(OSError):  # one that is being watched
             own = self.folder.glob("[0-9]" * 12 + inspector.game_suffix)  # what else lies there is somebody else's

@@ -13,7 +13,7 @@ from typing import Any, TextIO, TypeVar
 from rich.console import RenderableType
 
 from fabric_rl.analysis.curves import new_figure
-from fabric_rl.base.files import json_text, write_bytes, write_json
+from fabric_rl.base.files import atomic_write, json_text, write_json
 from fabric_rl.base.tables import console
 from fabric_rl.metrics.csv_tables import csv_text
 
@@ -120,7 +120,9 @@ def check_out(paths: Iterable[Path], suffixes: Collection[str], flag: str = "--o
         ImportError: A picture, but matplotlib is not installed.
     """
     for path in paths:
-        if path.suffix not in suffixes and not (path == STDOUT and ".json" in suffixes and "json" in flag):
+        if path == STDOUT and list(suffixes) == [".json"]:
+            continue
+        if path.suffix not in suffixes:
             raise ValueError(f"{flag} {path}: must end in {' or '.join(suffixes)}")
         check_file(path, flag)
         if path.suffix == ".png":
@@ -131,8 +133,6 @@ def check_out(paths: Iterable[Path], suffixes: Collection[str], flag: str = "--o
 
 def check_file(path: Path, flag: str) -> None:
     """Check that a file can be written; an OSError or ValueError names the flag."""
-    if path == STDOUT:
-        return
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{flag} {path}: there is no folder {path.parent}")
     if path.exists() and not path.is_file():
@@ -143,7 +143,7 @@ def check_file(path: Path, flag: str) -> None:
 
 def write_png(figure: Any, path: Path) -> None:  # noqa: ANN401 - see new_figure
     """Write a figure in one step; an OSError names the file."""
-    write_bytes(path, png_of(figure))
+    atomic_write(path, png_of(figure))
 
 
 def png_of(figure: Any) -> bytes:  # noqa: ANN401

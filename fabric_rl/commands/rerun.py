@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from fabric_rl.base.files import read_json
+from fabric_rl.base.settings import changed
 from fabric_rl.metrics.csv_tables import number, read_rows
 from fabric_rl.ranks import launch
 from fabric_rl.runs.provenance import (
@@ -94,14 +95,13 @@ def _differences(folder: Path) -> Iterator[str]:
     for line in _code("code", commit, now["project"], names):
         yield f"{line}; to have it: {' && '.join(words)}" if words else line
     if own.get("folder") != project.get("folder") and (commit := own.get("commit")):
-        changed = changed_since(Path(now["git"]["folder"]), commit)
-        if changed is not None:  # what was not committed then is not kept
+        edited = changed_since(Path(now["git"]["folder"]), commit)
+        if edited is not None:  # what was not committed then is not kept
             uncommitted = (line[3:] for line in (own.get("changed_files") or "").splitlines())
-            changed = sorted({*changed, *filter(is_source, uncommitted)})
-        yield from _code("code of fabric-rl", commit, now["git"], changed)
+            edited = sorted({*edited, *filter(is_source, uncommitted)})
+        yield from _code("code of fabric-rl", commit, now["git"], edited)
     old, new = (flat_settings({name: each.get(name) for name in _COMPARED if name in then}) for each in (then, now))
-    every = dict.fromkeys((*old, *new))
-    yield from (f"{name}: {old.get(name)} -> {new.get(name)}" for name in every if old.get(name) != new.get(name))
+    yield from (f"{name}: {before} -> {after}" for name, (before, after) in changed(old, new).items())
 
 
 def _recorded(file: Path) -> dict[str, Any]:

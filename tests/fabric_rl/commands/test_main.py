@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from fabric_rl import Run
 from fabric_rl.base.tables import progress
 from fabric_rl.cli.report import report
 from fabric_rl.commands.main import COMMANDS, _groups, _load, _outs, main
+from fabric_rl.commands.output import check_out
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
@@ -108,3 +110,10 @@ def test_the_report_says_how_it_began_and_how_it_ended(tmp_path):
         "  mean return of the last episodes: 4.50",
         "  steps per second: collected 100, consumed 200, overall 20",
     ]
+
+
+def test_only_json_goes_to_standard_output():
+    check_out([Path("-")], [".json"])
+    for suffixes in ([".frl"], [".json", ".png"], [".png", ".csv"]):
+        with pytest.raises(ValueError, match=r"^--out -: must end in "):
+            check_out([Path("-")], suffixes)
