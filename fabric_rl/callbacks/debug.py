@@ -431,37 +431,37 @@ class DebugResets(_Topic):
     def __init__(self, episodes: int = 64, folder: str | Path | None = None) -> None:
         super().__init__()
         self.episodes, self.folder = episodes, folder
+        self._inspector: Inspector | None = None  # remembers the states; None on other ranks, or if there is none
         self._seen, self._done = 0, False
 
     def on_train_start(self, state: TrainState) -> None:
-        self._seen, self._done = 0, False
-        self._look(state)
-        if not self._seen and not self._done:
-            self._report(state)
-
-    def on_iteration_start(self, state: TrainState) -> None:
-        if state.iteration and not self._done:
-            self._look(state)
-
-    def on_train_end(self, state: TrainState) -> None:
-        if not self._done and self._seen:
-            self._report(state)
-
-    def _look(self, state: TrainState) -> None:
-        inspector = getattr(state.env, "inspector", None)
-        if state.fabric.is_global_zero and isinstance(inspector, Inspector):
-            self._seen += inspector.first_states()
-            if self._seen >= self.episodes:
-                self._report(state)
-
-    def _report(self, state: TrainState) -> None:
-        self._done = self._seen > 0
+        self._inspector, self._seen, self._done = None, 0, False
+        if not state.fabric.is_global_zero:
+            return
         inspector = getattr(state.env, "inspector", None)
         if not isinstance(inspector, Inspector):
             self.log(state, f"no first states: {type(state.env).__name__} cannot be looked into")
             return
-        if not state.fabric.is_global_zero:
-            return
+        self._inspector = inspector
+        self._look(state, inspector)
+        if not self._seen:
+            self.log(state, *inspector.describe_resets())
+
+    def on_iteration_start(self, state: TrainState) -> None:
+        if state.iteration and not self._done and self._inspector:
+            self._look(state, self._inspector)
+
+    def on_train_end(self, state: TrainState) -> None:
+        if self._seen and not self._done and self._inspector:
+            self._report(state, self._inspector)
+
+    def _look(self, state: TrainState, inspector: Inspector) -> None:
+        self._seen += inspector.first_states()
+        if self._seen >= self.episodes:
+            self._report(state, inspector)
+
+    def _report(self, state: TrainState, inspector: Inspector) -> None:
+        self._done = True
         lines, rows = inspector.describe_resets(), inspector.reset_rows()
         folder = Path(self.folder) if self.folder is not None else _run_folder()
         if rows and folder is not None:

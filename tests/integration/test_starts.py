@@ -224,7 +224,7 @@ def test_the_number_of_threads_is_a_setting_of_the_run(call, refused, runs):
     assert status == 0 and "changed: num_threads: 3 -> 2" in out
     assert "--num_threads 2, where it had 3: equivalent, not bit-identical" in err[0]
     assert settings_of(run)["num_threads"] == saved(run)["num_threads"] == 2
-    assert "--num_threads must be at least 1, got 0" in refused(*CARTPOLE, "--num_threads", 0)
+    assert "--num_threads must be a whole number from 1 to 1,024, got 0" in refused(*CARTPOLE, "--num_threads", 0)
 
 
 # ---------------------------------------------------------------- somebody at the terminal

@@ -112,8 +112,11 @@ def test_dead_units_and_logits(fabric):
 
 
 def test_looking_changes_nothing(fabric, tmp_path):
-    for name, callbacks in (("with", [Debug(everything=True)]), ("without", [])):
+    debug = Debug(everything=True, folder=str(tmp_path))
+    for name, callbacks in (("with", [debug]), ("without", [])):
         played(fabric, POOL, callbacks, Run.create(tmp_path, name))
+    with (tmp_path / "resets.csv").open(newline="") as file:
+        assert [row["what"] for row in csv.DictReader(file)] == ["ball", "blue", "orange"] * 2
     weights = [load_checkpoint(tmp_path / name)[1]["agent"] for name in ("with", "without")]
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[1])
 

@@ -235,7 +235,7 @@ def test_what_starts_too_slowly_for_its_turns_is_not_taken(monkeypatch, capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize(("minutes", "said"), [(0.5, "nothing else was tried"), (60, "nothing was clearly faster")])
 def test_what_is_not_faster_is_not_written(monkeypatch, capsys, tmp_path, minutes, said):
-    monkeypatch.setattr(tune, "Bench", lambda training, folder, seconds: Still(folder))
+    monkeypatch.setattr("fabric_rl.commands.tune.Bench", lambda training, folder, seconds: Still(folder))
     assert command("tune", *CARTPOLE, "--minutes", minutes, "--out", tmp_path / "t.yaml") == 0
     assert (tmp_path / "t.yaml").read_text() == f"# By fabric-rl tune: {said}.\n{{}}\n"
     printed = capsys.readouterr().out
@@ -262,7 +262,7 @@ def test_settings_of_before_are_not_lost(monkeypatch, capsys, tmp_path):
     out.write_text("# By fabric-rl tune: 1.31 of the speed before.\nnum_steps: 32\n")
     assert command("tune", *CARTPOLE, "--config", out, "--out", out) == 2
     assert f"--out {out}: --config names this file, too; choose another name" in capsys.readouterr().err
-    monkeypatch.setattr(tune, "Bench", lambda training, folder, seconds: Still(folder))
+    monkeypatch.setattr("fabric_rl.commands.tune.Bench", lambda training, folder, seconds: Still(folder))
     assert command("tune", *CARTPOLE, "--minutes", "0.5", "--out", out) == 0
     assert f"nothing else was tried\nleft as it was: {out}\n" in capsys.readouterr().out
     assert "num_steps: 32" in out.read_text()
@@ -307,7 +307,7 @@ def test_the_fastest_settings_are_a_configuration_to_train_with(monkeypatch, cap
     words = ["tune", *CARTPOLE, "--num_steps", "64", "--env.num_envs", "2", "--seconds", "0.2", "--out", out]
     assert command(*words, "--minutes", "0.01") == 0
     assert "(as it is): " in capfd.readouterr().out and yaml.safe_load(out.read_text()) == {}
-    monkeypatch.setattr(tune, "Bench", lambda training, folder, seconds: Still(folder, gain=1.25))
+    monkeypatch.setattr("fabric_rl.commands.tune.Bench", lambda training, folder, seconds: Still(folder, gain=1.25))
     assert command(*words, "--minutes", "60") == 0
     said = "1.25 of the speed before, in 4 turns on the same machine"
     assert f"fastest: --overlap true, {said}" in capfd.readouterr().out
