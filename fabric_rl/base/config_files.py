@@ -13,7 +13,6 @@ from jsonargparse import ArgumentError
 
 from fabric_rl.base.argv import config_files, names_of, value_of, values_of, without
 from fabric_rl.base.messages import one_line
-from fabric_rl.import_names import spelt_here
 
 _MOST, _DEEPEST, _LONGEST, _LARGEST = 100_000, 100, 10_000, 2**20
 """Settings of a file, levels in it, letters of a setting and bytes of a file that nobody has."""
@@ -34,7 +33,7 @@ def read_yaml(path: str | Path) -> Any:  # noqa: ANN401 - whatever the file hold
     if Path(path).stat().st_size > _LARGEST:
         raise refused
     try:
-        loader = yaml.SafeLoader(spelt_here(Path(path).read_text(encoding="utf-8")))
+        loader = yaml.SafeLoader(Path(path).read_text(encoding="utf-8"))
         node = loader.get_single_node()
         ends = node is None or _ends(node)
         settings = loader.construct_document(node) if node is not None and ends else None

@@ -23,7 +23,6 @@ from fabric_rl.base.argv import names_of, value_of, with_files
 from fabric_rl.base.config_files import configurations
 from fabric_rl.base.messages import raise_what_helps
 from fabric_rl.base.text import did_you_mean
-from fabric_rl.import_names import spelt_here, words_here
 
 typehints.raise_union_unexpected_value = raise_what_helps
 
@@ -79,7 +78,7 @@ class FlagParser(ArgumentParser):
         Raises:
             ValueError: A configuration that `read_yaml` refuses.
         """
-        words = with_files(words_here(sys.argv[1:] if args is None else args))
+        words = with_files(sys.argv[1:] if args is None else args)
         configurations(words)
         for name in names_of(words):
             if name.rpartition(".")[2].removeprefix("--") == "env_id" and ":" in (value := value_of(words, name) or ""):
@@ -89,10 +88,6 @@ class FlagParser(ArgumentParser):
         except RecursionError as error:
             holding = ", ".join(name for name in names_of(words) if "*" in (value_of(words, name) or ""))
             raise ValueError(f"{holding or 'the settings'}: nested too deeply, or holds itself") from error
-
-    def parse_string(self, content: str, *others: Any, **settings: Any) -> Any:  # noqa: ANN401
-        """Parses as jsonargparse does, which also reads files with it; class paths are `spelt_here`."""
-        return super().parse_string(spelt_here(content), *others, **settings)
 
     def instantiate(self, namespace: Namespace, *others: Any, **settings: Any) -> Namespace:  # noqa: ANN401
         """Instantiates as jsonargparse does, once everything that would be called is of the right base.

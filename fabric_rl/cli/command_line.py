@@ -21,7 +21,6 @@ from fabric_rl.base.errors import NAMES_A_FLAG, user_code
 from fabric_rl.base.messages import MISTAKES, one_line
 from fabric_rl.base.parser import FlagParser
 from fabric_rl.dry_run import check_agent
-from fabric_rl.import_names import spelt_here
 from fabric_rl.metrics.log import program, say
 from fabric_rl.ranks import launch
 from fabric_rl.runs.folder import Run
@@ -180,13 +179,15 @@ def _fitting(preset: Path, given: Sequence[str]) -> Path | str:
     Without PPO's settings, too, if that learns with SAC.
     """
     settings = read_yaml(preset)
-    chosen = spelt_here(value_of(given, "--agent") or "") or None
-    if chosen in (None, settings["agent"]["class_path"]):
+    chosen = value_of(given, "--agent")
+    if chosen is None:
         return preset
     try:
-        made = resolve_name(str(chosen))
+        made = resolve_name(chosen)
     except (ImportError, AttributeError, ValueError):  # said in one line later
         made = None
+    if made is resolve_name(settings["agent"]["class_path"]):
+        return preset
     dropped = {"agent", *(ONLY_PPO if inspect.isclass(made) and issubclass(made, OffPolicyAgent) else ())}
     others: str = yaml.safe_dump({name: section for name, section in settings.items() if name not in dropped})
     return others

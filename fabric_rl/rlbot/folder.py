@@ -25,7 +25,7 @@ from envs.pool.rocket_pool import RocketSimPool
 from envs.state.game_state import GameState
 from fabric_rl.base import settings
 from fabric_rl.base.files import json_text, write_text
-from fabric_rl.import_names import INSTALLED, shipped, spelt_here
+from fabric_rl.import_names import INSTALLED, shipped
 
 BOT_FILES = ("bot.py", "bot.json", "bot.toml", "loadout.toml", "requirements.txt", "README.txt")
 _MODULES = ("obs/*.py", "actions/*.py", "state/*.py", "checks.py", "component.py", "sim/__init__.py")
@@ -124,7 +124,7 @@ def _portable(section: Any, classes: set[str]) -> Any:  # noqa: ANN401 - of a co
         return section
     said = {key: _portable(value, classes) for key, value in section.items()}
     if "class_path" in section:
-        found = resolve_name(spelt_here(section["class_path"]))
+        found = resolve_name(section["class_path"])
         if not issubclass(getattr(found, "__self__", found), (ObsBuilder, ActionParser)):
             raise ValueError(f"--format rlbot: {section['class_path']} is no envs.ObsBuilder or envs.ActionParser")
         module = found.__module__

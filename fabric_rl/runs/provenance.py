@@ -21,7 +21,7 @@ from fabric_rl.args import Hardware, Saving, StartArgs, TrainArgs
 from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.files import json_text, read_json, write_json, write_text
 from fabric_rl.base.settings import changed
-from fabric_rl.import_names import INSTALLED
+from fabric_rl.import_names import INSTALLED, short_path
 from fabric_rl.ranks.processes import cores
 from fabric_rl.runs import checkpoint
 from fabric_rl.types import CheckpointError
@@ -266,7 +266,7 @@ def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: A
     if isinstance(settings, list) and any(isinstance(part, dict) for part in settings):
         settings = dict(enumerate(settings, 1))
     if not isinstance(settings, dict):
-        return {prefix.rstrip("."): settings}
+        return {prefix.rstrip("."): short_path(settings) if isinstance(settings, str) else settings}
     flat: dict[str, Any] = {}
     for name, value in settings.items():
         flat |= flat_settings(value, prefix if name == "init_args" else f"{prefix}{name}.")

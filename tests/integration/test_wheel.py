@@ -156,6 +156,26 @@ def test_the_projects_own_classes_come_first(call, project):
     assert out
 
 
+def test_a_project_keeps_its_own_names_and_has_those_of_fabric_rl_too(call, project):
+    (project / "envs" / "obs.py").write_text("MINE = 1\n")
+    (project / "agents" / "__init__.py").unlink()  # a folder of modules
+    (project / "agents" / "mine.py").write_text("from agents import PPOLightningAgent\n")
+    code = """
+import fabric_rl.envs
+import agents, envs, envs.obs, envs.rewards
+from agents.mine import PPOLightningAgent
+from agents.ppo import PPOLightningAgent as same
+from envs import RocketSimPool
+assert envs.obs.MINE == 1 and envs.rewards is fabric_rl.envs.rewards and same is PPOLightningAgent
+assert RocketSimPool is fabric_rl.envs.RocketSimPool and not hasattr(envs, "Nope") and not hasattr(envs, "__all__")
+try:
+    from agents import Nope
+except ImportError as error:
+    print(error)
+"""
+    assert "cannot import name 'Nope' from 'agents'" in call("-c", code, program="python")
+
+
 def test_workers_are_processes_that_find_both(call, project):
     processes = ["--env", "envs.ProcessPool", "--env.num_workers", 2, "--env.factory", "envs.MyEnvs"]
     call("train", *processes, "--env.factory.env_id", "CartPole-v1", *SIZE, "--agent", "agents.MyAgent")
@@ -165,7 +185,7 @@ def test_a_run_of_a_checkout_goes_on_and_back(call, forks, project):
     start = ["--env_id", "CartPole-v1", *SIZE, "--run_id", "cart", "--runs_dir", project / "runs"]
     assert forks.wait([forks.start(*start)])[0] == [0]
     out = call("train", "--run_id", "cart", "--resume", "--total_timesteps", 1024, "--plain")
-    assert "resuming run cart after 512 steps" in out and "class_path" not in out
+    assert "resuming run cart after 512 steps" in out and "class_path" not in out and "differ" not in out
     back = ["--run_id", "cart", "--resume", "--total_timesteps", 1536, "--runs_dir", project / "runs"]
     (status,), out, err = forks.wait([forks.start(*back)])
     assert status == 0 and "resuming run cart after 1,024 steps" in out, err
