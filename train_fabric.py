@@ -33,8 +33,7 @@ from fabric_rl.callbacks.observers import RunVideos
 from fabric_rl.cli.command_line import read_settings, settings_of_call
 from fabric_rl.cli.connect import connect, share_cores
 from fabric_rl.cli.report import errors_end_in_one_line, next_steps, report, unsaved
-from fabric_rl.evaluation.algorithm import choose_algorithm, with_demonstrations
-from fabric_rl.evaluation.demonstrations import trajectories_of
+from fabric_rl.evaluation.demonstrations import choose_algorithm, trajectories_of, with_demonstrations
 from fabric_rl.evaluation.players import guests_of
 from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.metrics.log import program, say, warnings_are_events

@@ -1,35 +1,65 @@
-"""`fabric-rl evaluate`: matches between trained agents and bots, or episodes of an agent that plays alone."""
+"""`fabric-rl evaluate`, `league`, `exam` and `record`: matches and shots of trained agents and bots."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
+from functools import partial
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from shlex import quote
+from typing import Annotated, Any, BinaryIO
 
+import numpy as np
 from rich.table import Table
 
-from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches
+from envs.bots.base import Bot, TeamBots
+from envs.matches.exam import take_exam
+from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches, PoolFactory
 from envs.matches.statistics import STATISTICS
+from envs.pool.rocket_pool import RocketSimPool
+from envs.render.videos import FORMATS
+from envs.replays.recorder import ReplayRecorder
 from envs.replays.replay import SUFFIX
-from fabric_rl.base.settings import Positive
+from envs.resets.training_packs import Pack, packaged_file, read_packs
+from fabric_rl.analysis.curves import new_figure
+from fabric_rl.base.settings import Between, Positive
 from fabric_rl.base.tables import progress, table
-from fabric_rl.commands.output import JSON, Out, Report, writes
-from fabric_rl.commands.record import record_game
-from fabric_rl.evaluation.demonstrations import trained_elsewhere
-from fabric_rl.evaluation.play import Block, play_blocks
-from fabric_rl.evaluation.players import Rules, entrant, short_name
+from fabric_rl.commands.output import JSON, Out, Report, check_file, writes
+from fabric_rl.commands.watch import write_film
+from fabric_rl.evaluation.play import Block, Duel, play_blocks, replay_file
+from fabric_rl.evaluation.players import Rules, entrant, short_name, trained_elsewhere
 from fabric_rl.evaluation.results import (
+    Competitor,
+    Marked,
     Samples,
+    chosen,
     difference_interval,
     episodes_summary,
-    look,
+    exam_summary,
+    match_summary,
+    seated,
+    sequential_summary,
+    standings,
     statistics_summary,
-    summary,
 )
-from fabric_rl.evaluation.settings import DEFAULT_CONTEST, ContestSettings, PlaySettings, UpTo
-from fabric_rl.runs.trained import Trained
+from fabric_rl.evaluation.settings import (
+    DEFAULT_ACT,
+    DEFAULT_CONTEST,
+    DEFAULT_PLAY,
+    ActSettings,
+    ContestSettings,
+    PlaySettings,
+    UpTo,
+)
+from fabric_rl.ranks.devices import one_thread
+from fabric_rl.runs.records import find_run
 from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES
 
 _MATCHES, _MOST_MATCHES, _EPISODES = 200, 2000, 100
+_MOST_COLUMNS = 10
+"""Players of a league whose matrix of scores fits a terminal."""
+_MOST_PACKS = 20
+"""Training packs with a row of their own; more are in the JSON file only."""
 
 
 @writes(Out("out", [".json"], ".json file for the results."), JSON, Out("record", [SUFFIX]))
@@ -72,78 +102,72 @@ def evaluate(
     """
     if sequential and until_width is not None:
         raise ValueError("--sequential and --until_width: choose one of them")
-    alone = trained_elsewhere(player, play.runs_dir)
-    if alone is None:
-        if episodes is not None:
-            entrant(player, play.sample, play.runs_dir)  # an error if there is no such player
-            raise ValueError(f"--episodes is for agents that play alone; {player} plays --matches")
-        return _evaluate_pair(player, opponent or "chaser", play, matches, until_width, sequential, record)
-    of_matches: dict[str, object] = {"matches": matches, "minutes": play.minutes, "team_size": play.team_size}
-    of_matches["tick_skip"] = play.tick_skip
-    of_matches |= {"until_width": until_width, "sequential": sequential or None, "record": record}
-    unfit = ["an opponent"] if opponent is not None else []
-    unfit += [f"--{flag}" for flag, value in of_matches.items() if value is not None]
-    if unfit:
-        raise ValueError(f"{player} plays alone, so {unfit[0]} makes no sense; --episodes says how much it plays")
-    return iter([_evaluate_alone(alone, episodes or _EPISODES, play)])
-
-
-def _evaluate_alone(alone: Trained, episodes: int, play: PlaySettings) -> Report:
-    found = episodes_summary(alone, episodes, play)
-    how = "samples its actions" if play.sample else "takes its most probable actions"
-    lines = [f"{found['episodes']} episodes of {alone.name}, which {how}"]
-    for name in ("return", "length"):
-        ends = found[f"{name}_interval_95"]
-        known = "95 % {:,.5g} to {:,.5g}".format(*ends) if ends else "no interval: too few, or all alike"
-        lines.append(f"  mean {name} {found[f'mean_{name}']:,.5g} ({known})")
-    return Report(lines, found)
-
-
-def _evaluate_pair(
-    player: str,
-    opponent: str,
-    play: ContestSettings,
-    matches: int | None,
-    until_width: float | None,
-    sequential: bool,
-    record: Path | None,
-) -> Iterator[Report]:
+    trained = trained_elsewhere(player, play.runs_dir)
+    if trained is not None:
+        of_matches = {"matches": matches, "minutes": play.minutes, "team_size": play.team_size}
+        of_matches |= {"tick_skip": play.tick_skip, "until_width": until_width, "sequential": sequential or None}
+        unfit = ["an opponent"] if opponent is not None else []
+        unfit += [f"--{flag}" for flag, value in (of_matches | {"record": record}).items() if value is not None]
+        if unfit:
+            raise ValueError(f"{player} plays alone, so {unfit[0]} makes no sense; --episodes says how much it plays")
+        found = episodes_summary(trained, episodes or _EPISODES, play)
+        yield Report(episodes_lines(found), found)
+        return
+    opponent = opponent or "chaser"
+    names = short_name(player), short_name(opponent)
+    entrants = [entrant(name, play.sample, play.runs_dir) for name in (player, opponent)]
+    if episodes is not None:
+        raise ValueError(f"--episodes is for agents that play alone; {player} plays --matches")
+    rules = Rules.of(entrants, play, play.minutes)
     looks = sequential or until_width is not None
-    rules = Rules.of([entrant(name, play.sample, play.runs_dir) for name in (player, opponent)], play, play.minutes)
     limit = -(-(matches or (_MOST_MATCHES if looks else _MATCHES)) // SIDES)
     blocks = [Block(player, opponent, play.seed, number) for number in range(-(-limit // PAIRS_AT_ONCE))]
     parts: list[Matches] = []
     known: dict[str, Any] = {}
-    what = f"{'up to ' if looks else ''}{SIDES * limit} matches"
-    with progress(what) as tell, closing(play_blocks(rules, blocks, play.workers, tell)) as blocks_played:
+    title = f"{'up to ' if looks else ''}{SIDES * limit} matches"
+    with progress(title) as tell, closing(play_blocks(rules, blocks, play.workers, tell)) as blocks_played:
         for part in blocks_played:
             parts.append(part)
-            if looks and (known := look(Matches.of(parts, limit), until_width, play.confidence))["reached"]:
-                break
+            if looks:
+                known = sequential_summary(Matches.of(parts, limit), until_width, play.confidence)
+                if known["reached"]:
+                    break
     played = Matches.of(parts, limit)
-    names = short_name(player), short_name(opponent)
     tables = [
         results_table(names, played, *rules.remarks),
         statistics_table(names, played.statistics, play.confidence, looks),
     ]
-    lines = look_lines(played, known, names) if looks else [difference_line(played, play.confidence)]
+    lines = sequential_lines(played, known, names) if looks else [difference_line(played, play.confidence)]
     found = {"player": player, "opponent": opponent, "seed": play.seed, "sample": play.sample}
-    found |= {"tick_skip": rules.tick_skip} | summary(played, play.confidence, looks) | known
+    found |= {"tick_skip": rules.tick_skip} | match_summary(played, play.confidence, looks) | known
     yield Report([*tables, *lines], found)
     if record is not None:
         record_game(player, opponent, rules.play, rules.minutes, record)
 
 
+def episodes_lines(found: Mapping[str, Any]) -> list[str]:
+    """Return the results of `episodes_summary` as text."""
+    how = "samples its actions" if found["sample"] else "takes its most probable actions"
+    lines = [f"{found['episodes']} episodes of {found['player']}, which {how}"]
+    for name in ("return", "length"):
+        ends = found[f"{name}_interval_95"]
+        known = "95 % {:,.5g} to {:,.5g}".format(*ends) if ends else "no interval: too few, or all alike"
+        lines.append(f"  mean {name} {found[f'mean_{name}']:,.5g} ({known})")
+    return lines
+
+
 def results_table(names: Sequence[str], matches: Matches, *remarks: str) -> Table:
     """Return one row per player."""
-    figures = summary(matches)
+    figures = match_summary(matches)
     size = f"{matches.cars}v{matches.cars}"
     title = [f"{figures['matches']} matches of {figures['minutes']:g} minutes, {size}", *remarks]
-    draws = _with_share(matches.draws, figures["matches"])
+    counts = (matches.wins, matches.draws, matches.losses)
+    wins, draws, losses = (f"{count} ({count / figures['matches']:.0%})" for count in counts)
     rows = []
-    for index, (name, wins) in enumerate(zip(names, (matches.wins, matches.losses), strict=True)):
-        goals, touches = figures["goals"][index], figures["touches_per_minute"][index]
-        rows.append([name, _with_share(wins, figures["matches"]), draws, f"{goals:.2f}", f"{touches:.2f}"])
+    for name, won, goals, touches in zip(
+        names, (wins, losses), figures["goals"], figures["touches_per_minute"], strict=True
+    ):
+        rows.append([name, won, draws, f"{goals:.2f}", f"{touches:.2f}"])
     columns = ["player", ">wins", ">draws", ">goals per match", ">touches per car and minute"]
     return table("; ".join(title), columns, rows)
 
@@ -169,7 +193,7 @@ def _cell(mean: float | None, ends: list[float] | None, is_share: bool) -> str:
 
 
 def difference_line(matches: Matches, confidence: float = 0.95) -> str:
-    """Return the goal difference per match, and its interval or why there is none."""
+    """Return the goal difference per match with its interval, or the reason why there is none."""
     mean, pairs = matches.differences.mean(), len(matches.differences)
     interval = difference_interval(matches, confidence)
     if interval is None:
@@ -179,8 +203,8 @@ def difference_line(matches: Matches, confidence: float = 0.95) -> str:
     return f"goal difference per match: {mean:+.2f} ({ends}, from {pairs} independent pairs of matches)"
 
 
-def look_lines(matches: Matches, known: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """Return what `look` knows, for people."""
+def sequential_lines(matches: Matches, known: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """Return the results of `sequential_summary` as text."""
     better = dict(zip(("player", "opponent"), names, strict=True)).get(known["better"])
     verdict = "not decided who is better" if better is None else f"{better} is better"
     sure = f"({100 * known['confidence']:g} %, however often one looks:"
@@ -194,5 +218,230 @@ def look_lines(matches: Matches, known: Mapping[str, Any], names: Sequence[str])
     return lines
 
 
-def _with_share(count: int, of: int) -> str:
-    return f"{count} ({count / of:.0%})"
+@writes(JSON, Out("png", [".png"], ".png file for a figure of ratings and scores."))
+def league(
+    players: Sequence[str],
+    matches: UpTo = 40,
+    play: ContestSettings = DEFAULT_CONTEST,
+    record: Path | None = None,
+) -> Iterator[Report]:
+    """Play a round robin and rate the players, with intervals.
+
+    It prints ratings (Elo scale, fitted with the Bradley-Terry model; 400 points are odds of 10 to 1) and the score of
+    each player against each other. It also reports if a single ranking does not fit, for example because A beats B, B
+    beats C and C beats A.
+
+    Args:
+        players: Two or more players, as in `fabric-rl evaluate`; or one run, whose milestones play and whose folder
+            gets league.json.
+        matches: Number of matches between any two players; an odd number is rounded up to full pairs.
+        play: How they play.
+        record: Folder for one .frl replay of each pair of players, to watch (docs/watching.md).
+    """
+    if record is not None and record.exists() and not record.is_dir():
+        raise ValueError(f"--record {record}: must be a folder")
+    files, field = _field(players, play.runs_dir)
+    for file in files:
+        check_file(file, "league:")
+    entrants = [entrant(player.name, play.sample, play.runs_dir) for player in field]
+    pairings = list(combinations(range(len(field)), 2))
+    for one, other in pairings:
+        if entrants[one].who == entrants[other].who:
+            raise ValueError(f"{field[one].name} and {field[other].name} are the same; a league takes different ones")
+    rules = Rules.of(entrants, play, play.minutes)
+    pairs = -(-matches // SIDES)
+    seeds = np.random.SeedSequence(play.seed).generate_state(len(pairings)).tolist()
+    blocks = [
+        Block(field[i].name, field[j].name, own_seed, number)
+        for number in range(-(-pairs // PAIRS_AT_ONCE))
+        for (i, j), own_seed in zip(pairings, seeds, strict=True)
+    ]
+    what = f"{len(pairings)} times {SIDES * pairs} matches"
+    with progress(what) as tell, closing(play_blocks(rules, blocks, play.workers, tell)) as blocks_played:
+        parts = list(blocks_played)
+    played = {pair: Matches.of(parts[first :: len(pairings)], pairs) for first, pair in enumerate(pairings)}
+    found = standings(field, played, play.confidence) | {"seed": play.seed, "sample": play.sample}
+    found |= {"minutes": rules.minutes, "team_size": rules.team_size, "tick_skip": rules.tick_skip}
+    found["confidence"] = play.confidence
+    title = [f"{what} of {rules.minutes:g} minutes, {rules.team_size}v{rules.team_size}", *rules.remarks]
+    shown: list[Table | str] = [*league_tables(found, "; ".join(title)), league_verdict(found)]
+    yield Report(shown, found, draw=partial(draw_league, found), files=files)
+    if record is not None:
+        record.mkdir(parents=True, exist_ok=True)
+        for i, j in pairings:
+            blue, orange = (re.sub(r"[^\w.,#-]+", "_", field[player].label) for player in (i, j))
+            file = record / f"{blue}_vs_{orange}{SUFFIX}"
+            record_game(field[i].name, field[j].name, rules.play, rules.minutes, file)
+
+
+def _field(names: Sequence[str], runs_dir: str) -> tuple[list[Path], list[Competitor]]:
+    """Return the files that a league writes, and its players."""
+    if len(names) > 1:
+        short = [short_name(name) for name in names]
+        labels = [label if short.count(label) == 1 else name for label, name in zip(short, names, strict=True)]
+        return [], [Competitor(label, name) for label, name in zip(labels, names, strict=True)]
+    try:
+        run = find_run(runs_dir, names[0])
+    except ValueError as error:
+        raise ValueError(f"a league takes two players or more, or a run with milestones; {error}") from error
+    milestones = sorted(run.milestones, key=lambda milestone: milestone.steps)
+    if len(milestones) < 2:
+        has = "1 milestone" if milestones else "no milestones"
+        raise ValueError(f"{run.name} has {has}, and a league takes two; train with --milestone_interval")
+    field = [Competitor(f"{m.phase}/{m.steps:,}", str(m.folder), m.steps) for m in milestones]
+    return [run.folder / "league.json"], field
+
+
+def league_tables(found: Mapping[str, Any], title: str) -> list[Table]:
+    """Return the ladder, best player first, and for few players the score of each against each."""
+    rows = []
+    for row, payoff in sorted(zip(found["ratings"], found["payoff"], strict=True), key=lambda each: -each[0]["rating"]):
+        score = (sum(payoff) - 0.5) / (len(payoff) - 1)
+        skill = f"{row['openskill_mu']:.1f} ± {row['openskill_sigma']:.1f}"
+        interval = f"{row['low']:.0f} to {row['high']:.0f}"
+        rows.append([row["name"], f"{row['rating']:.0f}", interval, f"{score:.1%}", skill])
+    ladder = table(title, ["player", ">rating", ">interval", ">score", ">OpenSkill"], rows)
+    names = found["names"]
+    scores = [
+        [name, *("-" if i == j else f"{score:.0%}" for j, score in enumerate(found["payoff"][i]))]
+        for i, name in enumerate(names)
+    ]
+    matrix = table("", ["score against", *names], scores)
+    return [ladder, matrix] if len(names) <= _MOST_COLUMNS else [ladder]
+
+
+def league_verdict(found: Mapping[str, Any]) -> str:
+    """Say if one ladder explains the results."""
+    if found["misfit"] is None:
+        return "two players are always on one ladder"
+    fits = "does not explain" if found["misfit"] < 0.05 else "explains"
+    share = f"{found['intransitive_triples']:.0%} of all triples of players beat each other in a circle"
+    return f"one ladder {fits} these results (p = {found['misfit']:.2g}); {share}"
+
+
+def draw_league(found: Mapping[str, Any]) -> Any:  # noqa: ANN401 - see new_figure
+    """Draw ratings with their intervals, of milestones over their steps, and all scores."""
+    left, right = (figure := new_figure(12, 5)).subplots(1, 2)
+    names, rows = found["names"], found["ratings"]
+    over_steps = all(row["steps"] is not None for row in rows)
+    places = [row["steps"] for row in rows] if over_steps else range(len(rows))
+    ratings, half = [row["rating"] for row in rows], [row["high"] - row["rating"] for row in rows]
+    left.errorbar(places, ratings, yerr=half, fmt="o-" if over_steps else "o", capsize=4)
+    left.set(ylabel="rating", xlabel="agent-steps" if over_steps else "")
+    left.grid(alpha=0.3)
+    right.imshow(found["payoff"], vmin=0, vmax=1, cmap="RdYlGn")
+    for (i, j), score in np.ndenumerate(found["payoff"]):
+        right.text(j, i, "" if i == j else f"{score:.0%}", ha="center", va="center")
+    right.set(title="score of the row against the column")
+    right.set_yticks(range(len(names)), names)
+    for axes in (right,) if over_steps else (left, right):
+        axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
+    return figure
+
+
+@writes(JSON, Out("record", [SUFFIX]))
+def exam(
+    player: str, /, packs: Sequence[str] = (), act: ActSettings = DEFAULT_ACT, record: Path | None = None
+) -> Report:
+    """Test a bot on every shot of the training packs in rlgym-tools, and report how many it solves.
+
+    A striker shot is solved by a goal, a goalie shot by preventing one. A shot ends with a goal, or when the ball
+    touches the ground after the pack's time limit. The 95 % intervals refer to other shots of the same kind.
+
+    Args:
+        player: Player, as in `fabric-rl evaluate`: a run id, a path (run, milestone, checkpoint, exported agent),
+            school_1v1 or school_2v2 (included), a bot (idle, random, chaser, shooter, circle, hover, hop), or the class
+            path of a bot.
+        packs: Codes, types (Striker, Goalie), difficulties (Pro, All-Star, Unknown) or tags (Aerials, Saves...) of the
+            packs to use. Default: all packs.
+        act: How it acts.
+        record: .frl file for one in 128 shots, to watch (docs/watching.md).
+    """
+    every = chosen(read_packs(packaged_file()), packs)
+    fitting = [pack for pack in map(Pack.in_standard_field, every) if len(pack.shots)]
+    who = entrant(player, act.sample, act.runs_dir)
+    recipe = who.recipe or PoolFactory(RocketSimPool)
+    tick_skip = act.tick_skip or recipe.tick_skip
+    built, team_size = seated(who, recipe, tick_skip)
+    shots = sum(len(pack.shots) for pack in fitting)
+    with ExitStack() as opened, one_thread(), progress(f"{shots} shots") as tell:
+        recorder = None
+        if record is not None:
+            about = {"names": [short_name(player), "nobody"], "seed": act.seed, "tick_skip": tick_skip}
+            recorder = partial(_recorder, opened.enter_context(replay_file(record)), about)
+        marks = take_exam(
+            built,
+            fitting,
+            team_size=team_size,
+            seed=act.seed,
+            tick_skip=tick_skip,
+            action_delay_ticks=recipe.action_delay_ticks,
+            progress=tell,
+            record=recorder,
+        )
+    marked = [Marked(pack, passed) for pack, passed in zip(fitting, marks, strict=True)]
+    results = {"player": player, "seed": act.seed, "sample": act.sample, "tick_skip": tick_skip}
+    results |= {"team_size": list(team_size), "shots_left_out": sum(len(pack.shots) for pack in every) - shots}
+    results |= exam_summary(marked)
+    how = "it samples its actions" if act.sample else "it takes its most probable actions"
+    title = f"{short_name(player)}: {shots} shots of {len(marked)} training packs{f'; {how}' if who.recipe else ''}"
+    return Report([exam_table(title, results)], results)
+
+
+def _recorder(file: BinaryIO, about: Mapping[str, Any], bot: Bot) -> ReplayRecorder:
+    return ReplayRecorder(file, TeamBots(bot, bot), about)
+
+
+def exam_table(title: str, results: Mapping[str, Any]) -> Table:
+    """Return one row for each group, and for each pack if they are few."""
+    counted = [(str(group["packs"]), group) for group in results["groups"]]
+    if len(results["packs"]) <= _MOST_PACKS:
+        counted += [(str(pack["code"]), pack) for pack in results["packs"]]
+    rows = []
+    for packs, one in counted:
+        low, high = one["interval_95"]
+        figures = [str(one["shots"]), str(one["passed"]), f"{one['share']:.1%}", f"{low:.1%} to {high:.1%}"]
+        rows.append([one["type"], one["difficulty"], packs, *figures])
+    return table(title, ["type", "difficulty", ">packs", ">shots", ">passed", ">share", ">95 %"], rows)
+
+
+@writes(Out("out", [SUFFIX]), Out("mp4", [*FORMATS]))
+def record(
+    player: str,
+    opponent: str = "chaser",
+    /,
+    minutes: Annotated[float, Between(0, 600, above=True)] = 5.0,
+    out: Path = Path("game.frl"),
+    mp4: Path | None = None,
+    play: PlaySettings = DEFAULT_PLAY,
+) -> int:
+    """Record a match on real physics as a replay file, with a kickoff after each goal.
+
+    Watch it with `fabric-rl watch FILE`, or share it as a page: `fabric-rl export-replay FILE OUT.html`. The replay
+    also contains a trained player's value estimates, action probabilities and training rewards; annealed reward weights
+    start from their initial values. If you stop with Ctrl+C, or an error occurs, the file contains what was played so
+    far and can be watched; if nothing was played, there is no file.
+
+    Args:
+        player: Player of the blue team: a run id, a path (run, milestone, checkpoint, exported agent), school_1v1 or
+            school_2v2 (included), a bot (idle, random, chaser, shooter, circle, hover, hop), or the class path of a
+            bot.
+        opponent: Player of the orange team, with the same choices.
+        minutes: Game time in minutes, above 0 and at most 600.
+        out: Replay file, .frl.
+        mp4: File for a video of the match, .mp4 or .gif. Default: no video.
+        play: How they play.
+    """
+    record_game(player, opponent, play, minutes, out)
+    if mp4 is not None:
+        write_film(out, mp4)
+    return 0
+
+
+def record_game(player: str, opponent: str, play: PlaySettings, minutes: float, out: Path) -> None:
+    """Play one game into a replay file, and print the score."""
+    duel = Duel.of(player, opponent, play)
+    with replay_file(out) as file:
+        blue, orange = duel.play(file, minutes, play.seed)
+    print(f"{duel.names[0]} {blue} : {orange} {duel.names[1]}")
+    print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)\nwatch it: fabric-rl watch {quote(out.as_posix())}")

@@ -10,7 +10,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
@@ -62,30 +62,28 @@ GROUPS = {
         "seeds": Command("seeds:seeds", "train the same settings with several seeds"),
         "sweep": Command("sweep:sweep", "search for good settings with Optuna"),
         "tune": Command("tune:tune", "find the fastest settings for this machine"),
-        "clone": Command("clone:clone", "train an agent to imitate demonstrations", preset="clone:preset"),
+        "clone": Command("demos:clone", "train an agent to imitate demonstrations", preset="demos:preset"),
         "demos": Command("demos:demos", "record, convert, list or show demonstrations", _DEMOS),
     },
     "Watch": {
         "watch": Command("watch:watch", "watch a run, a replay or a live match in the browser"),
-        "record": Command("record:record", "record a match as a replay or a video"),
-        "export-replay": Command("export_replay:export_replay", "convert a replay to an HTML page or a video"),
+        "record": Command("evaluate:record", "record a match as a replay or a video"),
+        "export-replay": Command("watch:export_replay", "convert a replay to an HTML page or a video"),
         "report": Command("report:report", "write an HTML report of a run"),
     },
     "Measure": {
         "evaluate": Command("evaluate:evaluate", "play matches and report the goal difference with its interval"),
-        "league": Command("league:league", "play a round robin and rate the players"),
-        "run_selfplay_eval": Command("league:league", "another name for `league`"),
-        "exam": Command("exam:exam", "test a bot on the shots of training packs"),
-        "compare": Command("compare:compare", "compare groups of runs over their seeds"),
+        "league": Command("evaluate:league", "play a round robin and rate the players"),
+        "run_selfplay_eval": Command("evaluate:league", "another name for `league`"),
+        "exam": Command("evaluate:exam", "test a bot on the shots of training packs"),
+        "compare": Command("report:compare", "compare groups of runs over their seeds"),
         "runs": Command("runs:runs", "list, show or plot runs", _RUNS),
         "rerun": Command("rerun:rerun", "repeat a run and check that the result is identical"),
     },
     "Check rewards and initial states": {
-        "audit-rewards": Command(
-            "audit_rewards:audit", "check a reward for farming and own goals (status 1 if it fails)"
-        ),
-        "trace-rewards": Command("trace_rewards:trace_rewards", "show one car's rewards step by step"),
-        "show-resets": Command("show_resets:show_resets", "show the initial states of episodes"),
+        "audit-rewards": Command("checks:audit", "check a reward for farming and own goals (status 1 if it fails)"),
+        "trace-rewards": Command("checks:trace_rewards", "show one car's rewards step by step"),
+        "show-resets": Command("checks:show_resets", "show the initial states of episodes"),
     },
     "Deploy": {
         "export": Command("export:export", "export an agent for fabric-rl, other programs or the real game"),
@@ -181,7 +179,7 @@ def _run(words: list[str]) -> int:
 def _call(command: Command, settings: dict[str, Any]) -> int:
     """Call the function of a command with the values of all flags, and print and write its reports."""
     from fabric_rl.base.settings import check_value
-    from fabric_rl.commands.output import check_out, for_people, give
+    from fabric_rl.commands.output import STDOUT, check_out, write_reports
 
     function = _load(command.function)
     parameters = inspect.signature(function).parameters
@@ -199,8 +197,8 @@ def _call(command: Command, settings: dict[str, Any]) -> int:
             settings[name] = check_value(f"--{name}", settings[name], parameter.annotation)
     words = [settings.pop(key) for key, each in parameters.items() if each.kind is each.POSITIONAL_ONLY]
     stdout = sys.stdout
-    with for_people(reported):
-        return give(function(*words, **settings), reported, stdout)
+    with redirect_stdout(sys.stderr if STDOUT in reported else stdout):  # the JSON alone goes to standard output
+        return write_reports(function(*words, **settings), reported, stdout)
 
 
 def _outs(function: Callable[..., Any]) -> Sequence[Any]:

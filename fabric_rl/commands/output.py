@@ -1,35 +1,39 @@
-"""The result of a command, and the files that it goes to: checked before the work begins, written after it."""
+"""Results of commands: tables on the console, files (checked before the work begins), and pages of HTML."""
 
+import base64
 import os
-import sys
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from rich.console import RenderableType
+from rich.table import Table
 
 from fabric_rl.analysis.curves import new_figure
-from fabric_rl.base.files import atomic_write, json_text, write_json
-from fabric_rl.base.tables import console
+from fabric_rl.base.files import atomic_write, json_text, write_json, write_text
+from fabric_rl.base.tables import console, table
 from fabric_rl.metrics.csv_tables import csv_text
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 STDOUT = Path("-")
-"""In place of a file: standard output, which is what a bare `--json` means."""
+"""Standard output instead of a file, as with a bare `--json`."""
 
 
 @dataclass(frozen=True)
 class Out:
-    """A flag for files that a command writes; they are checked before the work begins."""
+    """A flag for files that a command writes."""
 
     flag: str
     suffixes: Sequence[str]
     help: str = ""
-    """Empty for a parameter of the command, which writes that file itself; else its `Report` is written."""
+    """Help of a flag for the files of the `Report`; empty for a parameter of a command that writes the file itself."""
     several: bool = False
 
 
@@ -58,35 +62,31 @@ class Report:
     rows: Sequence[Mapping[str, object]] = ()
     """Rows of a .csv file, all with the same keys."""
     draw: Callable[[], Any] | None = None
-    """Returns the figure of a .png file; called if there is to be one."""
+    """Returns the figure of a .png file; called only if one is asked for."""
     status: int = 0
     """Exit status."""
     name: str = ""
-    """Part of the names of files if a command gives several reports."""
+    """Added to the names of files if a command gives several reports."""
     files: Sequence[Path] = ()
     """More .json files."""
 
 
-def give(reports: "int | Report | Iterable[Report]", files: Sequence[Path], out: TextIO) -> int:
-    """Print and write reports as they come, JSON for standard output to `out`.
-
-    Returns:
-        The greatest exit status.
-    """
+def write_reports(reports: "int | Report | Iterable[Report]", files: Sequence[Path], out: TextIO) -> int:
+    """Print and write reports as they come, JSON for standard output to `out`; return the greatest exit status."""
     if isinstance(reports, int):
         return reports
     status = 0
     for report in [reports] if isinstance(reports, Report) else reports:
-        show(report.show)
+        print_all(report.show)
         for path in (*files, *report.files) if report.data is not None or report.rows else ():
             _write(report, path.with_stem(f"{path.stem}_{report.name}") if report.name else path, out)
         status = max(status, report.status)
     return status
 
 
-def show(shown: Iterable[RenderableType]) -> None:
+def print_all(items: Iterable[RenderableType]) -> None:
     """Print tables and lines."""
-    for each in shown:
+    for each in items:
         if isinstance(each, str):
             print(each)
         else:
@@ -106,18 +106,13 @@ def _write(report: Report, path: Path, out: TextIO) -> None:
     print(f"written: {path}")
 
 
-def for_people(files: Collection[Path]) -> "redirect_stdout[TextIO]":
-    """Return a context that leaves standard output to the JSON, if that goes there."""
-    return redirect_stdout(sys.stderr if STDOUT in files else sys.stdout)
-
-
 def check_out(paths: Iterable[Path], suffixes: Collection[str], flag: str = "--out") -> None:
-    """Check the files of `flag` before any work is done for them.
+    """Check that the files of `flag` can be written, before any work is done for them.
 
     Raises:
-        ValueError: One has another suffix, or is a folder or a device.
-        OSError: Its folder does not exist or does not let us write; or a video, but there is no ffmpeg.
-        ImportError: A picture, but matplotlib is not installed.
+        ValueError: A file has another suffix, or is a folder or a device.
+        OSError: Its folder does not exist or is read-only, or ffmpeg is missing for a video.
+        ImportError: matplotlib is missing for a picture.
     """
     for path in paths:
         if path == STDOUT and list(suffixes) == [".json"]:
@@ -142,12 +137,51 @@ def check_file(path: Path, flag: str) -> None:
 
 
 def write_png(figure: Any, path: Path) -> None:  # noqa: ANN401 - see new_figure
-    """Write a figure in one step; an OSError names the file."""
+    """Write a figure to a .png file."""
     atomic_write(path, png_of(figure))
 
 
 def png_of(figure: Any) -> bytes:  # noqa: ANN401
-    """Return the picture of a figure."""
+    """Return a figure as PNG."""
     picture = BytesIO()
     figure.savefig(picture, format="png", dpi=120)
     return picture.getvalue()
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table or lines below a title, for the console and for pages."""
+
+    title: str
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    lines: Sequence[str] = ()
+
+    def numeric(self, column: int) -> bool:
+        """Return True for a column of numbers, which is aligned to the right."""
+        return all(re.match(r"[-+\d]|never|$", row[column]) for row in self.rows)
+
+
+def section_tables(sections: Iterable[Section]) -> list[Table | str]:
+    """Return sections for the console."""
+    found: list[Table | str] = []
+    for section in sections:
+        if section.rows:
+            columns = [f">{name}" if section.numeric(n) else name for n, name in enumerate(section.columns)]
+            found.append(table(section.title, columns, section.rows))
+        found += section.lines
+    return found
+
+
+def templates() -> "Environment":
+    """Return the HTML templates of this folder; every value put into them is escaped."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # most commands write no page
+
+    return Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined)
+
+
+def write_page(path: Path, title: str, sections: Sequence[Section], figure: Any) -> None:  # noqa: ANN401 - see new_figure
+    """Write sections and a picture as a self-contained page of HTML."""
+    picture = base64.b64encode(png_of(figure)).decode()
+    page = templates().get_template("tables.html").render(title=title, sections=sections, picture=picture)
+    write_text(path, page.encode(errors="replace").decode())  # lone surrogates in names

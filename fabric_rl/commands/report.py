@@ -1,10 +1,12 @@
-"""`fabric-rl report`: a run as one page of HTML that opens with a double click."""
+"""`fabric-rl report` and `compare`: a run, or groups of runs over their seeds, as tables and pages of HTML."""
 
 import base64
 import gzip
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,12 +14,14 @@ from typing import Any
 import numpy as np
 
 from envs.replays.replay import SUFFIX, excerpt, read_replay
-from fabric_rl.analysis.curves import SPEED, Curve, choose_metrics, mean_of_tenth, minutes_at, read_metrics
+from fabric_rl.analysis import comparison
+from fabric_rl.analysis.comparison import ALL, Comparison, Estimate, Improvement, Scores
+from fabric_rl.analysis.curves import SPEED, Curve, choose_metrics, mean_of_tenth, minutes_at, new_figure, read_metrics
+from fabric_rl.analysis.plots import comparison_figure
 from fabric_rl.base.config_files import read_yaml
-from fabric_rl.base.files import read_json, write_text
+from fabric_rl.base.files import read_json, write_json, write_text
 from fabric_rl.base.tables import figure_text, number_of, when_text
-from fabric_rl.commands.html_tables import templates
-from fabric_rl.commands.output import check_out
+from fabric_rl.commands.output import Report, Section, check_out, section_tables, templates, write_page, write_png
 from fabric_rl.commands.runs import USUAL_METRICS
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, flat_settings
 from fabric_rl.runs.records import RunRecord, find_run
@@ -27,9 +31,9 @@ _MOST_POINTS = 400
 _MOST_GAMES, _MOST_GAME_BYTES = 8, 20_000_000
 _MOST_GOALS, _SECONDS_BEFORE = 12, 7.0
 Stage = tuple[str, str, int, int]
-"""`phase` or `lesson`, its name, and the agent-steps where it begins and ends."""
+"""Kind (`phase` or `lesson`), name, first and last agent-step."""
 Goal = tuple[float, str, str]
-"""uu/s of the ball, who and when, and the replay of the seconds before, base64."""
+"""Speed of the ball in uu/s, title, and replay of the seconds before in base64."""
 
 
 def report(id: str, out: Path | None = None, runs_dir: Path = Path("runs")) -> int:
@@ -49,15 +53,15 @@ def report(id: str, out: Path | None = None, runs_dir: Path = Path("runs")) -> i
     curves = read_metrics(run.folder / "metrics.csv")
     if not curves:
         raise ValueError(f"run {run.name} has logged no metrics yet; try again after its first iteration")
-    write_text(out, page_of(run, curves).encode(errors="replace").decode())  # half a character in a name
+    write_text(out, page_of(run, curves).encode(errors="replace").decode())  # lone surrogates in names
     print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)")
     return 0
 
 
 def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
-    """Return the page. Whatever is in the files of a run is text in it, never HTML."""
+    """Return the page; everything from the files of a run is escaped."""
     settings: dict[str, Any] = {}
-    with suppress(OSError, ValueError):  # the page says that they cannot be read
+    with suppress(OSError, ValueError):  # the page says that it cannot be read
         settings = flat_settings(read_yaml(run.folder / CONFIG) or {})
     goals, unread = best_goals(run.folder)
     stages = stages_of(curves, settings)
@@ -130,13 +134,13 @@ def best_goals(folder: Path) -> tuple[list[Goal], int]:
                     piece = excerpt(replay, [(game, max(kickoff, end - before), end + 1)])
                     title = f"{replay.about['names'][event['team']]} at {event['seconds']:.0f} s of {file.name}"
                     found.append((speed, title, base64.b64encode(piece).decode()))
-        except (OSError, ValueError, TypeError, LookupError, ArithmeticError):  # damaged, or what it says is nonsense
+        except (OSError, ValueError, TypeError, LookupError, ArithmeticError):  # damaged or forged
             unread += 1
     return sorted(found, reverse=True)[:_MOST_GOALS], unread
 
 
 def _league(folder: Path) -> dict[str, Any] | None:
-    """Return `names [P]`, `payoff [P, P]` (score of the row) and `ratings [P, 3]` (with intervals) of league.json."""
+    """Return `names [P]`, `payoff [P, P]` (score of the row) and `ratings [P, 3]` (with interval) of league.json."""
     found = read_json(folder / "league.json")
     try:
         names, payoff = list(map(str, found["names"])), np.array(found["payoff"], np.float64)
@@ -163,6 +167,100 @@ def _minutes(run: RunRecord, curves: Mapping[str, Curve]) -> float | None:
 
 
 def _thin(numbers: Any) -> list[float]:  # noqa: ANN401 - an array of one axis
-    """Return means of at most `_MOST_POINTS` neighbours each, with the digits that a picture needs."""
+    """Return at most `_MOST_POINTS` means of neighbours, with the digits that a picture needs."""
     pieces = np.array_split(numbers, min(len(numbers), _MOST_POINTS))
-    return [float(f"{(piece / len(piece)).sum():.6g}") for piece in pieces]  # the sum of all may be infinite
+    return [float(f"{(piece / len(piece)).sum():.6g}") for piece in pieces]  # divided first: no overflow
+
+
+def compare(
+    groups: Sequence[str],
+    metric: str | None = None,
+    threshold: float | None = None,
+    minimize: bool = False,
+    out: Path | None = None,
+    confidence: float = 0.95,
+    runs_dir: Path = Path("runs"),
+) -> Iterator[Report]:
+    """Compare groups of runs over their seeds: final scores, time to a threshold, and differing settings.
+
+    The results are interquartile means with intervals from the stratified bootstrap (Agarwal et al. 2021).
+
+    Args:
+        groups: Names of groups (`fabric-rl seeds`), or patterns of run ids such as 'gae_*'.
+        metric: Column of metrics.csv to compare. Default: the return of evaluations, or the training return without
+            them.
+        threshold: Value of the metric whose time and steps are compared. Default: the final score of the worst group.
+        minimize: Lower values of the metric are better. Default: higher values are better.
+        out: Folder for compare.json, compare.png and compare.html.
+        confidence: Confidence level of the intervals, above 0 and below 1.
+        runs_dir: Folder that contains all runs.
+    """
+    if out is not None:
+        new_figure(1, 1)  # raises before any work if matplotlib is missing
+        if out.exists() and not out.is_dir():
+            raise ValueError(f"--out {out}: this is no folder")
+    found = comparison.compare(groups, metric, runs_dir, threshold, minimize, confidence=confidence)
+    sections = comparison_sections(found)
+    yield Report(section_tables(sections))
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        figure = comparison_figure(found)
+        write_json(out / "compare.json", asdict(found))
+        write_png(figure, out / "compare.png")
+        write_page(out / "compare.html", " against ".join(groups), sections, figure)
+        print(f"written: {out / 'compare.html'}, and compare.json and compare.png beside it")
+
+
+def comparison_sections(found: Comparison) -> list[Section]:
+    """Return the tables of a comparison, the differences between settings first."""
+    labels = list(dict.fromkeys(row.group for row in found.scores))
+    settings = [[name, *(each[label] for label in labels)] for name, each in found.differences.items()]
+    none = [] if settings or len(labels) == 1 else ["the groups have the same settings"]
+    percent = f"{100 * found.confidence:g} % interval"
+    sections = [
+        Section("Settings that differ", ["setting", *labels], settings, none),
+        Section(
+            f"Final {found.metric}",
+            ["task", "group", "runs", "interquartile mean", percent, "mean", "median"],
+            [_final_score(row) for row in found.scores],
+        ),
+        Section(
+            "Probability that a run is better",
+            ["", "probability", percent, "p", "distinguishable"],
+            [_better(pair) for pair in found.improvements],
+        ),
+        Section(
+            "Steps and time until the threshold",
+            ["task", "group", "threshold", "reached by", "steps, median", "first to last", "minutes, median"],
+            [_reached(row, found.thresholds[row.task]) for row in found.scores if row.task != ALL],
+        ),
+        Section("Notes", lines=found.notes),
+    ]
+    return [sections[0], *(section for section in sections[1:] if section.rows or section.lines)]
+
+
+def _final_score(row: Scores) -> list[str]:
+    figures = [figure_text(row.iqm.value), _span(row.iqm, figure_text), figure_text(row.mean), figure_text(row.median)]
+    return [row.task, row.group, str(len(row.scores)), *figures]
+
+
+def _better(pair: Improvement) -> list[str]:
+    share, distinguishable = "{:.0%}".format, "yes" if pair.tells else "no"
+    chance = [share(pair.probability.value), _span(pair.probability, share)]
+    return [f"{pair.group} better than {pair.than}", *chance, figure_text(pair.p), distinguishable]
+
+
+def _span(estimate: Estimate, text: Callable[[float], str]) -> str:
+    return f"{text(estimate.low)} to {text(estimate.high)}"
+
+
+def _reached(row: Scores, threshold: float) -> list[str]:
+    steps, minutes = np.array([each or (math.inf, math.inf) for each in row.reached.values()], float).T
+    by = f"{np.isfinite(steps).sum()} of {len(steps)}"
+    span = f"{_or_never(steps.min())} to {_or_never(steps.max())}"
+    medians = [_or_never(np.median(each)) for each in (steps, minutes)]
+    return [row.task, row.group, figure_text(threshold), by, medians[0], span, medians[1]]
+
+
+def _or_never(number: float) -> str:
+    return "never" if math.isinf(number) else figure_text(float(number))

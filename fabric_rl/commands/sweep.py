@@ -12,8 +12,7 @@ from fabric_rl.analysis.curves import new_figure
 from fabric_rl.base.argv import names_of
 from fabric_rl.base.files import write_text
 from fabric_rl.base.tables import figure_text
-from fabric_rl.commands.html_tables import Section, shown, write_page
-from fabric_rl.commands.output import show
+from fabric_rl.commands.output import Section, print_all, section_tables, write_page
 from fabric_rl.sweeps.space import Setting, flags_of, read_space
 from fabric_rl.sweeps.sweep import Sweep, known_metric, load_optuna, open_study, words_of
 from fabric_rl.sweeps.trainings import Trainings, make_folder, seeds_of, settings_of
@@ -92,7 +91,7 @@ def _report(study: Any, folder: Path, words: Sequence[str], space: Sequence[Sett
     lines = [f"trial {t.number} broken: {t.user_attrs.get('reason')}" for t in states["FAIL"]]
     sections = [Section("Broken trials", lines=lines)] if lines else []
     if not done:
-        show(shown(sections))
+        print_all(section_tables(sections))
         return False
     best = {setting.name: done[0].params[setting.name] for setting in space if setting.name in done[0].params}
     write_text(folder / "best.yaml", settings_of([*words, *flags_of(best)], "sweep").arguments["resolved_config"])
@@ -104,7 +103,7 @@ def _report(study: Any, folder: Path, words: Sequence[str], space: Sequence[Sett
     rows = [[f"trial{trial.number}", figure_text(trial.value), words_of(trial.params)] for trial in done]
     rows += [[f"trial{trial.number}", "ended early", words_of(trial.params)] for trial in states["PRUNED"]]
     trials = Section("Trials, the best one first", ["trial", "score", "settings"], rows)
-    show(shown([replace(trials, rows=rows[:_SHOWN]), *sections]))
+    print_all(section_tables([replace(trials, rows=rows[:_SHOWN]), *sections]))
     axes = (figure := new_figure(8, 4)).subplots()
     numbers, values = zip(*sorted((trial.number, trial.value) for trial in done), strict=True)
     axes.plot(numbers, values, "o", label="score of a trial")

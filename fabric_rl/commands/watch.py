@@ -1,20 +1,28 @@
-"""`fabric-rl watch`: a replay, the games of a run, or players who play live, in the browser."""
+"""`fabric-rl watch` and `export-replay`: replays and live matches in the browser, as a page, or as a video."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, NoReturn
 
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
+
+from envs.render.videos import FORMATS, Frame, write_video
+from envs.replays.film import render_frames
 from envs.replays.replay import SUFFIX, read_replay
+from fabric_rl.base.files import write_text
 from fabric_rl.base.settings import Between
+from fabric_rl.base.tables import progress
+from fabric_rl.commands.output import Out, writes
 from fabric_rl.evaluation.settings import DEFAULT_PLAY, Minutes, PlaySettings
 from fabric_rl.runs.records import is_worked_on
 from fabric_rl.viewer.feeds import GAMES, Broadcast, Feed, FileFeed, GamesFeed
+from fabric_rl.viewer.page import check_size, page_with
 from fabric_rl.viewer.server import LOOPBACK, ViewerServer, open_browser
 
-_OPPONENT = "chaser"
+_FRAMES_PER_SECOND = {".mp4": 30, ".gif": 15}
 
 
 def watch(
@@ -50,8 +58,9 @@ def watch(
         live: Callable[[], NoReturn] | None = None
         if isinstance(feed, Broadcast):  # a player that cannot play is an error before an address is shown
             matches = import_module("fabric_rl.evaluation.play")  # torch, which a recorded game does not wait for
-            duel = matches.Duel.of(what, opponent or _OPPONENT, play)
-            again = partial(matches.Duel.of, what, opponent or _OPPONENT, duel.rules.play)
+            opponent = opponent or "chaser"
+            duel = matches.Duel.of(what, opponent, play)
+            again = partial(matches.Duel.of, what, opponent, duel.rules.play)
             live = partial(matches.play_live, feed, duel, again, minutes, play.seed)
         server = ViewerServer(feed, host, port)
         with server.running():
@@ -68,7 +77,7 @@ def watch(
 
 
 def _feed(what: str, opponent: str | None, runs_dir: str) -> Feed:
-    """Return the source of the bytes that are watched."""
+    """Return the source of the replay to watch."""
     if what.endswith(SUFFIX):
         read_replay(what)
         return FileFeed(Path(what))
@@ -76,3 +85,42 @@ def _feed(what: str, opponent: str | None, runs_dir: str) -> Feed:
     if opponent is None and games is not None and (is_worked_on(games.parent) or any(games.iterdir())):
         return GamesFeed(games)
     return Broadcast("Loading the first picture ...")
+
+
+@writes(Out("out", [".html", *FORMATS]))
+def export_replay(file: Path, out: Path, width: int = 640) -> int:
+    """Convert a replay to an HTML page with the viewer, or to a video, to share or put on a website.
+
+    Args:
+        file: Replay file, .frl.
+        out: Output file: a page (.html) or a video (.mp4 or .gif).
+        width: Width of a video in pixels; the height is 9/16 of it.
+    """
+    if not 160 <= width <= 3840 or width % 32:
+        raise ValueError(f"--width must be a multiple of 32 between 160 and 3840, got {width}")
+    if out.suffix in FORMATS:
+        write_film(file, out, width)
+        return 0
+    check_size(file)
+    read_replay(file)
+    write_text(out, page_with(file.read_bytes()))
+    print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)")
+    return 0
+
+
+def write_film(file: Path, out: Path, width: int = 640) -> None:
+    """Write a video of all games of a replay, .mp4 or .gif, and print its path."""
+    replay, rate = read_replay(file), _FRAMES_PER_SECOND[out.suffix]
+    lengths = [float(game.columns["ticks"][-1]) / TICKS_PER_SECOND for game in replay.games if game.num_frames]
+    if not lengths:
+        raise ValueError(f"{file}: there is nothing to draw, it has no frames")
+    seconds = sum(lengths) + len(lengths) / rate
+
+    def frames() -> Iterator[Frame]:
+        for number, frame in enumerate(render_frames(replay, rate, (width, width * 9 // 16))):
+            tell(number / rate / seconds)
+            yield frame
+
+    with progress(f"drawing {out.name}") as tell:
+        write_video(out, frames(), rate)
+    print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)")

@@ -1,7 +1,9 @@
-"""Demonstrations as the agents of some environment would have played them: what `--cloning.demos` and the like name."""
+"""Demonstrations: recorded, described, read for the agents of an environment, and given to what learns from them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,38 +12,27 @@ from gymnasium.spaces import flatdim
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.adapters.gymnasium_envs import GymnasiumEnvs
-from envs.bots import BOTS
 from envs.demonstrations.file import Demonstration, DemonstrationWriter, columns_of_states
 from envs.demonstrations.record import RecordedEnvs, about_observations, about_states, columns_of, record_states
 from envs.demonstrations.trajectories import Trajectory, of_observations, trajectories
 from envs.factories import to_config, unwrap_partial
 from envs.matches.matches import PoolFactory
+from fabric_rl.args import SACArgs
 from fabric_rl.base.argv import file_of
 from fabric_rl.evaluation.play import Duel
 from fabric_rl.evaluation.players import short_name
 from fabric_rl.evaluation.settings import ActSettings
+from fabric_rl.learning.gae import GAE, Estimator
+from fabric_rl.loop import train
 from fabric_rl.rollouts.whole_episodes import play_episodes
-from fabric_rl.runs.trained import Trained, load_trained
-from fabric_rl.types import EnvFactory
-
-
-def trained_elsewhere(name: str, runs_dir: str) -> Trained | None:
-    """Return the agent of that name, if there is one and it was trained in another environment than a pool."""
-    if name in BOTS:
-        return None
-    try:
-        trained = load_trained(name, runs_dir)
-    except ValueError:
-        return None  # a bot's class, or said in its turn
-    try:
-        PoolFactory(trained.env)
-    except TypeError:
-        return trained
-    return None
+from fabric_rl.runs.trained import Trained
+from fabric_rl.sac.train import train_off_policy
+from fabric_rl.signals.base import SignalFactory
+from fabric_rl.types import AgentFactory, EnvFactory, OffPolicyAgent
 
 
 def name_of_env(env: EnvFactory) -> str:
-    """Return what a demonstration calls an environment that is no pool: the Gymnasium id, or the class."""
+    """Return the name of an environment that is no pool in demonstrations: the Gymnasium id, or the class."""
     call = unwrap_partial(env)
     if call.function is GymnasiumEnvs:
         return str(to_config(call.named()["env_id"]))
@@ -55,21 +46,21 @@ def trajectories_of(
     soft: bool = False,
     rewards: bool = False,
 ) -> list[Trajectory]:
-    """Return what the demonstrators of some files saw and did, as the agents of `env` would have.
+    """Read demonstrations as observations and actions of the agents of `env`.
 
     Args:
         paths: Demonstrations (.frd).
-        env: Builds the environment, for which the agents learn.
-        flag: What named the files, for messages.
-        soft: Give `Trajectory.soft`, too, in pools whose actions are a table.
-        rewards: Give `Trajectory.reward` in pools, too: what the reward of `env` pays (in its first phase).
+        env: Builds the environment of the agents that learn.
+        flag: Flag that names the files, for messages.
+        soft: Fill `Trajectory.soft`, too, in pools whose actions are a table.
+        rewards: Fill `Trajectory.reward` in pools, too, with the reward of `env` (in its first phase).
 
     Returns:
         All trajectories of all files, in order.
 
     Raises:
-        ValueError: A file that is damaged, empty, or of another environment; one line that names the flag and the file.
-        OSError: It cannot be read.
+        ValueError: A file is damaged, empty, or of another environment; one line that names the flag and the file.
+        OSError: A file cannot be read.
     """
     if not paths:
         raise ValueError(f"{flag}: name at least one demonstration (fabric-rl demos record makes them)")
@@ -105,9 +96,8 @@ def _of_pool(demonstration: Demonstration, recipe: PoolFactory, soft: bool, rewa
     try:
         shape: Any = obs.space(blue, orange).shape
     except ValueError as error:
-        raise ValueError(
-            f"{path}: {blue}v{orange}, which the environment's observations cannot be of ({error})"
-        ) from error
+        reason = f"which the environment's observations cannot be of ({error})"
+        raise ValueError(f"{path}: {blue}v{orange}, {reason}") from error
     if shape != space.shape:
         sizes = " and ".join(f"{a}v{b}" for a, b in recipe.team_sizes)
         raise ValueError(f"{path}: {blue}v{orange}, the environment has {sizes}, with other observations")
@@ -134,7 +124,7 @@ def _of_env(demonstration: Demonstration, env: EnvFactory) -> Iterator[Trajector
 def record_matches(
     duel: Duel, out: Path, minutes: float, random_starts: float, noise: float, both: bool
 ) -> DemonstrationWriter:
-    """Record matches of two players, of whom the first one or `both` demonstrate; see `fabric-rl demos record`."""
+    """Record matches of two players; the first one or `both` demonstrate. See `fabric-rl demos record`."""
     rules = duel.rules
     size, seed = rules.team_size, rules.play.seed
     demonstrators = range(2 * size if both else size)
@@ -158,13 +148,13 @@ def record_episodes(trained: Trained, out: Path, episodes: int, act: ActSettings
 
 
 def describe(demonstration: Demonstration) -> dict[str, Any]:
-    """Return what is in it, as numbers and texts."""
+    """Return the contents of a demonstration as numbers and texts; reads the whole file."""
     about = {name: value for name, value in demonstration.about.items() if name != "columns"}
-    steps, ends, returns, actions, weights = list[int](), 0, list[float](), list[Any](), list[Any]()
-    touches = 0
+    steps, returns, actions, weights = list[int](), list[float](), list[Any](), list[Any]()
+    terminated = touches = 0
     for episode in demonstration.episodes():
         steps.append(episode.steps)
-        ends += episode.terminated
+        terminated += episode.terminated
         if demonstration.of_states:
             cars = [int(car) for car in about["demonstrators"]]
             actions.append(episode.columns["controls"][1:, cars].reshape(-1, 8))
@@ -174,14 +164,12 @@ def describe(demonstration: Demonstration) -> dict[str, Any]:
         else:
             actions.append(episode.columns["action"][1:])
             returns.append(float(episode.columns["reward"].sum()))
-    found = about | {"episodes": len(steps), "terminated": ends, "steps": sum(steps)}
+    found = about | {"episodes": len(steps), "terminated": terminated, "steps": sum(steps)}
     if steps:
         found["mean_length"] = float(np.mean(steps))
         every = np.concatenate(actions).reshape(sum(map(len, actions)), -1)
-        found |= {
-            "action_mean": every.mean(axis=0, dtype=np.float64).round(4).tolist(),
-            "action_std": every.std(axis=0, dtype=np.float64).round(4).tolist(),
-        }
+        found["action_mean"] = every.mean(axis=0, dtype=np.float64).round(4).tolist()
+        found["action_std"] = every.std(axis=0, dtype=np.float64).round(4).tolist()
     if returns:
         found |= {"mean_return": float(np.mean(returns)), "least_return": min(returns), "greatest_return": max(returns)}
     if weights:
@@ -189,3 +177,43 @@ def describe(demonstration: Demonstration) -> dict[str, Any]:
         found |= {"minutes": minutes, "touches_per_car_minute": touches / max(minutes * len(cars), 1e-9)}
         found["inferred_share"] = float((np.concatenate(weights) < 1).mean())
     return found
+
+
+def with_demonstrations(signal: SignalFactory, env: EnvFactory) -> SignalFactory:
+    """Return the signal with the contents of its demonstrations, if it learns from any.
+
+    Raises:
+        ValueError: A file does not fit the environment; one line that names the flag.
+    """
+    call = unwrap_partial(signal)
+    if not hasattr(call.function, "show"):
+        return signal
+    name = f"--signals {getattr(call.function, '__name__', '')}: demos"
+    found = trajectories_of(call.named().get("demos") or (), env, name)
+    return lambda *spaces: signal(*spaces).show(found)  # type: ignore[operator]  # as asked above
+
+
+def choose_algorithm(
+    agent: AgentFactory,
+    env: EnvFactory,
+    estimator: Estimator,
+    sac: SACArgs,
+    signals: Sequence[SignalFactory],
+    inference: bool,
+) -> Callable[..., dict[str, Any]]:
+    """Return the training loop of an agent with its settings: `train_off_policy` or `train`.
+
+    Raises:
+        ValueError: Settings of the other loop are given, or a file of `--demonstrations` does not fit.
+    """
+    made = unwrap_partial(agent).function
+    if not (isinstance(made, type) and issubclass(made, OffPolicyAgent)):
+        given = [f"--{field.name}" for field in fields(sac) if getattr(sac, field.name) != field.default]
+        if given:
+            raise ValueError(f"{', '.join(given)}: only agents have that which learn with SAC; leave it out")
+        return partial(train, estimator=estimator, signals=signals)
+    if type(estimator) is not GAE:
+        raise ValueError("--estimator: only PPO estimates advantages, not SAC; leave it out")
+    files = () if inference else sac.demonstrations
+    shown = trajectories_of(files, env, "--demonstrations", rewards=True) if files else ()
+    return partial(train_off_policy, sac=sac, signals=signals, demonstrations=shown)

@@ -1,4 +1,4 @@
-"""Players of matches: trained agents and bots by their names, the rules of both sides, and guests of self-play."""
+"""Players by name: trained agents and bots, the settings of a match between them, and guests of self-play."""
 
 import copy
 import inspect
@@ -26,25 +26,27 @@ from fabric_rl.types import CheckpointError, EnvFactory
 
 
 class Entrant(NamedTuple):
-    """A player: how to build it for a team size and a tick skip, and what it was trained in; None for a bot."""
+    """A player, not built yet."""
 
     build: Callable[[int | tuple[int, int], int], Player]
+    """Takes cars per team, or (blue, orange), and the tick skip."""
     recipe: PoolFactory | None = None
+    """Environment of its training; None for a bot."""
     who: object = None
-    """Equal for two names of the same: the class of a bot, the file of an agent's weights and its role."""
+    """Equal for two names of one player: the class of a bot, or the file of an agent's weights and its role."""
 
 
 class Rules(NamedTuple):
     """Settings that all players of a match share."""
 
     play: PlaySettings
-    """With the two that follow."""
+    """With the team size and tick skip of the match."""
     team_size: int
     tick_skip: int
     action_delay_ticks: int
     minutes: float
     remarks: tuple[str, ...]
-    """How agents act, for titles."""
+    """Notes for titles about the way that agents act."""
 
     @classmethod
     def of(cls, entrants: Sequence[Entrant], play: PlaySettings, minutes: float | None = None) -> "Rules":
@@ -59,18 +61,16 @@ class Rules(NamedTuple):
 
 
 def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> Entrant:
-    """Return the player of a name, see `evaluate`; bots of one's own with an argument `seed` are given one.
-
-    `NAME#ROLE` is one role of an `agents.RolesAgent`, whatever car it plays.
+    """Find a player by its name.
 
     Args:
-        name: The name.
-        sample: Agents draw actions instead of taking the likeliest.
+        name: As for `fabric-rl evaluate`. `NAME#ROLE` is one role of an `agents.RolesAgent`, for any car.
+        sample: Agents sample their actions instead of taking the most probable ones.
         runs_dir: Folder of the run ids.
-        explain: Agents have `envs.bots.base.Thoughts`.
+        explain: Agents keep `envs.bots.policy.Diagnostics` for replays.
 
     Raises:
-        ValueError: Nobody does.
+        ValueError: There is no such player, or it does not play Rocket League.
     """
     if name in BOTS:
         if (run := Path(runs_dir, name)).is_dir():
@@ -78,8 +78,7 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
         return _scripted(BOTS[name])
     path, role = name_and_role(name, runs_dir)
     if name.rpartition(".")[0].strip(".") and not role and not _is_there(name, runs_dir) and Path(name).name == name:
-        here = str(Path.cwd())
-        if here not in sys.path:
+        if (here := str(Path.cwd())) not in sys.path:
             sys.path.append(here)
         if (bot := _bot(name)) is not None:
             return _scripted(bot)
@@ -94,7 +93,7 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
 
 
 def _bot(name: str) -> type[Bot] | None:
-    """Return the class of a bot by its class path; None if there is no such module."""
+    """Return the class of a bot by its class path, or None if there is no such module."""
     module, _, attribute = name.rpartition(".")
     try:
         found = import_module(module)
@@ -115,7 +114,7 @@ def _bot(name: str) -> type[Bot] | None:
 
 
 def name_and_role(name: str, runs_dir: str | Path) -> tuple[str, str]:
-    """Take `NAME#ROLE` apart; the role is empty where none is asked for."""
+    """Split `NAME#ROLE`; the role is empty if there is none."""
     path, _, role = (name, "", "") if _is_there(name, runs_dir) else name.partition("#")
     return path, role
 
@@ -173,18 +172,33 @@ def short_name(name: str) -> str:
     return Path(name).name if Path(name).exists() else name
 
 
+def trained_elsewhere(name: str, runs_dir: str) -> Trained | None:
+    """Return the agent of that name if it was trained in an environment other than a `RocketSimPool`."""
+    if name in BOTS:
+        return None
+    try:
+        trained = load_trained(name, runs_dir)
+    except ValueError:
+        return None  # the class of a bot, or an error that `entrant` raises
+    try:
+        PoolFactory(trained.env)
+    except TypeError:
+        return trained
+    return None
+
+
 def guests_of(names: Sequence[str], env: EnvFactory, runs_dir: str, seed: int, run: Path | None = None) -> list[Bot]:
-    """Return what plays under those names in a pool; agents see and act as in training, and sample their actions.
+    """Return players as opponents of self-play; agents sample their actions.
 
     Args:
-        names: See `fabric_rl.commands.entrants.entrant`.
-        env: Builds the pool that they are to play in.
+        names: Names as in `entrant`.
+        env: Builds the pool of the training.
         runs_dir: Folder of the run ids.
-        seed: Of what they draw.
-        run: Folder of the run that they are guests of, which cannot be one of them.
+        seed: Seed of their actions.
+        run: Folder of the training's run, which cannot be a guest.
 
     Raises:
-        ValueError: There is nobody of a name, or it cannot play there.
+        ValueError: A player does not exist or cannot play there.
     """
     if not names:
         return []

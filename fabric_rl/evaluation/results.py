@@ -1,57 +1,61 @@
-"""Results of matches and episodes as numbers: means, intervals, and the ladder of a league."""
+"""Results of matches, leagues, episodes and exams as numbers: means, intervals, and a ladder."""
 
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.matches.matches import SIDES, Matches
+from envs.matches.matches import SIDES, Matches, Player, PoolFactory
 from envs.matches.statistics import STATISTICS, ratio_samples
+from envs.resets.training_packs import Pack
+from envs.state.layout import Bool
+from fabric_rl.evaluation.players import Entrant
 from fabric_rl.evaluation.settings import ActSettings
 from fabric_rl.rollouts.whole_episodes import play_episodes
 from fabric_rl.runs.trained import Trained
-from fabric_rl.selfplay.ratings.intervals import Interval, mean_interval
+from fabric_rl.selfplay.ratings.intervals import Interval, mean_interval, share_interval
 from fabric_rl.selfplay.ratings.ladder import rate
 from fabric_rl.selfplay.ratings.sequential import difference_sequence, score_sequence
 
 Samples = Mapping[str, NDArray[np.float64]]
-"""See `envs.matches.matches.Matches.statistics`."""
+"""As in `envs.matches.matches.Matches.statistics`."""
 
 
 def statistics_summary(
     samples: Samples, confidence: float = 0.95, looks: bool = False
 ) -> dict[str, dict[str, list[Any]]]:
-    """Return name -> `means` of all pairs with something to measure, and their `intervals_95`, of both players.
+    """Return name -> `means` and `intervals_95` (or another confidence) of both players.
 
-    A mean is None where no pair had anything, an interval where there are too few pairs, or all are alike; and all
-    are where the number of pairs depends on `looks` at them, as no interval would hold then.
+    Pairs without anything to measure are left out. A mean is None if no pair is left. An interval is None if there are
+    too few pairs or all are equal, and for all statistics with `looks`: none would hold if the number of pairs depends
+    on the results so far.
     """
     found: dict[str, dict[str, list[Any]]] = {}
     for name, values in samples.items():
-        each = [ratio_samples(side) for side in np.moveaxis(values, 1, 0)]
-        intervals = [None if looks else _interval(name, side, confidence) for side in each]
+        sides = [ratio_samples(side) for side in np.moveaxis(values, 1, 0)]
+        counts = STATISTICS[name].per == "matches"  # whole numbers per match, so halves per pair
+        intervals = [
+            None
+            if looks or (not counts and (not len(side) or np.ptp(side) < 1e-12))
+            else mean_interval(side, 0.5 if counts else 0.0, confidence)
+            for side in sides
+        ]
         found[name] = {
-            "means": [float(side.mean()) if len(side) else None for side in each],
-            f"intervals_{100 * confidence:g}": [None if interval is None else list(interval) for interval in intervals],
+            "means": [float(side.mean()) if len(side) else None for side in sides],
+            f"intervals_{100 * confidence:g}": [interval and list(interval) for interval in intervals],
         }
     return found
 
 
-def _interval(name: str, side: NDArray[np.float64], confidence: float) -> Interval | None:
-    counted = STATISTICS[name].per == "matches"
-    if not counted and (not len(side) or np.ptp(side) < 1e-12):
-        return None
-    return mean_interval(side, 0.5 if counted else 0.0, confidence)  # of a pair's two matches, the mean
-
-
-def summary(matches: Matches, confidence: float = 0.95, looks: bool = False) -> dict[str, Any]:
+def match_summary(matches: Matches, confidence: float = 0.95, looks: bool = False) -> dict[str, Any]:
     """Return the results as numbers, for tables and files; goals are per match, touches per car and minute.
 
     `results` has two letters for each pair: won, drawn or lost, first as blue, then as orange.
-    `difference_interval_95` (or whatever the confidence is) is None where there are too few pairs for one.
+    `difference_interval_95` (or another confidence) is None if there are too few pairs.
     """
     count = SIDES * len(matches.goals)
     interval = difference_interval(matches, confidence)
@@ -69,20 +73,20 @@ def summary(matches: Matches, confidence: float = 0.95, looks: bool = False) -> 
         "differences": matches.differences.tolist(),
         "difference": float(matches.differences.mean()),
         "score": float(matches.scores.mean()),
-        f"difference_interval_{100 * confidence:g}": None if interval is None else list(interval),
+        f"difference_interval_{100 * confidence:g}": interval and list(interval),
         "statistics": statistics_summary(matches.statistics, confidence, looks),
     }
 
 
 def difference_interval(matches: Matches, confidence: float = 0.95) -> Interval | None:
-    """Return the interval of the mean goal difference per match, for a fixed number of matches; see `evaluate`."""
+    """Return the interval of the mean goal difference per match, for a fixed number of matches."""
     return mean_interval(matches.differences, 1 / SIDES, confidence)
 
 
-def look(matches: Matches, until_width: float | None, confidence: float) -> dict[str, Any]:
-    """Return the intervals that hold however often one looks; `reached` says whether they are clear enough.
+def sequential_summary(matches: Matches, until_width: float | None, confidence: float) -> dict[str, Any]:
+    """Return intervals that hold for any number of looks at the results; `reached` if they are clear enough.
 
-    The interval for a fixed number of matches would be wrong, and is None.
+    The interval for a fixed number of matches would be wrong, so it is None.
     """
     score = score_sequence(matches.scores, confidence)
     difference = difference_sequence(matches.differences, 1 / SIDES, confidence)
@@ -103,15 +107,15 @@ class Competitor(NamedTuple):
 
     label: str
     name: str
-    """As for `fabric-rl evaluate`."""
+    """Name as for `fabric-rl evaluate`."""
     steps: int | None = None
-    """Of a milestone."""
+    """Agent-steps of a milestone."""
 
 
 def standings(
     field: Sequence[Competitor], played: Mapping[tuple[int, int], Matches], confidence: float = 0.95
 ) -> dict[str, Any]:
-    """Return ratings and scores of numbered players by the matches of i against j: the contents of `--json`."""
+    """Return ratings and scores of a league as for `--json`; `played` has the matches of player i against j."""
     payoff, games = np.full((len(field), len(field)), 0.5), np.zeros((len(field), len(field)), np.int64)
     for (i, j), matches in played.items():
         payoff[i, j], games[i, j] = matches.scores.mean(), SIDES * len(matches.scores)
@@ -131,22 +135,22 @@ def standings(
 
 
 def circles(payoff: NDArray[np.float64]) -> float | None:
-    """Return the share of all triples that beat each other in a circle, by `payoff [P, P]`; None for two players."""
+    """Return the share of triples that beat each other in a circle by `payoff [P, P]`, or None for two players."""
     wins = (payoff > 0.5).astype(np.int64)
     triples = math.comb(len(wins), 3)
     return float((wins @ wins @ wins).trace()) / 3 / triples if triples else None  # each is found from all three
 
 
 def episodes_summary(trained: Trained, episodes: int, act: ActSettings) -> dict[str, Any]:
-    """Play whole episodes of the environment that an agent was trained in.
+    """Play whole episodes in the environment of an agent's training.
 
     Args:
         trained: The agent and its environment.
-        episodes: Least number of episodes.
-        act: Seed, and whether actions are sampled.
+        episodes: Minimum number of episodes.
+        act: Seed, and the way that actions are chosen.
 
     Returns:
-        Means of the returns and lengths with 95 % confidence intervals, None with too few episodes, or equal ones.
+        Means of the returns and lengths with 95 % confidence intervals, None for too few or equal episodes.
     """
     with closing(trained.env(seed=act.seed)) as envs:
         choose = trained.choose(envs.single_observation_space, envs.single_action_space, not act.sample, act.seed)
@@ -157,3 +161,66 @@ def episodes_summary(trained: Trained, episodes: int, act: ActSettings) -> dict[
         interval = mean_interval(values) if values.std() > 0 else None
         results |= {f"mean_{name}": float(values.mean()), f"{name}_interval_95": interval and list(interval)}
     return results
+
+
+class Marked(NamedTuple):
+    """Results of one training pack."""
+
+    pack: Pack
+    passed: Bool
+    """`[S]`, one for each shot."""
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """Return type and difficulty."""
+        return self.pack.metadata.get("type", "Unknown"), self.pack.metadata.get("difficulty", "Unknown")
+
+
+def chosen(packs: Sequence[Pack], words: Sequence[str]) -> list[Pack]:
+    """Return the packs with one of the words for code, type, difficulty or tag; all without words.
+
+    Raises:
+        ValueError: A word that no pack has.
+    """
+    of = [set[str]().union(*map(pack.names, ("code", "type", "difficulty", "tags"))) for pack in packs]
+    for word in words:
+        if not any(word in names for names in of):
+            some = ", ".join(
+                sorted({str(name) for one in packs for key in ("type", "difficulty") for name in one.names(key)})
+            )
+            raise ValueError(f"--packs {word}: no training pack has this code, type, difficulty or tag (as {some})")
+    return [pack for pack, names in zip(packs, of, strict=True) if not words or not names.isdisjoint(words)]
+
+
+def seated(who: Entrant, recipe: PoolFactory, tick_skip: int) -> tuple[Player, tuple[int, int]]:
+    """Return the player, and cars per team (blue, orange): it alone, or as in its training if it must see others."""
+    try:
+        return who.build((1, 0), tick_skip), (1, 0)
+    except ValueError:  # its observation has columns for others
+        blue, orange = (max(sizes) for sizes in zip(*recipe.team_sizes, strict=True))
+        return who.build((blue, orange), tick_skip), (blue, orange)
+
+
+def exam_summary(marked: Sequence[Marked]) -> dict[str, Any]:
+    """Return the results of `packs`, and of `groups` by type and difficulty."""
+    ranks = {name: rank for rank, name in enumerate(("Rookie", "Pro", "All-Star", "Unknown"))}
+    ordered = sorted(marked, key=lambda one: (one.group[0], ranks.get(one.group[1], len(ranks)), one.group[1]))
+    groups = []
+    for kind, of_kind in groupby(ordered, key=lambda one: one.group[0]):
+        members = list(of_kind)
+        for difficulty, some in groupby(members, key=lambda one: one.group[1]):
+            groups.append({"type": kind, "difficulty": difficulty} | _passed(list(some)))
+        groups.append({"type": kind, "difficulty": "all"} | _passed(members))
+    packs = [
+        {key: one.pack.metadata.get(key) for key in ("code", "title", "type", "difficulty", "tags")}
+        | _passed([one])
+        | {"marks": "".join(map(str, one.passed.astype(int)))}
+        for one in marked
+    ]
+    return {"groups": groups, "packs": packs}
+
+
+def _passed(marked: Sequence[Marked]) -> dict[str, Any]:
+    shots, passed = sum(len(one.passed) for one in marked), int(sum(one.passed.sum() for one in marked))
+    interval = list(share_interval(passed, shots))
+    return {"packs": len(marked), "shots": shots, "passed": passed, "share": passed / shots, "interval_95": interval}

@@ -33,7 +33,7 @@ from fabric_rl.base.parser import FlagParser, old_names
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.cli.command_line import read_settings
 from fabric_rl.commands import main as commands
-from fabric_rl.commands.demonstrations import trajectories_of
+from fabric_rl.evaluation.demonstrations import trajectories_of
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from envs.matches.matches import PAIRS_AT_ONCE, Matches
 from fabric_rl.commands.evaluate import difference_line, results_table, statistics_table
 from fabric_rl.evaluation.play import Block, play_blocks
 from fabric_rl.evaluation.players import Rules, entrant
-from fabric_rl.evaluation.results import difference_interval, statistics_summary, summary
+from fabric_rl.evaluation.results import difference_interval, match_summary, statistics_summary
 from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.rollouts.whole_episodes import play_episodes
 
@@ -40,7 +40,7 @@ def test_interval_is_over_pairs_and_says_so():
 
 def test_no_interval_from_few_pairs_and_it_says_why():
     matches = results(*[PAIR] * 9)
-    assert summary(matches)["difference_interval_95"] is None
+    assert match_summary(matches)["difference_interval_95"] is None
     assert difference_line(matches) == (
         "goal difference per match: +0.50 (no interval from 9 pairs of matches, it takes 10: --matches 20)"
     )
@@ -48,7 +48,7 @@ def test_no_interval_from_few_pairs_and_it_says_why():
 
 def test_summary_is_per_match_and_per_minute():
     goals, touches = np.array([[(3, 1), (1, 1)]]), np.array([[(8, 2), (4, 2)]])
-    figures = summary(Matches(goals, touches, minutes=2.0, cars=3, statistics={}))
+    figures = match_summary(Matches(goals, touches, minutes=2.0, cars=3, statistics={}))
     assert (figures["matches"], figures["pairs"]) == (2, 1)
     assert (figures["wins"], figures["draws"], figures["losses"]) == (1, 1, 0)
     assert figures["goals"] == [2.0, 1.0]

@@ -9,8 +9,8 @@ import pytest
 
 from envs.replays.replay import read_replay
 from envs.resets.training_packs import Pack
-from fabric_rl.commands.exam import exam_table
-from fabric_rl.evaluation.exam import Marked, chosen, summary
+from fabric_rl.commands.evaluate import exam_table
+from fabric_rl.evaluation.results import Marked, chosen, exam_summary
 
 SHORT = "800B-18F9-C2F1-ACEE"
 """12 shots for goalies."""
@@ -36,7 +36,7 @@ def test_packs_are_chosen_by_any_word_that_they_have():
 def test_summary_by_hand():
     one, two, three = (np.array(marks, bool) for marks in ([1, 0, 0, 0], [0, 0, 0, 0, 0, 1], [1, 1]))
     packs = [pack("A"), pack("B", difficulty="All-Star", shots=6), pack("C", "Goalie", shots=2)]
-    found = summary([Marked(*both) for both in zip(packs, (one, two, three), strict=True)])
+    found = exam_summary([Marked(*both) for both in zip(packs, (one, two, three), strict=True)])
     rows = [(g["type"], g["difficulty"], g["packs"], g["passed"], g["shots"]) for g in found["groups"]]
     assert rows == [
         ("Goalie", "Pro", 1, 2, 2),

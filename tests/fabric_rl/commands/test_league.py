@@ -11,7 +11,7 @@ import pytest
 
 from envs.matches.matches import Matches
 from envs.replays.replay import read_replay
-from fabric_rl.commands.league import tables, verdict
+from fabric_rl.commands.evaluate import league_tables, league_verdict
 from fabric_rl.evaluation.play import replay_file
 from fabric_rl.evaluation.results import Competitor, circles, standings
 from fabric_rl.runs import checkpoint
@@ -69,10 +69,10 @@ def test_standings_by_hand():
     assert (
         np.argmax(ratings) == 0 and found["misfit"] < 0.01 and [row["steps"] for row in found["ratings"]] == [5, 7, 9]
     )
-    assert "does not explain these results (p = " in verdict(found) and verdict(found).endswith(
+    assert "does not explain these results (p = " in league_verdict(found) and league_verdict(found).endswith(
         "); 0% of all triples of players beat each other in a circle"
     )
-    columns = [list(map(str, column.cells)) for column in tables(found, "")[0].columns]
+    columns = [list(map(str, column.cells)) for column in league_tables(found, "")[0].columns]
     assert dict(zip(columns[0], columns[3], strict=True)) == {"a": "75.0%", "b": "37.5%", "c": "37.5%"}
 
 

@@ -21,7 +21,7 @@ from envs import (
     StackedObs,
 )
 from fabric_rl import load_trained
-from fabric_rl.commands.adapt_team_size import kept_columns
+from fabric_rl.commands.export import kept_columns
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
 from tests.command import command

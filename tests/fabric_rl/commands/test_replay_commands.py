@@ -239,15 +239,16 @@ def test_a_pipe_is_no_replay_and_no_place_for_one(tmp_path, capsys):
         assert "game.frl: this is no file" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [["export-replay", "{}", "a.mp4"], ["watch", "{}"]])
-def test_ctrl_c_is_no_error(words, replay, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("words", "where"), [(["export-replay", "{}", "a.mp4"], "render_frames"), (["watch", "{}"], "read_replay")]
+)
+def test_ctrl_c_is_no_error(words, where, replay, tmp_path, monkeypatch, capsys):
     """While it is drawn, and while a replay is read."""
 
     def interrupted(*_):
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("fabric_rl.commands.export_replay.render_frames", interrupted)
-    monkeypatch.setattr("fabric_rl.commands.watch.read_replay", interrupted)
+    monkeypatch.setattr(f"fabric_rl.commands.watch.{where}", interrupted)
     assert command(*[word.format(replay) for word in words]) == 130
     assert capsys.readouterr() == ("", "") and list(tmp_path.iterdir()) == []

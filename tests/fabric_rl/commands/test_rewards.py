@@ -10,10 +10,8 @@ from envs import IdleBot, RocketSimPool
 from envs.audit.audit import audit_rewards
 from envs.audit.resets import reset_rows
 from envs.audit.trace import reward_trace
-from fabric_rl.commands.audit_rewards import draw_audit
+from fabric_rl.commands.checks import draw_audit, draw_resets, draw_trace
 from fabric_rl.commands.output import png_of
-from fabric_rl.commands.show_resets import draw_resets
-from fabric_rl.commands.trace_rewards import draw_trace
 
 
 def test_pictures_are_drawn():

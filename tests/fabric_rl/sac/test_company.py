@@ -45,7 +45,7 @@ from fabric_rl import (
     train_off_policy,
 )
 from fabric_rl import train_off_policy as train
-from fabric_rl.commands.demonstrations import trajectories_of
+from fabric_rl.evaluation.demonstrations import trajectories_of
 from fabric_rl.sac.replay import replayed
 from fabric_rl.selfplay import SelfPlay
 from fabric_rl.selfplay.roster import LATEST
