@@ -1,4 +1,4 @@
-"""`fabric-rl flight`: a bot's folder in matches as RLBot plays them, without the game."""
+"""`fabric-rl flight`: an exported RLBot bot in matches without the game."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -103,7 +103,7 @@ def _costs_table(
 
 
 def _numbers(flag: str, text: str, kind: type[float], what: str, most: float) -> list[float]:
-    """Return the numbers of a list such as 0,1,2; a ValueError that names the flag unless they are 0 to `most`."""
+    """Parse a list such as 0,1,2; a ValueError names the flag if a number is not between 0 and `most`."""
     try:
         found = [kind(each) for each in text.split(",")]
     except ValueError:

@@ -1,9 +1,9 @@
-"""`fabric-rl COMMAND`: each command is a function in a file of its own, and its signature is its command line.
+"""`fabric-rl COMMAND`: each command is a function, and its signature is its command line.
 
-Parameters without a default, and those before a `/`, are words in that order; all others are flags, and of a parameter
-whose default is a dataclass every field is one. A sequence takes one word or more. A command that has a parameter `env`
-also takes `--config`; one that has `training` gets there the flags that are not its own, for train_fabric.py. The
-function returns a `Report`, several of them, or only the exit status.
+Parameters without a default, and those before a `/`, are words in that order; all others are flags. If a default is a
+dataclass, each of its fields is a flag. A sequence takes one word or more. A command with a parameter `env` also takes
+`--config`; a parameter `training` receives all flags that are not the command's own, for train_fabric.py. The function
+returns a `Report`, several of them, or only the exit status.
 """
 
 import inspect
@@ -43,7 +43,7 @@ class Command:
     commands: Mapping[str, "Command"] = field(default_factory=dict)
     """Subcommands, if any; the command also runs without one."""
     preset: str = ""
-    """Function that finds the configuration if the words name neither one nor an environment, `module:name`."""
+    """`module:name` of a function that chooses a configuration if the words name neither one nor an environment."""
 
 
 _DEMOS = {
@@ -94,31 +94,29 @@ COMMANDS = {name: command for group in GROUPS.values() for name, command in grou
 
 
 class _CommandParser(FlagParser):
-    """Does not keep from `_quiet_pipe` that nobody reads the help."""
+    """Parser whose help raises a BrokenPipeError for `_quiet_pipe`, which argparse would hide."""
 
     def print_help(self, file: Any = None) -> None:  # noqa: ANN401 - argparse's
-        """Print the help."""
         print(self.format_help(), end="", file=file)
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Entry point of the `fabric-rl` command.
+    """Run the `fabric-rl` command.
 
     Args:
-        argv: The words after `fabric-rl`; default: those of this process.
+        argv: Words after `fabric-rl`. Default: those of this process.
 
     Raises:
-        SystemExit: Status 0 for success, 1 for an audit that failed or output that nobody reads, 2 for wrong usage, 130
-            after Ctrl+C.
+        SystemExit: Status 0 for success, 1 for a failed audit or a closed pipe, 2 for wrong usage, 130 after Ctrl+C.
     """
     words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     program = f"{_PROGRAM} {words[0]}" if words[0] in COMMANDS else _PROGRAM
-    if os.getcwd() not in sys.path:  # classes of the user's own, as `python train_fabric.py` finds them
+    if os.getcwd() not in sys.path:  # to find the user's classes, as `python train_fabric.py` does
         sys.path.append(os.getcwd())
     try:
         with _quiet_pipe(), warnings_are_events(), mistakes_in_one_line(program):
-            if words[0] == "train":  # reads its own words, see fabric_rl.cli.command_line
-                end_with_launcher()  # before what takes seconds to import
+            if words[0] == "train":  # has a parser of its own, see fabric_rl.cli.command_line
+                end_with_launcher()  # before slow imports
                 sys.exit(import_module("train_fabric").cli(words[1:]))
             if words in (["--help"], ["-h"]):
                 print(overview())
@@ -138,17 +136,20 @@ def overview() -> str:
 
 def command_parser(name: str) -> ArgumentParser:
     """Return the parser that knows the flags of one command, for the reference (docs/cli.md)."""
+    return _parser_and_functions(name)[0]
+
+
+def _parser_and_functions(name: str) -> tuple[ArgumentParser, dict[str, Callable[..., Any]]]:
+    """Return the parser with the flags of one command, and its functions by words: `runs`, `runs show`."""
     parser = _CommandParser(prog=_PROGRAM, description=_ABOUT, exit_on_error=False)
-    _add_commands(parser, COMMANDS, only=name)
-    return parser
+    return parser, _add_commands(parser, COMMANDS, only=name)
 
 
 def _run(words: list[str]) -> int:
-    parser = _CommandParser(prog=_PROGRAM, description=_ABOUT, exit_on_error=False)
-    known = _add_commands(parser, COMMANDS, only=words[0])
-    functions = [_load(command.function) for command in known.values()]
-    given = words = normalise(words, switches(*functions, *(group for f in functions for group in _groups(f).values())))
-    taken = {name for function in functions for name in inspect.signature(function).parameters}
+    parser, functions = _parser_and_functions(words[0])
+    groups = [group for function in functions.values() for group in _groups(function).values()]
+    given = words = normalise(words, switches(*functions.values(), *groups))
+    taken = {name for function in functions.values() for name in inspect.signature(function).parameters}
     training: list[str] = []
     if "training" in taken:
         own = {"--help", *(f"--{name}" for name in taken)}
@@ -156,32 +157,31 @@ def _run(words: list[str]) -> int:
         words = without(words, set(names_of(words)) - own)
     if "env" in taken:
         preset = COMMANDS[words[0]].preset
-        sections = sorted({"env", "agent"} & taken)
-        words = with_sections_of_config(words, sections, _load(preset)(words) if preset else None)
+        words = with_sections_of_config(
+            words, sorted({"env", "agent"} & taken), _load(preset)(words) if preset else None
+        )
     with naming_the_file(given):
         values: Any = parser.instantiate(parser.parse_args(words))
     path, before = "", dict[str, Any]()
     while name := values.get("command"):
         path, values = f"{path} {name}".strip(), values[name]
-        function = _load(known[path].function)
-        parameters, groups = inspect.signature(function).parameters, _groups(function)
-        flags = [each.name for group in groups.values() for each in fields(group)]
-        flags += [name for name in parameters if name not in groups]
-        settings = {key: values[key] for key in (*flags, *(out.flag for out in _outs(function)))}
+        parameters, groups = inspect.signature(functions[path]).parameters, list(_groups(functions[path]).values())
+        flags = [each.name for group in groups for each in fields(group)]
+        flags += [name for name in parameters if name not in _groups(functions[path])]
+        settings = {key: values[key] for key in (*flags, *(out.flag for out in _outs(functions[path])))}
         for key in before.keys() & parameters.keys():  # `runs --runs_dir X show A`: both commands have the flag
             settings[key] = before[key] if settings[key] == parameters[key].default else settings[key]
         before = settings
     if "training" in taken:
         settings["training"] = training
-    return _call(known[path], settings)
+    return _call(functions[path], settings)
 
 
-def _call(command: Command, settings: dict[str, Any]) -> int:
+def _call(function: Callable[..., Any], settings: dict[str, Any]) -> int:
     """Call the function of a command with the values of all flags, and print and write its reports."""
     from fabric_rl.base.settings import check_value
     from fabric_rl.commands.output import STDOUT, check_out, write_reports
 
-    function = _load(command.function)
     parameters = inspect.signature(function).parameters
     reported: list[Path] = []
     for out in _outs(function):
@@ -197,7 +197,7 @@ def _call(command: Command, settings: dict[str, Any]) -> int:
             settings[name] = check_value(f"--{name}", settings[name], parameter.annotation)
     words = [settings.pop(key) for key, each in parameters.items() if each.kind is each.POSITIONAL_ONLY]
     stdout = sys.stdout
-    with redirect_stdout(sys.stderr if STDOUT in reported else stdout):  # the JSON alone goes to standard output
+    with redirect_stdout(sys.stderr if STDOUT in reported else stdout):  # only the JSON goes to standard output
         return write_reports(function(*words, **settings), reported, stdout)
 
 
@@ -207,29 +207,24 @@ def _outs(function: Callable[..., Any]) -> Sequence[Any]:
 
 
 def _groups(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the dataclasses among the defaults of a function's parameters: their fields are flags."""
+    """Return the dataclasses among the defaults of a function's parameters, whose fields are flags."""
     defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
-    made = {name: each for name, each in defaults.items() if not inspect.isclass(each)}
-    return {name: type(each) for name, each in made.items() if is_dataclass(each)}
+    return {name: type(each) for name, each in defaults.items() if is_dataclass(each) and not inspect.isclass(each)}
 
 
 def _add_commands(
     parser: ArgumentParser, commands: Mapping[str, Command], only: str | None = None, path: str = ""
-) -> dict[str, Command]:
-    """Adds commands to a parser, and their flags; those of one only, if it is named.
-
-    Returns:
-        Those with flags, by what names them: `runs`, `runs show`.
-    """
-    found: dict[str, Command] = {}
+) -> dict[str, Callable[..., Any]]:
+    """Add commands to a parser, and the flags of all or of `only` one; return the functions of those by words."""
+    found: dict[str, Callable[..., Any]] = {}
     subparsers = parser.add_subcommands(required=not path, dest="command", title="commands", description=_HELP)
     for name, command in commands.items():
         own = subparsers.add_subcommand(name, _CommandParser(), help=command.help)
         own.prog = f"{parser.prog} {name}"
         if only in (None, name):
             words = f"{path} {name}".strip()
-            found[words] = command
-            _add_parameters(own, _load(command.function))
+            found[words] = _load(command.function)
+            _add_parameters(own, found[words])
             if command.commands:
                 found |= _add_commands(own, command.commands, path=words)
     return found
@@ -242,21 +237,19 @@ def _add_parameters(parser: ArgumentParser, function: Callable[..., Any]) -> Non
     helps = {param.arg_name: param.description for param in text.params}
     parser.description = text.description
     groups = _groups(function)
-    several = [p.name for p in parameters.values() if get_origin(p.annotation) is Sequence]
-    optional = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_ONLY and p.default is not p.empty]
-    skip: set[str | int] = {*several, *optional, *groups}
+    several = [p for p in parameters.values() if get_origin(p.annotation) is Sequence]
+    optional = [p for p in parameters.values() if p.kind is p.POSITIONAL_ONLY and p.default is not p.empty]
+    skip: set[str | int] = {*(p.name for p in (*several, *optional)), *groups}
     parser.add_function_arguments(function, as_group=False, as_positional=True, skip=skip)
-    if "env" in parameters:  # in its place, see with_sections_of_config
+    if "env" in parameters:  # becomes flags, see with_sections_of_config
         parser.add_argument("--config", help=_CONFIG)
-    for name in several:
-        p = parameters[name]
-        how: dict[str, Any] = {"nargs": "*" if name == "training" else "+", "type": get_args(p.annotation)[0]}
-        if p.default is not p.empty or name == "training":
-            how["default"] = () if name == "training" else p.default
-        parser.add_argument(name if p.default is p.empty else f"--{name}", help=helps[name], **how)
-    for name in optional:
-        p = parameters[name]
-        parser.add_argument(name, nargs="?", type=p.annotation, default=p.default, help=helps[name])
+    for p in several:
+        how: dict[str, Any] = {"nargs": "*" if p.name == "training" else "+", "type": get_args(p.annotation)[0]}
+        if p.default is not p.empty or p.name == "training":
+            how["default"] = () if p.name == "training" else p.default
+        parser.add_argument(p.name if p.default is p.empty else f"--{p.name}", help=helps[p.name], **how)
+    for p in optional:
+        parser.add_argument(p.name, nargs="?", type=p.annotation, default=p.default, help=helps[p.name])
     set_parsing_settings(docstring_parse_attribute_docstrings=True)
     for group in groups.values():
         parser.add_class_arguments(group, as_group=False)
@@ -275,13 +268,15 @@ def _load(path: str) -> Callable[..., Any]:
 
 @contextmanager
 def _quiet_pipe() -> Iterator[None]:
-    """End with status 1 and without a word if nobody reads the output any more, as in `... | head`."""
+    """End silently with status 1 if nobody reads the output any more, as in `... | head`."""
     try:
         try:
             yield
         finally:
             if sys.stdout is not None:
-                sys.stdout.flush()  # here, where it can be caught, and not when Python ends
+                sys.stdout.flush()  # now, where an error can be caught, not when Python exits
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left would fail again at the end
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # the rest of the buffer would fail at exit
         sys.exit(1)

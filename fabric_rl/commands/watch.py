@@ -64,7 +64,7 @@ def watch(
             live = partial(matches.play_live, feed, duel, again, minutes, play.seed)
         server = ViewerServer(feed, host, port)
         with server.running():
-            more = f"\n{feed.says()}" if isinstance(feed, GamesFeed) else ""
+            more = f"\n{feed.status()}" if isinstance(feed, GamesFeed) else ""
             print(f"watch it at {server.url} (Ctrl+C ends it){more}", flush=True)
             if not no_browser:
                 open_browser(server.url)

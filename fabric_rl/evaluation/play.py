@@ -1,4 +1,4 @@
-"""Matches between named players: in blocks, by one process or several with the same results; recorded; live."""
+"""Matches between named players: in blocks over one or more processes, recorded, or live."""
 
 import multiprocessing
 import os
@@ -35,7 +35,7 @@ Tell = Callable[[float], None]
 
 
 class Block(NamedTuple):
-    """`PAIRS_AT_ONCE` pairs of matches, number `number` of those two with that seed."""
+    """`PAIRS_AT_ONCE` pairs of matches between two players; the results depend only on these values and the rules."""
 
     player: str
     opponent: str
@@ -44,13 +44,13 @@ class Block(NamedTuple):
 
 
 def play_blocks(rules: Rules, blocks: Sequence[Block], workers: int, tell: Tell) -> Generator[Matches, None, None]:
-    """Play blocks and yield their results in that order; close it to stop early.
+    """Play blocks and yield their results in order; close the generator to stop early.
 
     Args:
-        rules: What all of them are played by.
-        blocks: What is played.
-        workers: Processes; with 1 it is this one.
-        tell: Is told which share of all is played.
+        rules: Settings of all matches.
+        blocks: Blocks to play.
+        workers: Number of processes; 1: this process.
+        tell: Called with the share that is played, 0 to 1.
 
     Raises:
         OSError: A worker was killed.
@@ -72,19 +72,18 @@ def play_blocks(rules: Rules, blocks: Sequence[Block], workers: int, tell: Tell)
                 yield matches
         except BrokenProcessPool as error:
             raise OSError(f"--workers {workers}: one was killed, maybe for lack of memory; take fewer") from error
-        finally:  # nobody waits for the blocks that they play now
+        finally:  # the results of the running blocks are not needed
             for child in multiprocessing.active_children():
                 if child not in others:
                     child.terminate()
 
 
 def _play_here(rules: Rules, players: dict[str, Player], block: Block, progress: Tell | None = None) -> Matches:
-    """Play a block; `players` keeps those that are built."""
+    """Play a block in this process; `players` keeps players that are built, by name."""
     for name in (block.player, block.opponent):
         if name not in players:
-            players[name] = entrant(name, rules.play.sample, rules.play.runs_dir).build(
-                rules.team_size, rules.tick_skip
-            )
+            found = entrant(name, rules.play.sample, rules.play.runs_dir)
+            players[name] = found.build(rules.team_size, rules.tick_skip)
     return play_matches(
         players[block.player],
         players[block.opponent],
@@ -100,22 +99,21 @@ def _play_here(rules: Rules, players: dict[str, Player], block: Block, progress:
 
 
 _worker: list[tuple[Rules, dict[str, Player]]] = []
-"""What `_begin` has given to this process."""
+"""Rules and players of this process, if `_begin` has made it a worker."""
 
 
 def _begin(rules: Rules) -> None:
-    """Make this process a worker: it leaves Ctrl+C to the process that has started it, and ends with that."""
+    """Make this process a worker, which ends with its parent and leaves Ctrl+C to it."""
+
+    def end_with_parent() -> None:
+        if (parent := multiprocessing.parent_process()) is not None:
+            parent.join()
+            os._exit(1)
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     _worker.append((rules, {}))
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _play(block: Block) -> Matches:
@@ -124,18 +122,18 @@ def _play(block: Block) -> Matches:
     except (Exception, SystemExit) as error:
         if isinstance(error, MISTAKES) or (failure := describe_failure(error)) is None:
             raise
-        raise RuntimeError(failure) from error  # the other process knows no lines of this one
+        raise RuntimeError(failure) from error  # the parent cannot tell which part failed
 
 
 @contextmanager
 def replay_file(out: Path) -> Iterator[BinaryIO]:
-    """Open a file for a replay; if writing fails, keep what has been played, if any, and say so."""
-    with out.open("wb") as file:  # before what may remove it: what cannot be written is not ours
+    """Open a file for a replay; after an error or Ctrl+C, keep the part that was played, or delete an empty file."""
+    with out.open("wb") as file:  # outside of the try: a file that cannot be opened is not deleted
         try:
             yield file
             file.flush()
         except BaseException as error:
-            if isinstance(error, OSError):  # of a full disk names no file
+            if isinstance(error, OSError):  # a full disk names no file
                 error.filename = error.filename or str(out)
             with suppress(OSError):
                 file.close()
@@ -151,16 +149,17 @@ def replay_file(out: Path) -> Iterator[BinaryIO]:
 
 
 class Duel(NamedTuple):
-    """Two players and the settings that both can play with."""
+    """Two players and their settings."""
 
     names: tuple[str, str]
     players: tuple[Player, Player]
     rules: Rules
     trained_in: PoolFactory | None
+    """Environment of the first agent among the players."""
 
     @classmethod
     def of(cls, player: str, opponent: str, play: PlaySettings) -> "Duel":
-        """Look for the players; a ValueError names the one that does not exist."""
+        """Find the players; a ValueError names one that does not exist."""
         both = [entrant(name, play.sample, play.runs_dir, explain=True) for name in (player, opponent)]
         rules = Rules.of(both, play)
         first, second = (each.build(rules.team_size, rules.tick_skip) for each in both)
@@ -168,11 +167,16 @@ class Duel(NamedTuple):
         return cls((short_name(player), short_name(opponent)), (first, second), rules, trained_in)
 
     def bots(self, seed: int) -> TeamBots:
-        """Return both, new, for another game: blue the player, orange its opponent."""
+        """Return both for a new game; the first one is blue."""
         return TeamBots(self.players[0](seed), self.players[1](seed + 1))
 
     def match(self, sink: Sink, seed: int, chunk_frames: int = CHUNK_FRAMES) -> RecordedMatch:
-        """Return a match between them, which writes its replay to `sink`."""
+        """Return a match that writes its replay to `sink`, with the rewards of the last phase of `trained_in`."""
+        rewards: list[Part] = []
+        if (recipe := self.trained_in) is not None:
+            if recipe.phases:
+                recipe = PoolFactory(partial(recipe.pool_class, **recipe.arguments), "record", recipe.phases[-1])
+            rewards = parts_of(recipe.reward())
         return RecordedMatch(
             self.bots(seed),
             sink,
@@ -181,12 +185,12 @@ class Duel(NamedTuple):
             seed=seed,
             tick_skip=self.rules.tick_skip,
             action_delay_ticks=self.rules.action_delay_ticks,
-            rewards=self._rewards(),
+            rewards=rewards,
             chunk_frames=chunk_frames,
         )
 
     def play(self, sink: Sink, minutes: float, seed: int) -> list[int]:
-        """Play a match, which writes its replay to `sink`; return the goals of both."""
+        """Play a match, write its replay to `sink`, and return the goals of both."""
         match = self.match(sink, seed)
         try:
             with one_thread():
@@ -198,30 +202,21 @@ class Duel(NamedTuple):
             match.close()
         return score
 
-    def _rewards(self) -> list[Part]:
-        """Return the reward parts of the first agent, in the last phase of its training; nothing for two bots."""
-        recipe = self.trained_in
-        if recipe is None:
-            return []
-        if recipe.phases:
-            recipe = PoolFactory(partial(recipe.pool_class, **recipe.arguments), "record", recipe.phases[-1])
-        return parts_of(recipe.reward())
-
 
 _FRAMES = 2
-"""Frames that are sent together."""
+"""Frames per message of a live match."""
 
 
 @one_thread()
 def play_live(feed: Broadcast, duel: Duel, again: Callable[[], Duel], minutes: float, seed: int) -> NoReturn:
-    """Play game after game in real time, while anybody watches.
+    """Play game after game in real time while somebody watches.
 
     Args:
-        feed: Takes the replay.
-        duel: Who plays the first game.
-        again: Looks for the players anew.
-        minutes: Game time of each.
-        seed: Of the kickoffs.
+        feed: Receives the replay.
+        duel: Players of the first game.
+        again: Reloads the players for each further game.
+        minutes: Game time of each game.
+        seed: Seed of the kickoffs.
     """
     with closing(duel.match(feed, seed, _FRAMES)) as match:
         while True:
@@ -234,8 +229,8 @@ def play_live(feed: Broadcast, duel: Duel, again: Callable[[], Duel], minutes: f
                         pass
                     due = time.monotonic()
                 match.step()
-                due = max(due + match.step_seconds, time.monotonic() - 1)  # too slow: goes on from here
+                due = max(due + match.step_seconds, time.monotonic() - 1)  # too slow: time is not made up
                 time.sleep(max(0.0, due - time.monotonic()))
             seed += 2
-            with suppress(ValueError, OSError):  # a run that was moved meanwhile: its old weights play on
+            with suppress(ValueError, OSError):  # if the run was moved, its old weights play on
                 duel = again()

@@ -1,4 +1,4 @@
-"""Settings that every command has which plays."""
+"""Settings of all commands that play matches or episodes."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 from fabric_rl.base.settings import Between, CountOrZero, check_settings
 
 MOST = 100_000
-"""Most of anything that is counted or timed: nobody could wait for more."""
+"""Upper limit of counts and minutes."""
 UpTo = Annotated[int, Between(1, MOST)]
 Minutes = Annotated[float, Between(0, MOST, above=True)]
 Confidence = Annotated[float, Between(0, 0.999999, above=True)]
@@ -14,7 +14,7 @@ Confidence = Annotated[float, Between(0, 0.999999, above=True)]
 
 @dataclass(frozen=True)
 class ActSettings:
-    """How agents act, and where they are found."""
+    """Settings of agents that act."""
 
     seed: CountOrZero = 0
     """Seed of initial states and of sampled actions; the same seed gives the same results."""
@@ -31,7 +31,7 @@ class ActSettings:
 
 @dataclass(frozen=True)
 class PlaySettings(ActSettings):
-    """The same for matches."""
+    """Settings of matches."""
 
     team_size: UpTo | None = None
     """Cars per team. Default: as in the training of the first agent; 1 for bots."""
@@ -39,7 +39,7 @@ class PlaySettings(ActSettings):
 
 @dataclass(frozen=True)
 class ContestSettings(PlaySettings):
-    """The same for many matches, whose results are measured."""
+    """Settings of many matches whose results are measured."""
 
     minutes: Minutes | None = None
     """Game time of each match in minutes. Default: 5."""

@@ -1,4 +1,4 @@
-"""`fabric_rl.show`: a game inside of a notebook."""
+"""`fabric_rl.show`: a game inside a notebook."""
 
 import html
 import io
@@ -18,7 +18,7 @@ class Shown:
     The page is stored in the notebook (about half a megabyte), and needs neither Python nor the internet.
 
     Attributes:
-        replay: The content of the replay file.
+        replay: Content of the replay file.
     """
 
     def __init__(self, replay: bytes, height: int) -> None:

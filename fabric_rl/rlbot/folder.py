@@ -1,4 +1,4 @@
-"""The files that make a bot for RLBot v5 of the folder of an exported policy."""
+"""Files that turn the folder of an exported policy into a bot for RLBot v5."""
 
 import json
 import os
@@ -36,7 +36,7 @@ _OURS = re.compile(rb"(?<![\w.])fabric_rl\.(?=envs\b)")
 
 
 def check_rlbot(what: str) -> None:
-    """Raise an ImportError of one line if RLBot cannot be used here."""
+    """Raise an ImportError if RLBot cannot be used here."""
     if sys.version_info < (3, 11):
         raise ImportError(f"{what} needs Python 3.11 or later, as RLBot does; this is {sys.version.split()[0]}")
     if find_spec("rlbot") is None:
@@ -46,21 +46,20 @@ def check_rlbot(what: str) -> None:
 def write_bot(
     folder: Path, name: str, settings: str, env: RocketSimPool, run: str, team_sizes: Sequence[Sequence[int]]
 ) -> None:
-    """Make a bot of a folder with an exported policy, and start it once to see that it can.
+    """Add the files of a bot to a folder with an exported policy, and start it once as a check.
 
     Args:
-        folder: With all files of the policy.
-        name: Of the bot.
-        settings: YAML that says how `env` is built.
-        env: What the agent plays in.
-        run: What the agent comes from.
-        team_sizes: (blue, orange) that it knows.
+        folder: Folder of the policy.
+        name: Name of the bot.
+        settings: YAML with the settings of `env`.
+        env: Environment of the agent.
+        run: Name of the agent's run.
+        team_sizes: (blue, orange) of its training.
 
     Raises:
-        ValueError: Its observations or actions need what the game does not send, or cannot be built in the folder.
+        ValueError: Its observations or actions need data that the game does not send, or the bot does not start.
     """
-    asked = unsent(env)
-    if asked:
+    if asked := unsent(env):
         raise ValueError(f"--format rlbot: the game does not send what this agent sees or acts by: {', '.join(asked)}")
     given = _pool_settings(yaml.safe_load(settings)["env"])
     classes, agent_id = set[str](), f"fabric-rl/{name}"
@@ -84,7 +83,7 @@ def write_bot(
 
 
 class _Watched(GameState):
-    """State that notes which of `UNSENT` are read."""
+    """State that records reads of `UNSENT` fields."""
 
     asked: set[str]
 
@@ -95,7 +94,7 @@ class _Watched(GameState):
 
 
 def unsent(env: RocketSimPool) -> list[str]:
-    """Return what observations and actions read of a state but RLBot's packets lack, in the order of `UNSENT`."""
+    """Return the `UNSENT` fields of a state that observations and actions read; RLBot's packets lack them."""
     pool = env.state
     state = _Watched(pool.num_arenas, pool.num_blue, pool.num_orange, pool.present)
     state.asked = set()
@@ -111,13 +110,13 @@ def unsent(env: RocketSimPool) -> list[str]:
 
 
 def _pool_settings(section: Any) -> dict[str, Any]:  # noqa: ANN401 - of a configuration
-    """Return the settings of the pool in an `env` section, which may lie in those of a `ProcessPool`."""
+    """Return the settings of the pool in an `env` section, also inside a `ProcessPool`."""
     given = (section.get("init_args") or {}) if isinstance(section, dict) else {}
     return _pool_settings(given["factory"]) if "factory" in given else given
 
 
 def _portable(section: Any, classes: set[str]) -> Any:  # noqa: ANN401 - of a configuration
-    """Return the same with class paths `module:name` of where things are defined; note the modules in `classes`."""
+    """Return a section with class paths as `module:name` of their definitions; add their modules to `classes`."""
     if isinstance(section, list):
         return [_portable(each, classes) for each in section]
     if not isinstance(section, dict):
@@ -139,22 +138,18 @@ def _portable(section: Any, classes: set[str]) -> Any:  # noqa: ANN401 - of a co
 
 
 def _source(file: str) -> str:
-    """Return the text of a file of a bot, with `$` before what is filled in."""
+    """Return the template of a bot's file."""
     return Path(__file__).with_name("files").joinpath(f"{file}.in").read_text(encoding="utf-8")
 
 
-def _alone(source: bytes) -> bytes:
-    """Return source with imports of `envs`, as the package is called in the folder."""
-    return _OURS.sub(b"", source)
-
-
 def _copy(source: str | Path, target: str | Path) -> None:
+    """Copy a file; source code then imports `envs`, as the package is called in the folder of a bot."""
     content = Path(source).read_bytes()
-    Path(target).write_bytes(_alone(content) if Path(source).suffix == ".py" else content)
+    Path(target).write_bytes(_OURS.sub(b"", content) if Path(source).suffix == ".py" else content)
 
 
 def _write_library(lib: Path, classes: set[str]) -> None:
-    """Write the source that the bot needs: of this project, the numbers of RLGym, and the modules of `classes`."""
+    """Write the source code that the bot needs: of `envs`, RLGym's constants, and the modules of `classes`."""
     home = shipped("envs")
     copied = {file for pattern in (*_MODULES, *_ADAPTERS) for file in home.glob(pattern) if file.name not in _LEFT_OUT}
     for file in copied:
@@ -167,7 +162,7 @@ def _write_library(lib: Path, classes: set[str]) -> None:
     for name in _BASE:
         _copy(Path(settings.__file__).with_name(name), base / name)
     write_text(lib / "envs" / "sim" / "arena.py", _source("arena.py"))
-    exported = _alone((home / "__init__.py").read_bytes()).decode()
+    exported = _OURS.sub(b"", (home / "__init__.py").read_bytes()).decode()
     exports = re.findall(r"^from envs\.(?:actions|obs|state\.\w+) import .*$", exported, re.MULTILINE)
     write_text(lib / "envs" / "__init__.py", "\n".join(exports) + "\n")
     numbers = [f"{name} = {value!r}" for name, value in vars(common_values).items() if name.isupper()]

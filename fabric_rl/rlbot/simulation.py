@@ -1,4 +1,4 @@
-"""Matches of a bot's folder as RLBot plays them, with RocketSim as the game."""
+"""Matches of an exported RLBot bot, with RocketSim in place of the game."""
 
 import copy
 import signal
@@ -26,32 +26,30 @@ if TYPE_CHECKING:
     from envs.adapters.rlbot_game import BotProcess
 
 TOLERANCE = 1e-3
-"""Of observations and controls: RLBot sends angles, which float32 turns into axes that differ in the last digits."""
-
+"""Of observations and controls: RLBot sends angles, and axes computed from them in float32 are rounded differently."""
 EQUAL_SHARE = 0.99
-"""Of decisions: two actions may be equally likely up to such digits."""
-
+"""Required share of equal decisions: rounding may decide between two actions."""
 SEEN_SHARE = 0.98
-"""Of observations: a bot can only guess when the wheels of a car that jumps leave the ground."""
+"""Required share of equal observations: a bot can only guess when the wheels of a jumping car leave the ground."""
 
 
 class Course(NamedTuple):
-    """Settings that all matches of a flight share."""
+    """Settings of all matches of a flight."""
 
     folder: Path
     policy: Player
-    """What the bot is to do, in a pool."""
+    """Policy of the bot, as it plays in a pool."""
     opponent: Player
     recipe: PoolFactory
     team_size: int
     delay: int
-    """Ticks from what a car sees to the first that runs what it decides: as trained, but the game's own at least."""
+    """Ticks from an observation to the first tick with its action: as in training, but at least the game's own."""
     steps: int
-    """Decisions in a match."""
+    """Decisions per match."""
 
     @classmethod
     def of(cls, folder: Path, opponent: str, minutes: float, runs_dir: str) -> "Course":
-        """Look for the players."""
+        """Find the players."""
         from envs.adapters.rlbot_bot import GAME_DELAY_TICKS
 
         ours, theirs = entrant(str(folder), False, runs_dir), entrant(opponent, False, runs_dir)
@@ -65,11 +63,11 @@ class Course(NamedTuple):
         return cls(folder, *players, ours.recipe, blue, delay, steps)
 
     def cars(self, side: int) -> list[int]:
-        """Return the slots that the bot plays, if `side` is its team."""
+        """Return the indices of the bot's cars if its team is `side`."""
         return [side * self.team_size + car for car in range(self.team_size)]
 
     def pool(self, tick_skip: int, action_delay_ticks: int, seed: int, pair: int, **parts: object) -> RocketSimPool:
-        """Return one arena in which the matches of a pair have the same kickoffs."""
+        """Return a pool of one arena; the two matches of a pair get the same kickoffs."""
         kickoffs = MatchKickoffs([np.random.SeedSequence(seed, spawn_key=(0, pair))], SIDES * self.team_size)
         return RocketSimPool(
             num_arenas=1,
@@ -86,7 +84,7 @@ class Course(NamedTuple):
 
     @contextmanager
     def processes(self, side: int, log: Path | None = None) -> "Iterator[list[BotProcess]]":
-        """Start the bot as that team, one process a car; SIGTERM is as Ctrl+C meanwhile, so that all of them end."""
+        """Start the bot as a team, one process per car; SIGTERM acts as Ctrl+C meanwhile, so that all of them end."""
         from envs.adapters.rlbot_bot import LOG
         from envs.adapters.rlbot_game import BotProcess
 
@@ -106,16 +104,16 @@ def fly(
     """Play one match tick by tick, in simulated time.
 
     Args:
-        course: What is played.
-        bots: The processes of the bot's team.
-        side: Its team.
-        seed: Of the flight.
+        course: Settings of the match.
+        bots: Processes of the bot's team.
+        side: Team of the bot.
+        seed: Seed of the flight.
         pair: Number of the pair of matches.
-        latency: Ticks that answers come later than by the game's own delay.
-        loss: Share of packets that do not arrive.
+        latency: Delay of answers in ticks, in addition to the game's own.
+        loss: Share of packets that do not arrive, 0 to 1.
 
     Returns:
-        The bot's goals minus its opponent's; `[steps, C, 8]` what the opponent decided at each step for all cars.
+        Goals of the bot minus its opponent's; controls `[steps, C, 8]` of the opponent's policy for all cars.
     """
     from rlbot.flat import MatchPhase
 
@@ -136,7 +134,7 @@ def fly(
             if begins:
                 opponent.reset(np.ones(1, np.bool_), state)
                 answered, wanted = idle, idle
-                answers = deque([idle] * (GAME_DELAY_TICKS + latency))  # on their way to the game
+                answers = deque([idle] * (GAME_DELAY_TICKS + latency))  # in transit to the game
                 orders = deque([idle] * course.delay)
                 countdown = writer.write(state, MatchPhase.Countdown)
                 for bot in bots:
@@ -161,13 +159,12 @@ def fly(
 
 
 def compare(course: Course, side: int, seed: int) -> tuple[int, Float]:
-    """Let the bot play one match in time and without losses, and then a pool with the settings of its training.
+    """Compare the bot in one match, without delays and losses, with its policy in a pool.
 
-    Physics does the same again, so the pool goes through the very same states, as long as it is told what all did.
+    The pool gets the recorded controls of all cars, so it goes through the same states.
 
     Returns:
-        How many decisions of the bot are as the policy decides in the pool; `[steps, cars]` for each the greatest
-        difference between what the bot saw and what the pool shows.
+        Number of decisions that are equal; greatest difference of each observation, `[steps, cars]`.
     """
     cars = course.cars(side)
     with TemporaryDirectory() as folder:

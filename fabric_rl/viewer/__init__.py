@@ -1,1 +1,1 @@
-"""The match viewer: a page for the browser, which `viewer/` builds, and the server that hands it out."""
+"""Match viewer: a page for the browser, built in `viewer/`, and its server."""

@@ -1,18 +1,19 @@
-"""Feeds: where the bytes of a replay come from while somebody watches it."""
+"""Sources of a replay's bytes for the viewer: a file, the games of a run, or a live match."""
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 from fabric_rl.runs.records import is_worked_on
 
 GAMES = "games"
-"""Folder of a run for those that it records."""
+"""Folder of a run for its recorded games."""
 _SUFFIX = ".frl"
-BLOCK_BYTES = 1 << 18
+_BLOCK_BYTES = 1 << 18
 _POLL_SECONDS = 0.5
 _MOST_GAMES = 20
 
@@ -21,17 +22,14 @@ class Feed(Protocol):
     """The bytes of a replay, for any number of watchers."""
 
     live: bool
-    """Whether it is played right now."""
+    """True for a match that is being played."""
 
     def pieces(self) -> Iterator[bytes | str]:
-        """From the beginning on; nothing (`b""`) at times where there is nothing new. Ends where nothing can follow.
-
-        A text is what the page says while there is nothing to be seen.
-        """
+        """Yield the replay from its beginning, `b""` while there is nothing new, and texts for the page meanwhile."""
 
 
 class FileFeed:
-    """A file, also one that is still written."""
+    """A replay file, which may still grow."""
 
     live = False
 
@@ -39,43 +37,36 @@ class FileFeed:
         self._path = path
 
     def pieces(self) -> Iterator[bytes | str]:
-        """See `Feed.pieces`; ends when the file is gone, or another one is there in its place."""
-        with self._path.open("rb") as file:
-            while self._is(file):
-                piece = file.read(BLOCK_BYTES)
+        """See `Feed.pieces`; ends when the file is deleted, replaced or shortened."""
+        with self._path.open("rb") as file, suppress(OSError):
+            while os.path.samestat(now := self._path.stat(), os.fstat(file.fileno())) and now.st_size >= file.tell():
+                piece = file.read(_BLOCK_BYTES)
                 yield piece
                 if not piece:
-                    threading.Event().wait(_POLL_SECONDS)
-
-    def _is(self, file: BinaryIO) -> bool:
-        with suppress(OSError):
-            there = self._path.stat()
-            return os.path.samestat(there, os.fstat(file.fileno())) and there.st_size >= file.tell()
-        return False
+                    time.sleep(_POLL_SECONDS)
 
 
 class GamesFeed:
-    """The newest games of a run's folder, all at once, and each newer one when it comes."""
+    """Newest games of a run's folder, and each new one as it arrives; files are complete when they appear."""
 
     live = False
 
     def __init__(self, folder: Path) -> None:
-        """Takes the folder, whose files are replays that are whole when they appear."""
         self._folder = folder
 
-    def says(self) -> str:
-        """Return the text that the page shows meanwhile."""
+    def status(self) -> str:
+        """Return a line about the run: it trains, or it has ended."""
         run = self._folder.absolute().parent
         if is_worked_on(run):
             return f"Waiting for the next game of {run.name} ..."
         return f"{run.name} has ended: fabric-rl watch {self._folder.parent} chaser plays its newest agent."
 
     def pieces(self) -> Iterator[bytes | str]:
-        """See `Feed.pieces`; ends when the folder is gone."""
-        sent, said = (0.0, ""), ""
+        """See `Feed.pieces`; ends when the folder is deleted."""
+        sent, shown = (0.0, ""), ""
         while self._folder.is_dir():
-            if (says := self.says()) != said:
-                yield (said := says)
+            if (status := self.status()) != shown:
+                yield (shown := status)
             piece = b""
             with suppress(OSError):  # deleted meanwhile
                 new = sorted((game for game in os.scandir(self._folder) if _age(game) > sent), key=_age)
@@ -84,45 +75,41 @@ class GamesFeed:
                     sent = _age(new[-1])
             yield piece
             if not piece:
-                threading.Event().wait(_POLL_SECONDS)
+                time.sleep(_POLL_SECONDS)
 
 
 def _age(game: "os.DirEntry[str]") -> tuple[float, str]:
-    """Return the time of a game's file and its name; less than all others if it is not complete, or no game."""
+    """Return the time and name of a game; for any other file a value below all of them."""
     return (game.stat().st_mtime, game.name) if game.name.endswith(_SUFFIX) and game.is_file() else (0.0, "")
 
 
 class Broadcast:
-    """Bytes that one thread writes for all watchers: the beginning of the replay, and the present game."""
+    """Replay written by one thread for all watchers: its beginning and the present game."""
 
     live = True
 
     def __init__(self, waiting: str = "") -> None:
-        """Empty; until something is written the page says what is `waiting`ed for."""
+        """Start without data; the page shows the text `waiting` until there is some."""
         self._waiting = waiting
         self._changed = threading.Condition()
-        self._start = b""
-        self._pieces: list[bytes] = []
-        self._first = 0  # number of the first piece that is still there
+        self._pieces: list[bytes] = []  # the first one is the beginning of the replay
+        self._forgotten = 0  # number of pieces of earlier games
         self._watchers = 0
 
     def write(self, data: bytes) -> None:
-        """Adds a piece; the first one is the beginning that all watchers get."""
+        """Add a piece; the first one is the beginning that all watchers get."""
         with self._changed:
-            if self._start:
-                self._pieces.append(data)
-            else:
-                self._start = data
+            self._pieces.append(data)
             self._changed.notify_all()
 
     def forget(self) -> None:
-        """Keeps only the beginning; called when a game is over and before the next one begins."""
+        """Keep only the beginning, for a new game."""
         with self._changed:
-            self._first += len(self._pieces)
-            self._pieces = []
+            self._forgotten += len(self._pieces[1:])
+            del self._pieces[1:]
 
     def wait_for_watchers(self, seconds: float) -> bool:
-        """Return True as soon as anybody watches, at the latest after `seconds`."""
+        """Return True as soon as there is a watcher, False after `seconds` without one."""
         with self._changed:
             return self._changed.wait_for(lambda: self._watchers > 0, seconds)
 
@@ -132,26 +119,19 @@ class Broadcast:
             self._watchers += 1
             self._changed.notify_all()
         try:
-            number = -1
+            sent = 0
             yield self._waiting
             while True:
                 with self._changed:
-                    if not self._there(number):
+                    if sent == self._forgotten + len(self._pieces):
                         self._changed.wait(_POLL_SECONDS)
-                    number, piece = self._take(number)
+                    if sent:
+                        piece = b"".join(self._pieces[max(1, sent - self._forgotten) :])
+                        sent = self._forgotten + len(self._pieces)
+                    else:
+                        piece = b"".join(self._pieces[:1])
+                        sent = len(self._pieces[:1])
                 yield piece
         finally:
             with self._changed:
                 self._watchers -= 1
-
-    def _there(self, number: int) -> bool:
-        return bool(self._start) if number < 0 else number < self._first + len(self._pieces)
-
-    def _take(self, number: int) -> tuple[int, bytes]:
-        """The number to ask for next, and all pieces from `number` on; -1 stands for the beginning of the replay."""
-        if not self._there(number):
-            return number, b""
-        if number < 0:
-            return self._first, self._start
-        at = max(0, number - self._first)
-        return self._first + len(self._pieces), b"".join(self._pieces[at:])

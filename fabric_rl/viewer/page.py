@@ -1,4 +1,4 @@
-"""The page of the viewer: its files, and the page that carries a replay with it."""
+"""Files of the viewer's page, and a self-contained page with a replay inside."""
 
 import base64
 import gzip
@@ -17,7 +17,7 @@ _LOADER = (
 
 
 def page_with(replay: bytes) -> str:
-    """One page of HTML that shows a replay and needs no other file, no server and no internet."""
+    """Return a page of HTML that shows a replay without other files, a server or the internet."""
     script = gzip.compress((FOLDER / SCRIPT).read_bytes(), 9, mtime=0)
     inside = f"{_data('replay', replay)}\n{_data('viewer', script)}\n<script>{_LOADER}</script>"
     return (FOLDER / PAGE).read_text(encoding="utf-8").replace(_TAG, inside)

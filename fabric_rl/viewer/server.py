@@ -1,7 +1,6 @@
-"""The viewer's server: a page, its script, and a WebSocket that sends the replay; nothing else can be asked for.
+"""Server of the viewer: a page, its script, and a WebSocket that sends the replay.
 
-A browser on this machine may open it, any page that the browser shows otherwise may not: the names in `Host` and
-`Origin` are checked. Whoever opens it to other machines gives it a token, without which it tells nothing.
+Other pages in the same browser cannot read it: `Host` and `Origin` are checked. For other machines there is a token.
 """
 
 import errno
@@ -28,7 +27,7 @@ from fabric_rl.viewer.page import FOLDER, PAGE, SCRIPT
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_WATCHERS = 32
 MOST_CONNECTIONS = MOST_WATCHERS + 16
-"""What comes beyond them is closed at once: training needs its open files, too."""
+"""More connections are closed at once: training needs open files, too."""
 _LOOK_SECONDS, _PATIENCE_SECONDS = 0.05, 20
 _TYPES = {"/": (PAGE, "text/html; charset=utf-8"), f"/{SCRIPT}": (SCRIPT, "text/javascript; charset=utf-8")}
 _STREAM = "/stream"
@@ -39,29 +38,29 @@ _POLICY = (
 
 
 def open_browser(url: str) -> None:
-    """Shows a page, if there is a screen; without one a browser for the terminal might come up."""
+    """Open a page in the browser if there is a screen; else a browser for the terminal might start."""
     if sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
 
 class ViewerServer:
-    """Serves one feed.
+    """Server of one feed.
 
     Attributes:
-        url: What to open in the browser; with the token, if there is one.
+        url: Address for the browser, with the token if there is one.
     """
 
     def __init__(self, feed: Feed, host: str = LOOPBACK[0], port: int = 0) -> None:
-        """Takes the port, and answers from `running` on.
+        """Open the port; `running` answers requests.
 
         Args:
-            feed: What is watched.
-            host: Address to listen on; anything else than this machine's own gets a token.
-            port: 0 for any that is free.
+            feed: Source of the replay.
+            host: Address to listen on; an address other than this machine's own gets a token.
+            port: Port; 0: any free port.
 
         Raises:
             ImportError: The library websockets is not installed.
-            ValueError: No host.
+            ValueError: The host is empty.
             OSError: The port is in use, or the address is not this machine's; one line that names the flag.
         """
         if not host:
@@ -77,7 +76,7 @@ class ViewerServer:
         self._connections, self._ended = threading.Semaphore(MOST_CONNECTIONS), threading.Event()
         self._token = "" if host in LOOPBACK else secrets.token_urlsafe(16)
         quiet = logging.getLogger("fabric_rl.viewer.server")
-        quiet.setLevel(logging.CRITICAL)  # a request that is none is the client's matter
+        quiet.setLevel(logging.CRITICAL)  # malformed requests are the client's problem
         try:
             self._server = self._library.serve(
                 self._watch, host, port, process_request=self._answer, max_size=1024, compression=None, logger=quiet
@@ -94,7 +93,7 @@ class ViewerServer:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Answers in a thread while the block runs."""
+        """Answer requests in a thread while the block runs."""
         thread = threading.Thread(target=self._let_in, daemon=True)
         thread.start()
         try:
@@ -105,12 +104,12 @@ class ViewerServer:
             self._server.shutdown()
 
     def _let_in(self) -> None:
-        """Takes connections until the end; websockets' own loop stops for good where there are no more open files."""
+        """Accept connections until the end; websockets' own loop would stop for good when open files run out."""
         self._server.socket.settimeout(_LOOK_SECONDS)
         while not self._ended.is_set():
             try:
                 connection, address = self._server.socket.accept()
-            except OSError:  # nobody has come, or there are no more open files
+            except OSError:  # no connection, or too many open files
                 self._ended.wait(_LOOK_SECONDS)
                 continue
             if self._connections.acquire(blocking=False):
@@ -119,7 +118,7 @@ class ViewerServer:
                 connection.close()
 
     def _talk(self, connection: socket.socket, address: object) -> None:
-        """Answers one connection; one that takes nothing for a while ends."""
+        """Answer one connection, which ends if it accepts no data for a while."""
         patience = struct.pack("ll", _PATIENCE_SECONDS, 0) if os.name == "posix" else 1000 * _PATIENCE_SECONDS
         try:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, patience)
@@ -128,7 +127,7 @@ class ViewerServer:
             self._connections.release()
 
     def _watch(self, connection: Any) -> None:  # noqa: ANN401 - a ServerConnection
-        """Sends the feed to one watcher."""
+        """Send the feed to one watcher."""
         if not self._watchers.acquire(blocking=False):
             connection.close(1013, "Too many are watching.")
             return
@@ -139,7 +138,7 @@ class ViewerServer:
                 if piece:
                     connection.send(piece if isinstance(piece, bytes) else json.dumps({"waiting": piece}))
                 else:
-                    connection.ping()  # notices who has gone
+                    connection.ping()  # fails if the watcher is gone
             connection.close(1000, "The replay has gone.")
         except (self._closed, OSError):
             pass
@@ -148,10 +147,10 @@ class ViewerServer:
             self._watchers.release()
 
     def _answer(self, connection: Any, request: Any) -> Any:  # noqa: ANN401 - of websockets
-        """The answer to a request; None lets a WebSocket be opened."""
+        """Return the response to a request, or None to open a WebSocket."""
         try:
             return self._answer_to(request)
-        except (ValueError, LookupError):  # an address that is none, a header that is there twice
+        except (ValueError, LookupError):  # malformed address, repeated header
             return self._response(HTTPStatus.BAD_REQUEST, "This is no request.")
 
     def _answer_to(self, request: Any) -> Any:  # noqa: ANN401 - of websockets
@@ -162,11 +161,7 @@ class ViewerServer:
         if any(urlsplit(origin).netloc != hosts[0] for origin in origins):
             return self._response(HTTPStatus.FORBIDDEN, "Other pages may not ask.")
         given = parse_qs(url.query).get("token", [""])[0] if self._token else ""
-        if (
-            self._token
-            and url.path != f"/{SCRIPT}"
-            and not secrets.compare_digest(given.encode(), self._token.encode())
-        ):
+        if url.path != f"/{SCRIPT}" and not secrets.compare_digest(given.encode(), self._token.encode()):
             return self._response(HTTPStatus.FORBIDDEN, "The address lacks the token that fabric-rl watch printed.")
         if url.path == _STREAM:
             wants = request.headers.get("Upgrade", "").lower() == "websocket"
@@ -175,11 +170,11 @@ class ViewerServer:
             return self._response(HTTPStatus.NOT_FOUND, "There is nothing of that name.")
         name, kind = _TYPES[url.path]
         body = (FOLDER / name).read_bytes()
-        packs = "gzip" in request.headers.get("Accept-Encoding", "")
-        return self._response(HTTPStatus.OK, gzip.compress(body, 6) if packs else body, kind, packs)
+        zipped = "gzip" in request.headers.get("Accept-Encoding", "")
+        return self._response(HTTPStatus.OK, gzip.compress(body, 6) if zipped else body, kind, zipped)
 
     def _response(
-        self, status: HTTPStatus, body: str | bytes, kind: str = "text/plain; charset=utf-8", packed: bool = False
+        self, status: HTTPStatus, body: str | bytes, kind: str = "text/plain; charset=utf-8", zipped: bool = False
     ) -> Any:  # noqa: ANN401 - of websockets
         data = body.encode() + b"\n" if isinstance(body, str) else body
         headers = {
@@ -190,5 +185,5 @@ class ViewerServer:
             "Referrer-Policy": "no-referrer",
             "Cache-Control": "no-store",
             "Connection": "close",
-        } | ({"Content-Encoding": "gzip"} if packed else {})
+        } | ({"Content-Encoding": "gzip"} if zipped else {})
         return self._http.Response(status.value, status.phrase, self._headers(headers), data)
