@@ -7,12 +7,12 @@ from functools import partial
 from itertools import combinations
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
 import numpy as np
 from rich.table import Table
 
-from envs.bots.base import Bot, TeamBots
+from envs.bots.base import TeamBots
 from envs.matches.exam import take_exam
 from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches, PoolFactory
 from envs.matches.statistics import STATISTICS
@@ -365,10 +365,8 @@ def exam(
     built, team_size = seated(who, recipe, tick_skip)
     shots = sum(len(pack.shots) for pack in fitting)
     with ExitStack() as opened, one_thread(), progress(f"{shots} shots") as tell:
-        recorder = None
-        if record is not None:
-            about = {"names": [short_name(player), "nobody"], "seed": act.seed, "tick_skip": tick_skip}
-            recorder = partial(_recorder, opened.enter_context(replay_file(record)), about)
+        about = {"names": [short_name(player), "nobody"], "seed": act.seed, "tick_skip": tick_skip}
+        file = None if record is None else opened.enter_context(replay_file(record))
         marks = take_exam(
             built,
             fitting,
@@ -377,7 +375,7 @@ def exam(
             tick_skip=tick_skip,
             action_delay_ticks=recipe.action_delay_ticks,
             progress=tell,
-            record=recorder,
+            record=None if file is None else lambda bot: ReplayRecorder(file, TeamBots(bot, bot), about),
         )
     marked = [Marked(pack, passed) for pack, passed in zip(fitting, marks, strict=True)]
     results = {"player": player, "seed": act.seed, "sample": act.sample, "tick_skip": tick_skip}
@@ -386,10 +384,6 @@ def exam(
     how = "it samples its actions" if act.sample else "it takes its most probable actions"
     title = f"{short_name(player)}: {shots} shots of {len(marked)} training packs{f'; {how}' if who.recipe else ''}"
     return Report([exam_table(title, results)], results)
-
-
-def _recorder(file: BinaryIO, about: Mapping[str, Any], bot: Bot) -> ReplayRecorder:
-    return ReplayRecorder(file, TeamBots(bot, bot), about)
 
 
 def exam_table(title: str, results: Mapping[str, Any]) -> Table:

@@ -80,7 +80,7 @@ def export(
     check_packages(format)
     if format == "rlbot":
         check_rlbot("--format rlbot")
-    with TemporaryDirectory() as made:  # what fails leaves nothing, and what is there stays
+    with TemporaryDirectory() as made:  # a failure leaves nothing behind and changes nothing
         new = Path(made, "export")
         if format == "weights":
             if team_size is None:
@@ -102,7 +102,7 @@ def export(
 
 
 def _exported(folder: Path) -> list[str]:
-    """Return the names of all files of the export in a folder."""
+    """Return the names of the files of an earlier export in a folder."""
     if not (folder / CONFIG).is_file() or not any((folder / mark).is_file() for mark in (EXPORTED, METADATA)):
         return []
     files = {file for mark, files in _FILES.items() if (folder / mark).is_file() for file in files}
@@ -110,7 +110,7 @@ def _exported(folder: Path) -> list[str]:
 
 
 def _replace(new: Path, folder: Path, old: list[str]) -> None:
-    """Put the files of `new` in the place of `old` ones, which stay if that fails."""
+    """Replace the `old` files of a folder by those of `new`, or leave everything as it was."""
     taken = [file.name for file in sorted(new.iterdir()) if file.name not in old and (folder / file.name).exists()]
     if taken:
         raise FileExistsError(f"{folder} has files that are of no export: {', '.join(taken)}; choose a new folder")
@@ -125,7 +125,7 @@ def _replace(new: Path, folder: Path, old: list[str]) -> None:
             for source, target in moves:
                 done.append((target, source))
                 source.rename(target)
-        except BaseException:  # Ctrl+C, too: the folder beside goes, and with it what is not back
+        except BaseException:  # also Ctrl+C: move everything back before the temporary folder is deleted
             for source, target in reversed(done):
                 if source.exists():
                     source.rename(target)
@@ -165,7 +165,7 @@ def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None
 
 
 def _env(found: trained.Trained) -> VectorEnv:
-    """Return the environment of the agent's training, with few arenas."""
+    """Return the environment of an agent's training, with few arenas."""
     try:
         recipe = PoolFactory(found.env)
     except TypeError:
@@ -174,16 +174,16 @@ def _env(found: trained.Trained) -> VectorEnv:
 
 
 def export_for_teams(name: str, folder: Path, team_size: int, runs_dir: Path) -> None:
-    """Write an agent that plays teams of `team_size` as it played its own, and can learn to do better.
+    """Write an agent for teams of `team_size` that plays as before, and can be trained further.
 
-    It sees its first allies and opponents as before. Weights of columns that are new, or that were always empty, are 0,
-    so it does not see more cars until it has learned to; those of columns that are gone are dropped. Statistics of new
-    columns begin as those of its first opponent. An agent that has no columns of single cars, but the same weights for
-    all of them (`EntityObs`), stays as it is and sees more cars at once.
+    It sees its first allies and opponents as before. Weights of columns that are new or were always empty are 0, so it
+    ignores more cars until it has learned about them; weights of removed columns are dropped. Observation statistics of
+    new columns are copies of its first opponent's. An agent with the same weights for all cars (`EntityObs`) keeps them
+    and sees more cars at once.
 
     Raises:
-        CheckpointError, ValueError: There is no such agent, it was trained in something else or in uneven teams, or its
-            observations do not say which columns are whose.
+        CheckpointError, ValueError: There is no such agent, it was not trained in even teams of a RocketSimPool, or its
+            observations do not name the columns of each car.
     """
     found = trained.load_trained(name, runs_dir)
     try:
@@ -199,7 +199,7 @@ def export_for_teams(name: str, folder: Path, team_size: int, runs_dir: Path) ->
         sizes = ((pool.state.num_blue, pool.state.num_orange) for pool in (old, new))
         columns, like = kept_columns(new.obs_builder, *sizes)
         space, wider = new.single_observation_space, after
-        if isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1:  # else no weight is of one column
+        if isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1:  # else no weight belongs to one column
             wider_space = gymnasium.spaces.Box(-np.inf, np.inf, (space.shape[0] + 1,), np.float32)
             wider = found.untrained(wider_space, new.single_action_space).state_dict()
     weights = {
@@ -221,10 +221,10 @@ def export_for_teams(name: str, folder: Path, team_size: int, runs_dir: Path) ->
 def kept_columns(
     builder: ObsBuilder, old: tuple[int, int], new: tuple[int, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return for each column with `new` cars (blue, orange) the one that said the same with `old` cars.
+    """Return for each column of observations with `new` cars (blue, orange) the same column with `old` cars.
 
     Returns:
-        That, -1 for none (it was always empty); and the same with the first opponent's for columns of new cars.
+        Column, -1 for none or one that was always empty; and the same with the first opponent's for new cars.
 
     Raises:
         ValueError: The old teams are uneven, or the builder does not tell other cars apart.
@@ -249,7 +249,7 @@ def kept_columns(
 
 
 def _same_car(name: str, before: Iterable[str], after: Iterable[str], team: int) -> tuple[str | None, str]:
-    """Return the former name of a group of columns in teams of `team`, None for a new car; and its first opponent."""
+    """Return the name of a group of columns in the old teams (None for a new car), and of the first opponent's."""
     car = _CAR.fullmatch(name)
     if not car:
         return name, name
@@ -264,7 +264,7 @@ def _same_car(name: str, before: Iterable[str], after: Iterable[str], team: int)
 
 
 def _moved(old: Tensor, new: Tensor, columns: NDArray[np.int64], like: NDArray[np.int64]) -> Tensor:
-    """Return `old` with the columns (last axis) of `new`: weights of new ones are 0, statistics (a vector) `like`."""
+    """Return `old` with the columns (last axis) of `new`; in new ones, weights are 0 and statistics (vectors) `like`."""
     source = torch.from_numpy(columns if old.ndim > 1 else like)
     moved = torch.zeros_like(new) if old.ndim > 1 else new.clone()
     moved[..., source >= 0] = old[..., source[source >= 0]]

@@ -276,7 +276,5 @@ def _quiet_pipe() -> Iterator[None]:
             if sys.stdout is not None:
                 sys.stdout.flush()  # now, where an error can be caught, not when Python exits
     except BrokenPipeError:
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # the rest of the buffer would fail at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest of the buffer would fail at exit
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""`fabric-rl new`: the folder of a new project, with a reward, an agent, a configuration, a notebook and tests."""
+"""`fabric-rl new`: creates a project from the template."""
 
 import keyword
 import sys
@@ -10,9 +10,9 @@ from unicodedata import normalize
 from fabric_rl.import_names import shipped
 
 _NAME = "my_bot"
-"""What the project of the template is called."""
+"""Name of the template's project."""
 _RESERVED = ("configs", "conftest", "runs", "tests")
-"""What projects have for something else."""
+"""Names with another meaning in a project."""
 
 
 def new(folder: Path, /) -> int:
@@ -26,7 +26,7 @@ def new(folder: Path, /) -> int:
         OSError: The folder is not empty or cannot be written.
     """
     name = folder.name
-    if not name.isidentifier() or keyword.iskeyword(name) or name != normalize("NFKC", name):  # which Python imports
+    if not name.isidentifier() or keyword.iskeyword(name) or name != normalize("NFKC", name):  # as Python imports it
         raise ValueError(f"{name or folder}: is no name of a Python package; take letters, digits and _, as in my_bot")
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise FileExistsError(f"{folder} is not empty; choose a new folder")

@@ -1,4 +1,4 @@
-"""`fabric-rl rerun`: a run once more, what is not as it was then, and whether it comes out the same."""
+"""`fabric-rl rerun`: repeats a run, lists what has changed since, and compares the results."""
 
 import math
 import re
@@ -33,8 +33,9 @@ from fabric_rl.runs.records import checkpoints, steps_of
 from fabric_rl.runs.resume import load_checkpoint, locate, run_of
 
 _COMPARED = ("python", "system", "installed", "hardware", "variables")
+_COMMIT = re.compile("[0-9a-f]{7,64}")
 _NAMED = 8
-"""How many files a line names."""
+"""Most files that a line names."""
 
 
 def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
@@ -88,15 +89,13 @@ def _differences(folder: Path) -> Iterator[str]:
     names = None
     if commit is None or changed_since(here, commit) is not None:
         names = sources_that_differ((patch, patch_of(here, folder.parent, commit or "HEAD")))
-    words = [
-        *([f"git checkout {commit}"] if commit else []),
-        *([f"git apply {shlex.quote(str(kept))}"] if patch else []),
-    ]
+    words = [f"git checkout {commit}"] if commit else []
+    words += [f"git apply {shlex.quote(str(kept))}"] if patch else []
     for line in _code("code", commit, now["project"], names):
         yield f"{line}; to have it: {' && '.join(words)}" if words else line
     if own.get("folder") != project.get("folder") and (commit := own.get("commit")):
         edited = changed_since(Path(now["git"]["folder"]), commit)
-        if edited is not None:  # what was not committed then is not kept
+        if edited is not None:  # changes that were not committed then are lost
             uncommitted = (line[3:] for line in (own.get("changed_files") or "").splitlines())
             edited = sorted({*edited, *filter(is_source, uncommitted)})
         yield from _code("code of fabric-rl", commit, now["git"], edited)
@@ -105,14 +104,13 @@ def _differences(folder: Path) -> Iterator[str]:
 
 
 def _recorded(file: Path) -> dict[str, Any]:
-    """Return what a run has written about its start; a ValueError if another program has."""
+    """Return a run's description of its start; a ValueError names parts that no run writes, such as forged commits."""
     found = read_json(file)
     kinds = {"project": dict, "git": dict, "earlier": list}
     wrong = [name for name, kind in kinds.items() if not isinstance(found.get(name) or kind(), kind)]
-    for name in ("project", "git"):
-        commit = None if wrong else (found.get(name) or {}).get("commit")
-        if commit is not None and not re.fullmatch("[0-9a-f]{7,64}", str(commit)):
-            wrong.append(f"{name}.commit")
+    if not wrong:
+        commits = {f"{name}.commit": (found.get(name) or {}).get("commit") for name in ("project", "git")}
+        wrong = [name for name, id in commits.items() if id is not None and not _COMMIT.fullmatch(str(id))]
     if wrong:
         raise ValueError(f"{file}: {', '.join(wrong)} cannot be what a run has written")
     return found
@@ -129,40 +127,37 @@ def _code(title: str, commit: str | None, now: dict[str, Any], names: list[str] 
 
 
 def _outcome(old: Path, new: Path) -> tuple[list[str], list[str]]:
-    """Return the names of all comparisons, and the differences that they found."""
-    compared, lines = [], []
-    for name in ("ranks", "threads", "device"):
-        ours, theirs = (read_json(folder / ENVIRONMENT).get(name) for folder in (new, old))
-        if theirs not in (None, ours):
-            lines.append(f"{name}: {theirs} -> {ours}")
+    """Return the names of all comparisons, and lines about the differences that they found."""
+    before, now = (read_json(folder / ENVIRONMENT) for folder in (old, new))
+    compared = list[str]()
+    names = [name for name in ("ranks", "threads", "device") if before.get(name) not in (None, now.get(name))]
+    lines = [f"{name}: {before[name]} -> {now.get(name)}" for name in names]
     files = [{steps_of(path): path for path in checkpoints(folder / "checkpoints")} for folder in (old, new)]
     both = sorted(files[0].keys() & files[1].keys())
     if not both:
         ends = f"{max(files[0]):,} and {max(files[1], default=0):,} steps"
         lines.append(f"weights: no checkpoint of the same steps ({ends})")
     else:
-        there, here = (load_checkpoint(found[both[-1]])[1]["agent"] for found in files)
-        far = {name: _distance(tensor, here.get(name)) for name, tensor in there.items()}
-        unlike = [name for name in far if far[name]]
         compared.append(f"weights after {both[-1]:,} steps")
-        if unlike:
-            most = max(unlike, key=far.__getitem__)
-            which = f"{len(unlike)} of {len(far)} tensors; most {most}, by {far[most]:.3g}"
-            lines.append(f"{compared[0]}: {which}")
+        there, here = (load_checkpoint(found[both[-1]])[1]["agent"] for found in files)
+        far = {name: far for name, tensor in there.items() if (far := _distance(tensor, here.get(name)))}
+        if far:
+            most = max(far, key=far.__getitem__)
+            lines.append(f"{compared[0]}: {len(far)} of {len(there)} tensors; most {most}, by {far[most]:.3g}")
     rows = [{number(row.get("step")) or 0: row for row in read_rows(folder / "metrics.csv")} for folder in (old, new)]
     steps = sorted(rows[0].keys() & rows[1].keys())
     compared.append(f"metrics, {len(steps)} rows")
     for step in steps:
         a, b = (found[step] for found in rows)
         if unlike := [name for name in a if a[name] != b.get(name, "") and not name.startswith("speed/")]:
-            first = unlike[0]
-            which = f"{first} {a[first]} -> {b.get(first)}, {len(unlike)} in all"
-            lines.append(f"metrics, {len(steps)} rows: from {step:,.0f} steps on, {which}")
+            which = f"{unlike[0]} {a[unlike[0]]} -> {b.get(unlike[0])}, {len(unlike)} in all"
+            lines.append(f"{compared[-1]}: from {step:,.0f} steps on, {which}")
             break
     return compared, lines
 
 
 def _distance(there: Tensor, here: Tensor | None) -> float:
+    """Return the greatest difference; infinite for tensors that cannot be compared."""
     if here is None or here.shape != there.shape:
         return math.inf
     return 0.0 if torch.equal(there, here) else float((there.double() - here.double()).abs().max())

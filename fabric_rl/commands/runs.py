@@ -1,4 +1,4 @@
-"""`fabric-rl runs`: what run folders hold, while runs go on and after."""
+"""`fabric-rl runs`: lists, shows and plots runs, also while they train."""
 
 import sys
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from fabric_rl.runs.records import find_run, list_runs
 
 _RUNS = Path("runs")
 USUAL_METRICS = ("reward/episode_return", "game/touches_per_minute", "game/goals_per_minute", "ppo/entropy")
-"""What `fabric-rl runs compare` shows if nothing is asked for."""
+"""Metrics that `fabric-rl runs compare` shows by default."""
 
 
 def runs(runs_dir: Path = _RUNS) -> int:

@@ -1,4 +1,4 @@
-"""`fabric-rl seeds`: one setting with several seeds."""
+"""`fabric-rl seeds`: trains the same settings with several seeds."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,7 +41,7 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
     """
     numbers, files = seeds_of(seeds), [Path(file).stem for file in config_files(training)]
     if group is None and not files:
-        settings_of(training, "seeds")  # says which file is missing
+        settings_of(training, "seeds")  # raises for a missing file
         raise ValueError("--group: give these runs a name, or train with a --config, whose name they take")
     group = group or files[-1]
     check_run_id(group, "--group")
@@ -63,7 +63,7 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
         if reason:
             failed[run_id] = reason
         if not trainings.stopping.is_set():
-            print(f"{run_id}: {_figures(record) if record else BUSY if reason == BUSY else 'failed'}", flush=True)
+            print(f"{run_id}: {_summary(record) if record else BUSY if reason == BUSY else 'failed'}", flush=True)
 
     if len(left) < len(ids):
         print(f"{len(ids) - len(left)} of {len(ids)} are trained already", flush=True)
@@ -89,6 +89,6 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
     return 1 if failed else 0
 
 
-def _figures(record: RunRecord) -> str:
+def _summary(record: RunRecord) -> str:
     seconds = figure_text(record.summary.get("wall_seconds"))
     return f"{record.steps:,} steps, mean return {figure_text(record.summary.get('mean_return'))}, {seconds} s"

@@ -1,4 +1,4 @@
-"""`fabric-rl sweep`: tries settings with Optuna, each with the same seeds, and keeps the best."""
+"""`fabric-rl sweep`: searches for good settings with Optuna; every trial trains with the same seeds."""
 
 import shlex
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from fabric_rl.sweeps.sweep import Sweep, known_metric, load_optuna, open_study,
 from fabric_rl.sweeps.trainings import Trainings, make_folder, seeds_of, settings_of
 
 _SHOWN, _ENOUGH = 5, 40
-"""Trials that are printed, and how many tell which settings matter: of fewer it is noise."""
+"""Trials that are printed; trials needed to rank settings by importance, which is noise for fewer."""
 
 
 def sweep(
@@ -62,7 +62,7 @@ def sweep(
         raise ValueError(f"--trials must be at least 1, got {trials}")
     numbers, base = seeds_of(seeds), settings_of(training, "sweep")
     settings = read_space(space, training)
-    new_figure(1, 1)  # says what is missing before any work
+    new_figure(1, 1)  # raises before any work if matplotlib is missing
     folder = folder or Path("sweeps") / space.stem
     trainings = Trainings(parallel, folder / "runs")
     make_folder("--folder", folder)
@@ -82,7 +82,7 @@ def sweep(
 
 
 def _report(study: Any, folder: Path, words: Sequence[str], space: Sequence[Setting]) -> bool:  # noqa: ANN401
-    """Write and print the results; return whether a trial has come to its end."""
+    """Write and print the results; return False if no trial has finished."""
     states = {
         state: [t for t in study.get_trials() if t.state.name == state] for state in ("COMPLETE", "PRUNED", "FAIL")
     }

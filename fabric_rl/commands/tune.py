@@ -1,4 +1,4 @@
-"""`fabric-rl tune`: which settings train fastest on this machine."""
+"""`fabric-rl tune`: finds the settings that train fastest on this machine."""
 
 import inspect
 import shlex
@@ -56,7 +56,7 @@ def tune(training: Sequence[str], minutes: float = 10.0, seconds: float = 3.0, o
         raise ValueError("--agent: fabric-rl tune measures agents that learn from rollouts, not SAC")
     end = time.monotonic() + 60 * minutes
     found: list[tuple[Candidate, list[float]]] = []
-    with ExitStack() as ending:  # SIGTERM is as Ctrl+C meanwhile, so that the training ends and the folder goes
+    with ExitStack() as ending:  # SIGTERM acts as Ctrl+C, so that the training ends and the folder is deleted
         ending.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, signal.default_int_handler))
         bench = Bench(list(training), Path(ending.enter_context(tempfile.TemporaryDirectory())), seconds)
         # in a thread, so that Ctrl+C ends the training first
@@ -84,7 +84,7 @@ def _median(ratios: Sequence[float]) -> str:
 
 
 def _nested(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Return flags as in a configuration file: `env.num_arenas` is an argument of the environment's class."""
+    """Return flags as in a configuration file, where `env.num_arenas` is an argument of the environment's class."""
     inside = {name.removeprefix("env."): value for name, value in flags.items() if name.startswith("env.")}
     found = {name: value for name, value in flags.items() if not name.startswith("env.")}
     return found | ({"env": {"init_args": inside}} if inside else {})

@@ -1,10 +1,10 @@
-"""Writes an agent as a folder that runs without this framework, and makes sure that it decides the same."""
+"""Writes an agent as a folder that runs without this framework, and checks that it decides the same."""
 
 import hashlib
 import re
 import shutil
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -26,33 +26,27 @@ from fabric_rl.runs.trained import CHECK, MODELS, load_policy
 from fabric_rl.types import ActorCritic, reads_masks
 
 OPSET = 18
-"""Of ONNX; onnxruntime 1.14 and later run it."""
+"""Version of ONNX operators; onnxruntime 1.14 and later support it."""
 TOLERANCE = 1e-4
-"""Of numbers, absolute and relative: float32 is rounded otherwise by every processor and runtime."""
+"""Absolute and relative tolerance: processors and runtimes round float32 differently."""
 _ROW = re.compile(r"\[\n *([^][{}]*?)\n *\]")
-"""A list of numbers in JSON for people, one a line."""
+"""List of numbers in indented JSON, one per line."""
 _CLEAR = 1e-4
-"""What the likeliest choice is ahead in the states of a self-test, as a share of its probability."""
+"""Least lead of the most probable choice in the states of a self-test, as a share of its probability."""
 
 
 class PolicyGraph(nn.Module):
-    """The likeliest action of an agent, the distribution that it is of, and the memory after it.
+    """Most probable action of an agent, its distribution, and the memory after it.
 
     Attributes:
-        inputs: Names, in order: obs; action_mask, if the agent is given masks; state, if it has memory.
-        outputs: Names, in order, known after the first call: action, within its Box; of what the agent draws from, if
-            it tells, probabilities `[N, parts, choices]`, or mean and std `[N, d]`; new_state.
-        squash: Whether a Gaussian goes through tanh into the Box.
+        inputs: Names, in order: obs; action_mask, if the agent reads masks; state, if it has memory.
+        outputs: Names, in order, known after the first call: action, clipped to its Box; the parameters of its
+            distribution: probabilities `[N, parts, choices]`, or mean and std `[N, d]`; new_state.
+        squash: True if a Gaussian goes through tanh into the Box.
     """
 
     def __init__(self, agent: ActorCritic, masks: bool, columns: int | None = None) -> None:
-        """Takes the agent.
-
-        Args:
-            agent: In eval mode, on the CPU, without gradients.
-            masks: Whether it is given masks.
-            columns: It sees only so many of the observations' columns. Default: all.
-        """
+        """Wrap an agent in eval mode, on the CPU; it sees the first `columns` of observations, by default all."""
         super().__init__()
         self.agent, self.columns = agent, columns
         self.inputs = ("obs", *(["action_mask"] if masks else []), *(["state"] if agent.memory_size else []))
@@ -61,7 +55,7 @@ class PolicyGraph(nn.Module):
 
     @torch.no_grad()
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        """The outputs for the inputs, each `[N, ...]`."""
+        """Return the outputs for the inputs, each `[N, ...]`."""
         given = dict(zip(self.inputs, inputs, strict=True))
         obs, state, mask = given.pop("obs")[..., : self.columns], given.get("state"), given.get("action_mask")
         decided = self.agent.act(obs, deterministic=True, **given)
@@ -77,7 +71,7 @@ class PolicyGraph(nn.Module):
 
 
 def _numbers(distribution: Distribution) -> dict[str, Tensor]:
-    """A distribution over actions in terms that need no torch; empty for a kind that no head of ours has."""
+    """Return the parameters of a distribution over actions; none for a kind that no head of ours has."""
     each = getattr(distribution, "base_dist", distribution)
     if isinstance(each, Categorical):
         return {"probabilities": each.probs.float()}
@@ -86,47 +80,32 @@ def _numbers(distribution: Distribution) -> dict[str, Tensor]:
     return {"mean": each.mean.float(), "std": each.stddev.float()} if isinstance(each, Normal) else {}
 
 
-def write_onnx(graph: PolicyGraph, example: Sequence[Tensor], path: Path, free_axes: int = 1) -> None:
-    """Writes a graph as ONNX, opset `OPSET`.
-
-    By torch's exporter of traces: it is in all versions that this project takes, and needs onnx alone.
-
-    Args:
-        graph: It has been called.
-        example: Its inputs.
-        path: The file.
-        free_axes: Axes of the observations, from the first, that may have other sizes than in the example.
-    """
-    names = {name: {0: "N"} for name in (*graph.inputs, *graph.outputs)}
-    names["obs"] |= {axis: f"n{axis}" for axis in range(1, free_axes)}
+def _write_model(graph: PolicyGraph, example: Sequence[Tensor], path: Path, free_axes: int) -> None:
+    """Write a graph that has been called; in ONNX, the first `free_axes` of observations may change their sizes."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it is the older one of torch's two; what a trace misses is checked afterwards
-        torch.onnx.export(
+        warnings.simplefilter("ignore")  # traces may miss something, which is checked afterwards
+        if path.suffix == ".pt":
+            # as a function: tracing a LightningModule asks for properties that need a Trainer
+            torch.jit.trace(lambda *inputs: graph(*inputs), tuple(example), check_trace=False).save(str(path))  # type: ignore[no-untyped-call]
+            return
+        axes = {name: {0: "N"} for name in (*graph.inputs, *graph.outputs)}
+        axes["obs"] |= {axis: f"n{axis}" for axis in range(1, free_axes)}
+        torch.onnx.export(  # the tracing exporter: it is in all supported versions, and needs onnx alone
             graph,
             tuple(example),
             str(path),
             input_names=graph.inputs,
             output_names=graph.outputs,
             opset_version=OPSET,
-            dynamic_axes=names,
+            dynamic_axes=axes,
             dynamo=False,
         )
 
 
-def write_torchscript(graph: PolicyGraph, example: Sequence[Tensor], path: Path, free_axes: int = 1) -> None:
-    """Writes a graph as TorchScript; arguments as of `write_onnx`."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # as above
-        # As a function: of a LightningModule it would want properties that only a Trainer gives.
-        traced = torch.jit.trace(lambda *inputs: graph(*inputs), tuple(example), check_trace=False)  # type: ignore[no-untyped-call]
-        traced.save(str(path))
-
-
 def check_packages(form: str) -> None:
-    """An ImportError that says what to install, if an exporter is not there."""
-    needs = ("onnx", "onnxruntime") if form in ("onnx", "rlbot") else ()
-    missing = [name for name in needs if find_spec(name) is None]
-    if missing:
+    """Raise an ImportError if the packages of a format are not installed."""
+    missing = [name for name in ("onnx", "onnxruntime") if find_spec(name) is None]
+    if missing and form in ("onnx", "rlbot"):
         raise ImportError(f"--format {form} needs {missing[0]}; pip install onnx onnxruntime")
 
 
@@ -140,20 +119,20 @@ def write_policy(
     free_axes: int = 1,
     steps: int = 64,
 ) -> None:
-    """Writes the policy, `metadata.json`, `play.py` and `check.npz` with states that the agent met in `env`.
+    """Write the policy, `metadata.json`, `play.py`, and `check.npz` with states of some steps in `env`.
 
     Args:
-        agent: In eval mode, on the CPU.
-        env: What it plays in.
-        form: Of `MODELS`.
-        folder: It exists.
-        about: What else belongs into `metadata.json`.
+        agent: Agent in eval mode, on the CPU.
+        env: Environment to play in.
+        form: Format, one of `MODELS`.
+        folder: Existing folder.
+        about: More content for `metadata.json`.
         columns: See `PolicyGraph`.
-        free_axes: See `write_onnx`.
-        steps: Of `env` that are played.
+        free_axes: Number of axes of observations, from the first, whose sizes may change.
+        steps: Number of steps.
 
     Raises:
-        ValueError: The format cannot hold the agent.
+        ValueError: The format cannot represent the agent.
     """
     kind = type(agent).__name__
     obs, infos = env.reset(seed=0)
@@ -161,11 +140,10 @@ def write_policy(
     graph = PolicyGraph(agent, "action_mask" in infos and reads_masks(agent), columns)
     known = played(graph, env, obs, infos, steps)
     example = [torch.from_numpy(known[name][:2]) for name in graph.inputs]
-    writer: Callable[..., None] = write_onnx if form == "onnx" else write_torchscript
     model = folder / MODELS[form]
     try:
-        writer(graph, example, model, free_axes)
-    except Exception as error:  # exporters raise whatever a foreign network makes them
+        _write_model(graph, example, model, free_axes)
+    except Exception as error:  # exporters raise anything for a user's own network
         raise ValueError(f"--format {form} cannot hold {kind}: {str(error).strip().splitlines()[0]}") from error
     axes = {name: [None, *known[name].shape[1:]] for name in graph.inputs}
     axes["obs"][:free_axes] = [None] * free_axes
@@ -184,8 +162,7 @@ def write_policy(
     }
     environment = describe_environment()
     about["versions"] = {"python": environment["python"]} | environment["packages"]
-    in_rows = _ROW.sub(lambda row: "[" + re.sub(r"\n *", " ", row[1]) + "]", json_text(about))
-    write_text(folder / METADATA, in_rows)
+    write_text(folder / METADATA, _ROW.sub(lambda row: "[" + re.sub(r"\n *", " ", row[1]) + "]", json_text(about)))
     shutil.copyfile(str(play.__file__), folder / "play.py")
     np.savez_compressed(folder / CHECK, **known)
     found = load_policy(folder).run(known)
@@ -198,7 +175,7 @@ def write_policy(
 def played(
     graph: PolicyGraph, env: VectorEnv, obs: NDArray[Any], infos: dict[str, Any], steps: int
 ) -> dict[str, NDArray[Any]]:
-    """Inputs and outputs of a policy by name, `[M, ...]`, of steps that it plays.
+    """Play some steps, and return inputs and outputs of the policy, `[M, ...]` by name.
 
     States in which rounding could decide between two choices are left out.
     """

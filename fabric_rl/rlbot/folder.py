@@ -46,15 +46,9 @@ def check_rlbot(what: str) -> None:
 def write_bot(
     folder: Path, name: str, settings: str, env: RocketSimPool, run: str, team_sizes: Sequence[Sequence[int]]
 ) -> None:
-    """Add the files of a bot to a folder with an exported policy, and start it once as a check.
+    """Add the files of a bot to the folder of an exported policy, and start it once as a check.
 
-    Args:
-        folder: Folder of the policy.
-        name: Name of the bot.
-        settings: YAML with the settings of `env`.
-        env: Environment of the agent.
-        run: Name of the agent's run.
-        team_sizes: (blue, orange) of its training.
+    `settings` is YAML that describes `env`, `team_sizes` are (blue, orange) of the training.
 
     Raises:
         ValueError: Its observations or actions need data that the game does not send, or the bot does not start.

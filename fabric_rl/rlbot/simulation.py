@@ -106,9 +106,9 @@ def fly(
     Args:
         course: Settings of the match.
         bots: Processes of the bot's team.
-        side: Team of the bot.
+        side: Team of the bot, 0 or 1.
         seed: Seed of the flight.
-        pair: Number of the pair of matches.
+        pair: Number of the pair of matches, which share kickoffs.
         latency: Delay of answers in ticks, in addition to the game's own.
         loss: Share of packets that do not arrive, 0 to 1.
 
