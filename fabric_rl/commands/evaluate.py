@@ -26,22 +26,9 @@ from fabric_rl.base.settings import Between, Positive
 from fabric_rl.base.tables import progress, table
 from fabric_rl.commands.output import JSON, Out, Report, check_file, writes
 from fabric_rl.commands.watch import write_film
+from fabric_rl.evaluation import results
 from fabric_rl.evaluation.play import Block, Duel, play_blocks, replay_file
 from fabric_rl.evaluation.players import Rules, entrant, short_name, trained_elsewhere
-from fabric_rl.evaluation.results import (
-    Competitor,
-    Marked,
-    Samples,
-    chosen,
-    difference_interval,
-    episodes_summary,
-    exam_summary,
-    match_summary,
-    seated,
-    sequential_summary,
-    standings,
-    statistics_summary,
-)
 from fabric_rl.evaluation.settings import (
     DEFAULT_ACT,
     DEFAULT_CONTEST,
@@ -110,7 +97,7 @@ def evaluate(
         unfit += [f"--{flag}" for flag, value in (of_matches | {"record": record}).items() if value is not None]
         if unfit:
             raise ValueError(f"{player} plays alone, so {unfit[0]} makes no sense; --episodes says how much it plays")
-        found = episodes_summary(trained, episodes or _EPISODES, play)
+        found = results.episodes_summary(trained, episodes or _EPISODES, play)
         yield Report(episodes_lines(found), found)
         return
     opponent = opponent or "chaser"
@@ -129,7 +116,7 @@ def evaluate(
         for part in blocks_played:
             parts.append(part)
             if looks:
-                known = sequential_summary(Matches.of(parts, limit), until_width, play.confidence)
+                known = results.sequential_summary(Matches.of(parts, limit), until_width, play.confidence)
                 if known["reached"]:
                     break
     played = Matches.of(parts, limit)
@@ -139,7 +126,7 @@ def evaluate(
     ]
     lines = sequential_lines(played, known, names) if looks else [difference_line(played, play.confidence)]
     found = {"player": player, "opponent": opponent, "seed": play.seed, "sample": play.sample}
-    found |= {"tick_skip": rules.tick_skip} | match_summary(played, play.confidence, looks) | known
+    found |= {"tick_skip": rules.tick_skip} | results.match_summary(played, play.confidence, looks) | known
     yield Report([*tables, *lines], found)
     if record is not None:
         record_game(player, opponent, rules.play, rules.minutes, record)
@@ -158,7 +145,7 @@ def episodes_lines(found: Mapping[str, Any]) -> list[str]:
 
 def results_table(names: Sequence[str], matches: Matches, *remarks: str) -> Table:
     """Return one row per player."""
-    figures = match_summary(matches)
+    figures = results.match_summary(matches)
     size = f"{matches.cars}v{matches.cars}"
     title = [f"{figures['matches']} matches of {figures['minutes']:g} minutes, {size}", *remarks]
     counts = (matches.wins, matches.draws, matches.losses)
@@ -172,12 +159,14 @@ def results_table(names: Sequence[str], matches: Matches, *remarks: str) -> Tabl
     return table("; ".join(title), columns, rows)
 
 
-def statistics_table(names: Sequence[str], samples: Samples, confidence: float = 0.95, looks: bool = False) -> Table:
+def statistics_table(
+    names: Sequence[str], samples: results.Samples, confidence: float = 0.95, looks: bool = False
+) -> Table:
     """Return one row per statistic: for each player the mean and half the width of its interval."""
     pairs = len(next(iter(samples.values()), ()))
     width = "" if looks or pairs < LEAST_SAMPLES else f", and half its {100 * confidence:g} % interval"
     rows = []
-    for name, figures in statistics_summary(samples, confidence, looks).items():
+    for name, figures in results.statistics_summary(samples, confidence, looks).items():
         intervals = figures[f"intervals_{100 * confidence:g}"]
         cells = map(_cell, figures["means"], intervals, [STATISTICS[name].is_share] * len(intervals))
         rows.append([STATISTICS[name].label, *cells])
@@ -195,7 +184,7 @@ def _cell(mean: float | None, ends: list[float] | None, is_share: bool) -> str:
 def difference_line(matches: Matches, confidence: float = 0.95) -> str:
     """Return the goal difference per match with its interval, or the reason why there is none."""
     mean, pairs = matches.differences.mean(), len(matches.differences)
-    interval = difference_interval(matches, confidence)
+    interval = results.difference_interval(matches, confidence)
     if interval is None:
         few = f"no interval from {pairs} pairs of matches, it takes {LEAST_SAMPLES}"
         return f"goal difference per match: {mean:+.2f} ({few}: --matches {SIDES * LEAST_SAMPLES})"
@@ -260,7 +249,7 @@ def league(
     with progress(what) as tell, closing(play_blocks(rules, blocks, play.workers, tell)) as blocks_played:
         parts = list(blocks_played)
     played = {pair: Matches.of(parts[first :: len(pairings)], pairs) for first, pair in enumerate(pairings)}
-    found = standings(field, played, play.confidence) | {"seed": play.seed, "sample": play.sample}
+    found = results.standings(field, played, play.confidence) | {"seed": play.seed, "sample": play.sample}
     found |= {"minutes": rules.minutes, "team_size": rules.team_size, "tick_skip": rules.tick_skip}
     found["confidence"] = play.confidence
     title = [f"{what} of {rules.minutes:g} minutes, {rules.team_size}v{rules.team_size}", *rules.remarks]
@@ -274,12 +263,12 @@ def league(
             record_game(field[i].name, field[j].name, rules.play, rules.minutes, file)
 
 
-def _field(names: Sequence[str], runs_dir: str) -> tuple[list[Path], list[Competitor]]:
+def _field(names: Sequence[str], runs_dir: str) -> tuple[list[Path], list[results.Competitor]]:
     """Return the files that a league writes, and its players."""
     if len(names) > 1:
         short = [short_name(name) for name in names]
         labels = [label if short.count(label) == 1 else name for label, name in zip(short, names, strict=True)]
-        return [], [Competitor(label, name) for label, name in zip(labels, names, strict=True)]
+        return [], [results.Competitor(label, name) for label, name in zip(labels, names, strict=True)]
     try:
         run = find_run(runs_dir, names[0])
     except ValueError as error:
@@ -288,7 +277,7 @@ def _field(names: Sequence[str], runs_dir: str) -> tuple[list[Path], list[Compet
     if len(milestones) < 2:
         has = "1 milestone" if milestones else "no milestones"
         raise ValueError(f"{run.name} has {has}, and a league takes two; train with --milestone_interval")
-    field = [Competitor(f"{m.phase}/{m.steps:,}", str(m.folder), m.steps) for m in milestones]
+    field = [results.Competitor(f"{m.phase}/{m.steps:,}", str(m.folder), m.steps) for m in milestones]
     return [run.folder / "league.json"], field
 
 
@@ -357,12 +346,12 @@ def exam(
         act: How it acts.
         record: .frl file for one in 128 shots, to watch (docs/watching.md).
     """
-    every = chosen(read_packs(packaged_file()), packs)
+    every = results.chosen(read_packs(packaged_file()), packs)
     fitting = [pack for pack in map(Pack.in_standard_field, every) if len(pack.shots)]
     who = entrant(player, act.sample, act.runs_dir)
     recipe = who.recipe or PoolFactory(RocketSimPool)
     tick_skip = act.tick_skip or recipe.tick_skip
-    built, team_size = seated(who, recipe, tick_skip)
+    built, team_size = results.seated(who, recipe, tick_skip)
     shots = sum(len(pack.shots) for pack in fitting)
     with ExitStack() as opened, one_thread(), progress(f"{shots} shots") as tell:
         about = {"names": [short_name(player), "nobody"], "seed": act.seed, "tick_skip": tick_skip}
@@ -377,20 +366,20 @@ def exam(
             progress=tell,
             record=None if file is None else lambda bot: ReplayRecorder(file, TeamBots(bot, bot), about),
         )
-    marked = [Marked(pack, passed) for pack, passed in zip(fitting, marks, strict=True)]
-    results = {"player": player, "seed": act.seed, "sample": act.sample, "tick_skip": tick_skip}
-    results |= {"team_size": list(team_size), "shots_left_out": sum(len(pack.shots) for pack in every) - shots}
-    results |= exam_summary(marked)
+    marked = [results.Marked(pack, passed) for pack, passed in zip(fitting, marks, strict=True)]
+    found: dict[str, Any] = {"player": player, "seed": act.seed, "sample": act.sample, "tick_skip": tick_skip}
+    found |= {"team_size": list(team_size), "shots_left_out": sum(len(pack.shots) for pack in every) - shots}
+    found |= results.exam_summary(marked)
     how = "it samples its actions" if act.sample else "it takes its most probable actions"
     title = f"{short_name(player)}: {shots} shots of {len(marked)} training packs{f'; {how}' if who.recipe else ''}"
-    return Report([exam_table(title, results)], results)
+    return Report([exam_table(title, found)], found)
 
 
-def exam_table(title: str, results: Mapping[str, Any]) -> Table:
+def exam_table(title: str, found: Mapping[str, Any]) -> Table:
     """Return one row for each group, and for each pack if they are few."""
-    counted = [(str(group["packs"]), group) for group in results["groups"]]
-    if len(results["packs"]) <= _MOST_PACKS:
-        counted += [(str(pack["code"]), pack) for pack in results["packs"]]
+    counted = [(str(group["packs"]), group) for group in found["groups"]]
+    if len(found["packs"]) <= _MOST_PACKS:
+        counted += [(str(pack["code"]), pack) for pack in found["packs"]]
     rows = []
     for packs, one in counted:
         low, high = one["interval_95"]

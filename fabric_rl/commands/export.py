@@ -139,7 +139,12 @@ def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None
     write_text(folder / CONFIG, settings)
     run = trained.config_of(found.path).parent
     about: dict[str, Any] = {"run": run.name, "checkpoint": found.path.absolute().relative_to(run).as_posix()}
-    with closing(_env(found)) as env, one_thread():
+    try:
+        recipe = PoolFactory(found.env)
+        made: VectorEnv = recipe.build(num_arenas=max(_ARENAS, len(recipe.team_sizes)))
+    except TypeError:
+        made = found.env(seed=0)
+    with closing(made) as env, one_thread():
         agent: ActorCritic = found.agent(env.single_observation_space, env.single_action_space)
         columns = None
         if isinstance(agent, ExportedAgent):
@@ -153,7 +158,7 @@ def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None
         about |= {"role": role or None, "layout": {}}
         if isinstance(env, RocketSimPool):
             blue, orange = env.state.num_blue, env.state.num_orange
-            about |= {"team_sizes": PoolFactory(found.env).team_sizes, "tick_skip": env.tick_skip}
+            about |= {"team_sizes": recipe.team_sizes, "tick_skip": env.tick_skip}
             about["action_delay_ticks"] = env.action_delay_ticks
             about["layout"] = layout_in_numbers(env.obs_builder, env.action_parser, blue, orange)
         elif form == "rlbot":
@@ -162,15 +167,6 @@ def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None
         write_policy(agent, env, model, folder, about, columns, 2 if isinstance(agent, AttentionPPOAgent) else 1)
         if form == "rlbot" and isinstance(env, RocketSimPool):
             write_bot(folder, bot, settings, env, run.name, about["team_sizes"])
-
-
-def _env(found: trained.Trained) -> VectorEnv:
-    """Return the environment of an agent's training, with few arenas."""
-    try:
-        recipe = PoolFactory(found.env)
-    except TypeError:
-        return found.env(seed=0)
-    return recipe.build(num_arenas=max(_ARENAS, len(recipe.team_sizes)))
 
 
 def export_for_teams(name: str, folder: Path, team_size: int, runs_dir: Path) -> None:
@@ -264,7 +260,7 @@ def _same_car(name: str, before: Iterable[str], after: Iterable[str], team: int)
 
 
 def _moved(old: Tensor, new: Tensor, columns: NDArray[np.int64], like: NDArray[np.int64]) -> Tensor:
-    """Return `old` with the columns (last axis) of `new`; in new ones, weights are 0 and statistics (vectors) `like`."""
+    """Return `old` with the columns (last axis) of `new`: weights of new ones are 0, statistics (vectors) `like`."""
     source = torch.from_numpy(columns if old.ndim > 1 else like)
     moved = torch.zeros_like(new) if old.ndim > 1 else new.clone()
     moved[..., source >= 0] = old[..., source[source >= 0]]

@@ -20,17 +20,16 @@ def new(folder: Path, /) -> int:
 
     Args:
         folder: New or empty folder; its last part becomes the name of the bot and of its Python package.
-
-    Raises:
-        ValueError: The name is not valid for a Python package, or another package has it.
-        OSError: The folder is not empty or cannot be written.
     """
     name = folder.name
     if not name.isidentifier() or keyword.iskeyword(name) or name != normalize("NFKC", name):  # as Python imports it
         raise ValueError(f"{name or folder}: is no name of a Python package; take letters, digits and _, as in my_bot")
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise FileExistsError(f"{folder} is not empty; choose a new folder")
-    if name in _RESERVED or name in sys.modules or _elsewhere(name, folder):
+    spec = find_spec(name) if name not in sys.modules else None
+    places = () if spec is None or spec.origin is not None else spec.submodule_search_locations or ()
+    is_here = {Path(place).resolve() for place in places} == {folder.resolve()}  # a namespace package: the empty folder
+    if name in _RESERVED or name in sys.modules or (spec is not None and not is_here):
         raise ValueError(f"{name}: another Python package has that name; choose one of your own")
     template = shipped("template")
     for source in sorted(template.rglob("*")):
@@ -42,10 +41,3 @@ def new(folder: Path, /) -> int:
         f"made {folder}; next:\n  cd {quote(folder.as_posix())}\n  fabric-rl train --config {name}.yaml --run_id first"
     )
     return 0
-
-
-def _elsewhere(name: str, folder: Path) -> bool:
-    spec = find_spec(name)
-    if spec is None or spec.origin is not None:
-        return spec is not None
-    return {Path(place).resolve() for place in spec.submodule_search_locations or ()} != {folder.resolve()}

@@ -102,7 +102,7 @@ def _write(report: Report, path: Path, out: TextIO) -> None:
     elif path.suffix == ".csv":
         path.write_text(csv_text(list(report.rows[0]), report.rows), encoding="utf-8", newline="")
     elif report.draw is not None:
-        write_png(report.draw(), path)
+        atomic_write(path, png_of(report.draw()))
     print(f"written: {path}")
 
 
@@ -136,12 +136,7 @@ def check_file(path: Path, flag: str) -> None:
         raise PermissionError(f"{flag} {path}: cannot be written")
 
 
-def write_png(figure: Any, path: Path) -> None:  # noqa: ANN401 - see new_figure
-    """Write a figure to a .png file."""
-    atomic_write(path, png_of(figure))
-
-
-def png_of(figure: Any) -> bytes:  # noqa: ANN401
+def png_of(figure: Any) -> bytes:  # noqa: ANN401 - see new_figure
     """Return a figure as PNG."""
     picture = BytesIO()
     figure.savefig(picture, format="png", dpi=120)

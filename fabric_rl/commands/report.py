@@ -19,9 +19,9 @@ from fabric_rl.analysis.comparison import ALL, Comparison, Estimate, Improvement
 from fabric_rl.analysis.curves import SPEED, Curve, choose_metrics, mean_of_tenth, minutes_at, new_figure, read_metrics
 from fabric_rl.analysis.plots import comparison_figure
 from fabric_rl.base.config_files import read_yaml
-from fabric_rl.base.files import read_json, write_json, write_text
+from fabric_rl.base.files import atomic_write, read_json, write_json, write_text
 from fabric_rl.base.tables import figure_text, number_of, when_text
-from fabric_rl.commands.output import Report, Section, check_out, section_tables, templates, write_page, write_png
+from fabric_rl.commands.output import Report, Section, check_out, png_of, section_tables, templates, write_page
 from fabric_rl.commands.runs import USUAL_METRICS
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, flat_settings
 from fabric_rl.runs.records import RunRecord, find_run
@@ -70,11 +70,14 @@ def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
     for name in curves:
         groups.setdefault(name.partition("/")[0], []).append(name)
     parts = [name for name in curves if f"reward_percent/{name.removeprefix('reward/')}" in curves]
+    began = None
+    with suppress(OSError, ValueError), (run.folder / "log.txt").open(encoding="utf-8") as file:
+        began = datetime.fromisoformat(file.readline(19))
     environment = templates()
     environment.filters |= {"figure": figure_text, "when": when_text}
     return environment.get_template("report.html").render(
         run=run,
-        began=_began(run.folder),
+        began=began,
         minutes=_minutes(run, curves),
         headlines=choose_metrics({run.name: dict(curves)}, usual=USUAL_METRICS),
         settings=settings,
@@ -153,12 +156,6 @@ def _league(folder: Path) -> dict[str, Any] | None:
     return {"names": names, "payoff": payoff.tolist(), "ratings": ratings.tolist()}
 
 
-def _began(folder: Path) -> datetime | None:
-    with suppress(OSError, ValueError), (folder / "log.txt").open(encoding="utf-8") as file:
-        return datetime.fromisoformat(file.readline(19))
-    return None
-
-
 def _minutes(run: RunRecord, curves: Mapping[str, Curve]) -> float | None:
     seconds = number_of(run.summary.get("wall_seconds"))
     if run.status != "unfinished" and seconds is not None:
@@ -206,7 +203,7 @@ def compare(
         out.mkdir(parents=True, exist_ok=True)
         figure = comparison_figure(found)
         write_json(out / "compare.json", asdict(found))
-        write_png(figure, out / "compare.png")
+        atomic_write(out / "compare.png", png_of(figure))
         write_page(out / "compare.html", " against ".join(groups), sections, figure)
         print(f"written: {out / 'compare.html'}, and compare.json and compare.png beside it")
 

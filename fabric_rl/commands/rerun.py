@@ -16,19 +16,8 @@ from fabric_rl.base.files import read_json
 from fabric_rl.base.settings import changed
 from fabric_rl.metrics.csv_tables import number, read_rows
 from fabric_rl.ranks import launch
-from fabric_rl.runs.provenance import (
-    CONFIG,
-    ENVIRONMENT,
-    Provenance,
-    changed_since,
-    code_file,
-    describe_environment,
-    digest_of,
-    flat_settings,
-    is_source,
-    patch_of,
-    sources_that_differ,
-)
+from fabric_rl.runs import provenance
+from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, changed_since
 from fabric_rl.runs.records import checkpoints, steps_of
 from fabric_rl.runs.resume import load_checkpoint, locate, run_of
 
@@ -54,7 +43,7 @@ def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
         0 if everything is identical, otherwise 1.
     """
     folder = run_of(locate("RUN", runs_dir, run)).dir
-    config = Provenance(folder).config
+    config = provenance.Provenance(folder).config
     if not config.is_file() or not checkpoints(folder / "checkpoints"):
         lacks = "checkpoints to compare with" if config.is_file() else "config.yaml, so its settings are not known"
         raise ValueError(f"RUN {run}: it has no {lacks}")
@@ -75,20 +64,20 @@ def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
 
 def _differences(folder: Path) -> Iterator[str]:
     """Yield what differs between this process and the last start of the run."""
-    then, now = _recorded(folder / ENVIRONMENT), describe_environment()
+    then, now = _recorded(folder / ENVIRONMENT), provenance.describe_environment()
     earlier = then.get("earlier") or []
     if earlier:
         times = "once" if len(earlier) == 1 else f"{len(earlier)} times"
         yield f"it was resumed {times}: its settings are those of the last start"
-    if then.get("config") not in (None, digest_of((folder / CONFIG).read_text(encoding="utf-8"))):
+    if then.get("config") not in (None, provenance.digest_of((folder / CONFIG).read_text(encoding="utf-8"))):
         yield f"{CONFIG}: edited since"
     project, own = (then.get(name) or {} for name in ("project", "git"))
-    kept, here = folder / code_file(earlier), Path(now["project"]["folder"])
+    kept, here = folder / provenance.code_file(earlier), Path(now["project"]["folder"])
     patch = kept.read_text(encoding="utf-8", errors="replace") if kept.is_file() else ""
     commit = project.get("commit")
     names = None
     if commit is None or changed_since(here, commit) is not None:
-        names = sources_that_differ((patch, patch_of(here, folder.parent, commit or "HEAD")))
+        names = provenance.sources_that_differ((patch, provenance.patch_of(here, folder.parent, commit or "HEAD")))
     words = [f"git checkout {commit}"] if commit else []
     words += [f"git apply {shlex.quote(str(kept))}"] if patch else []
     for line in _code("code", commit, now["project"], names):
@@ -97,10 +86,11 @@ def _differences(folder: Path) -> Iterator[str]:
         edited = changed_since(Path(now["git"]["folder"]), commit)
         if edited is not None:  # changes that were not committed then are lost
             uncommitted = (line[3:] for line in (own.get("changed_files") or "").splitlines())
-            edited = sorted({*edited, *filter(is_source, uncommitted)})
+            edited = sorted({*edited, *filter(provenance.is_source, uncommitted)})
         yield from _code("code of fabric-rl", commit, now["git"], edited)
-    old, new = (flat_settings({name: each.get(name) for name in _COMPARED if name in then}) for each in (then, now))
-    yield from (f"{name}: {before} -> {after}" for name, (before, after) in changed(old, new).items())
+    old, new = ({name: each.get(name) for name in _COMPARED if name in then} for each in (then, now))
+    differences = changed(provenance.flat_settings(old), provenance.flat_settings(new))
+    yield from (f"{name}: {before} -> {after}" for name, (before, after) in differences.items())
 
 
 def _recorded(file: Path) -> dict[str, Any]:

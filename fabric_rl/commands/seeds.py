@@ -7,7 +7,6 @@ from envs.cores import available_cores
 from fabric_rl.args import check_run_id
 from fabric_rl.base.argv import config_files
 from fabric_rl.base.tables import figure_text
-from fabric_rl.runs.records import RunRecord
 from fabric_rl.sweeps.trainings import (
     BUSY,
     Trainings,
@@ -63,7 +62,11 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
         if reason:
             failed[run_id] = reason
         if not trainings.stopping.is_set():
-            print(f"{run_id}: {_summary(record) if record else BUSY if reason == BUSY else 'failed'}", flush=True)
+            outcome = BUSY if reason == BUSY else "failed"
+            if record:
+                mean_return, seconds = (figure_text(record.summary.get(key)) for key in ("mean_return", "wall_seconds"))
+                outcome = f"{record.steps:,} steps, mean return {mean_return}, {seconds} s"
+            print(f"{run_id}: {outcome}", flush=True)
 
     if len(left) < len(ids):
         print(f"{len(ids) - len(left)} of {len(ids)} are trained already", flush=True)
@@ -87,8 +90,3 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
         + (f"; fabric-rl compare {group}" if trained > 1 else "")
     )
     return 1 if failed else 0
-
-
-def _summary(record: RunRecord) -> str:
-    seconds = figure_text(record.summary.get("wall_seconds"))
-    return f"{record.steps:,} steps, mean return {figure_text(record.summary.get('mean_return'))}, {seconds} s"

@@ -6,7 +6,7 @@ import signal
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -64,27 +64,20 @@ def tune(training: Sequence[str], minutes: float = 10.0, seconds: float = 3.0, o
     best, ratios = found[0]
     if bench.left_out:
         print(f"time was over before {bench.left_out} other settings were tried: give more --minutes")
+    speed, flags = f"{statistics.median(ratios):.2f}" if ratios else "", dict[str, Any]()
     if clearly_faster(ratios):
-        said, flags = f"{_median(ratios)} of the speed before, in {TURNS} turns on the same machine", best.flags
+        said, flags = f"{speed} of the speed before, in {TURNS} turns on the same machine", best.flags
         print(f"fastest: {best}, {said}")
     else:
-        said, flags = "nothing was clearly faster" if bench.tried > 1 else "nothing else was tried", {}
-        print(said + (f": in {TURNS} turns {best} had {_median(ratios)} of the present speed" if ratios else ""))
+        said = "nothing was clearly faster" if bench.tried > 1 else "nothing else was tried"
+        print(said + (f": in {TURNS} turns {best} had {speed} of the present speed" if ratios else ""))
     if bench.tried < 2 and out.exists():
         print(f"left as it was: {out}")
         return 0
-    write_text(out, f"{_FIRST}: {said}.\n{yaml.safe_dump(_nested(flags))}")
+    settings_of_env = {name.removeprefix("env."): value for name, value in flags.items() if name.startswith("env.")}
+    content = {name: value for name, value in flags.items() if not name.startswith("env.")}
+    content |= {"env": {"init_args": settings_of_env}} if settings_of_env else {}
+    write_text(out, f"{_FIRST}: {said}.\n{yaml.safe_dump(content)}")
     use = f"train with {shlex.join([*training, '--config', str(out)])}" if flags else "it changes nothing"
     print(f"written: {out}; {use}")
     return 0
-
-
-def _median(ratios: Sequence[float]) -> str:
-    return f"{statistics.median(ratios):.2f}"
-
-
-def _nested(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Return flags as in a configuration file, where `env.num_arenas` is an argument of the environment's class."""
-    inside = {name.removeprefix("env."): value for name, value in flags.items() if name.startswith("env.")}
-    found = {name: value for name, value in flags.items() if not name.startswith("env.")}
-    return found | ({"env": {"init_args": inside}} if inside else {})

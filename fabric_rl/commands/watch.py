@@ -1,11 +1,11 @@
 """`fabric-rl watch` and `export-replay`: replays and live matches in the browser, as a page, or as a video."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
@@ -55,21 +55,19 @@ def watch(
     """
     feed = _feed(what, opponent, play.runs_dir)
     try:
-        live: Callable[[], NoReturn] | None = None
         if isinstance(feed, Broadcast):  # a player that cannot play is an error before an address is shown
             matches = import_module("fabric_rl.evaluation.play")  # torch, which a recorded game does not wait for
             opponent = opponent or "chaser"
             duel = matches.Duel.of(what, opponent, play)
             again = partial(matches.Duel.of, what, opponent, duel.rules.play)
-            live = partial(matches.play_live, feed, duel, again, minutes, play.seed)
         server = ViewerServer(feed, host, port)
         with server.running():
             more = f"\n{feed.status()}" if isinstance(feed, GamesFeed) else ""
             print(f"watch it at {server.url} (Ctrl+C ends it){more}", flush=True)
             if not no_browser:
                 open_browser(server.url)
-            if live is not None:
-                live()
+            if isinstance(feed, Broadcast):
+                matches.play_live(feed, duel, again, minutes, play.seed)
             threading.Event().wait()
     except KeyboardInterrupt:
         print()
