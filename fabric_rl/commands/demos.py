@@ -129,7 +129,7 @@ def convert_demos(
         try:
             games.append(convert(path, tick_skip, air_weight))
             if games[-1].teams != games[0].teams:
-                raise ValueError(f"{path}: other team sizes than the first; convert it on its own")
+                raise ValueError(f"{path}: its team sizes differ from those of the first replay; convert it separately")
         except ValueError as error:
             games = [game for game in games if game.teams == games[0].teams]
             print(f"left out: {error}", file=sys.stderr)
@@ -229,4 +229,4 @@ def clone(
 
 def _tell(row: dict[str, float]) -> None:
     loss, judged = row["loss"], row["validation_loss"]
-    print(f"epoch {row['epoch']}: loss {loss:.4f}, on what is held back {judged:.4f}", file=sys.stderr, flush=True)
+    print(f"epoch {row['epoch']}: loss {loss:.4f}, validation loss {judged:.4f}", file=sys.stderr, flush=True)

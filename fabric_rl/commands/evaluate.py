@@ -96,7 +96,7 @@ def evaluate(
         unfit = ["an opponent"] if opponent is not None else []
         unfit += [f"--{flag}" for flag, value in (of_matches | {"record": record}).items() if value is not None]
         if unfit:
-            raise ValueError(f"{player} plays alone, so {unfit[0]} makes no sense; --episodes says how much it plays")
+            raise ValueError(f"{player} plays alone, without {unfit[0]}; --episodes sets how long it plays")
         found = results.episodes_summary(trained, episodes or _EPISODES, play)
         yield Report(episodes_lines(found), found)
         return

@@ -70,12 +70,14 @@ def export(
     """
     old = _exported(folder)
     if folder.exists() and not (folder.is_dir() and (force or not any(folder.iterdir()))):
-        raise FileExistsError(f"{folder} is not empty; choose a new folder, or --force to write over an export")
+        raise FileExistsError(f"{folder} is not empty; choose a new folder, or --force to overwrite an export")
     if not old and folder.exists() and any(folder.iterdir()):
-        raise FileExistsError(f"{folder} holds files, but no export that --force could write over; choose a new folder")
+        raise FileExistsError(
+            f"{folder} contains files, but no export that --force could overwrite; choose a new one"
+        )
     if team_size is not None and format != "weights":
         raise ValueError(
-            f"--team_size: only weights change their teams; leave out --format {format}, export the result"
+            f"--team_size: only weights can change their teams; leave out --format {format}, and export the result"
         )
     check_packages(format)
     if format == "rlbot":
@@ -96,8 +98,8 @@ def export(
     if format != "weights":
         print(f"check it anywhere: python {quote((folder / 'play.py').as_posix())} --check")
     if format == "rlbot":
-        print(f"fly it without the game: fabric-rl flight {quote(folder.as_posix())}")
-        print(f"into the game: {quote((folder / 'README.txt').as_posix())} says how")
+        print(f"test it without the game: fabric-rl flight {quote(folder.as_posix())}")
+        print(f"in the game: {quote((folder / 'README.txt').as_posix())} says how")
     return 0
 
 
@@ -113,7 +115,7 @@ def _replace(new: Path, folder: Path, old: list[str]) -> None:
     """Replace the `old` files of a folder by those of `new`, or leave everything as it was."""
     taken = [file.name for file in sorted(new.iterdir()) if file.name not in old and (folder / file.name).exists()]
     if taken:
-        raise FileExistsError(f"{folder} has files that are of no export: {', '.join(taken)}; choose a new folder")
+        raise FileExistsError(f"{folder} has files that belong to no export: {', '.join(taken)}; choose a new folder")
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".export", dir=folder) as beside:
         fresh, kept = Path(shutil.copytree(new, Path(beside, "new"))), Path(beside, "old")

@@ -51,7 +51,7 @@ def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
     name = run_id or next(name for name in names if not (Path(runs_dir) / name).exists())
     if launch.is_rank_0():
         lines = ["".join(c if c.isprintable() else "?" for c in line) for line in _differences(folder)]
-        print("\n  ".join(["not as it was then", *(lines or ["nothing"])]), flush=True)
+        print("\n  ".join(["changed since then", *(lines or ["nothing"])]), flush=True)
     words = [f"--config={config}", f"--run_id={name}", f"--runs_dir={runs_dir}", "--group=null"]
     import_module("train_fabric").cli(words, hints=False)
     if not launch.is_rank_0():
@@ -102,7 +102,7 @@ def _recorded(file: Path) -> dict[str, Any]:
         commits = {f"{name}.commit": (found.get(name) or {}).get("commit") for name in ("project", "git")}
         wrong = [name for name, id in commits.items() if id is not None and not _COMMIT.fullmatch(str(id))]
     if wrong:
-        raise ValueError(f"{file}: {', '.join(wrong)} cannot be what a run has written")
+        raise ValueError(f"{file}: {', '.join(wrong)} was not written by a run")
     return found
 
 

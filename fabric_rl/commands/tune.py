@@ -46,7 +46,7 @@ def tune(training: Sequence[str], minutes: float = 10.0, seconds: float = 3.0, o
     if any(Path(file).resolve() == out.resolve() for file in config_files(training)):
         raise ValueError(f"--out {out}: --config names this file, too; choose another name")
     if out.exists() and not out.read_text(encoding="utf-8", errors="replace").startswith(_FIRST):
-        raise FileExistsError(f"--out {out}: this file is none that tune has written; choose another name")
+        raise FileExistsError(f"--out {out}: this file was not written by fabric-rl tune; choose another name")
     if not (minutes > 0 and seconds > 0):
         raise ValueError("--minutes and --seconds must be above 0")
     settings = settings_of(training, "tune")

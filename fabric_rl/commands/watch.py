@@ -111,7 +111,7 @@ def write_film(file: Path, out: Path, width: int = 640) -> None:
     replay, rate = read_replay(file), _FRAMES_PER_SECOND[out.suffix]
     lengths = [float(game.columns["ticks"][-1]) / TICKS_PER_SECOND for game in replay.games if game.num_frames]
     if not lengths:
-        raise ValueError(f"{file}: there is nothing to draw, it has no frames")
+        raise ValueError(f"{file}: it has no frames to draw")
     seconds = sum(lengths) + len(lengths) / rate
 
     def frames() -> Iterator[Frame]:

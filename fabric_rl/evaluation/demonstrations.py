@@ -75,7 +75,7 @@ def trajectories_of(
             before = len(found)
             found += _of_pool(demonstration, recipe, soft, rewards) if recipe else _of_env(demonstration, env)
             if len(found) == before:
-                raise ValueError(f"{path}: there is no step in it")
+                raise ValueError(f"{path}: it contains no steps")
         except (OSError, ValueError) as error:
             raise type(error)(f"{flag} {error}") from error
     return found

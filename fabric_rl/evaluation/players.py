@@ -109,7 +109,7 @@ def _bot(name: str) -> type[Bot] | None:
         bots = [each for each, kind in vars(found).items() if isinstance(kind, type) and issubclass(kind, Bot)]
         raise ValueError(f"{name}: no such run, and {file} has no {attribute}{did_you_mean(attribute, bots)}")
     if not (isinstance(made, type) and issubclass(made, Bot)):
-        raise ValueError(f"{name}: is no envs.bots.Bot")
+        raise ValueError(f"{name}: is not an envs.bots.Bot")
     return made
 
 
@@ -209,7 +209,7 @@ def guests_of(names: Sequence[str], env: EnvFactory, runs_dir: str, seed: int, r
         for number, name in enumerate(names):
             named = f"{name!r}: "
             if run is not None and run.resolve() in (Path(runs_dir, name).resolve(), Path(name).resolve()):
-                raise ValueError("is the run itself; keep its agent with fabric-rl export, and name that folder")
+                raise ValueError("is the run itself; export its agent with fabric-rl export, and name that folder")
             guest = entrant(name, sample=True, runs_dir=runs_dir)
             if seen.setdefault(guest.who, name) != name:
                 raise ValueError(f"is {seen[guest.who]!r} again")

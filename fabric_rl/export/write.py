@@ -144,7 +144,7 @@ def write_policy(
     try:
         _write_model(graph, example, model, free_axes)
     except Exception as error:  # exporters raise anything for a user's own network
-        raise ValueError(f"--format {form} cannot hold {kind}: {str(error).strip().splitlines()[0]}") from error
+        raise ValueError(f"--format {form} cannot represent {kind}: {str(error).strip().splitlines()[0]}") from error
     axes = {name: [None, *known[name].shape[1:]] for name in graph.inputs}
     axes["obs"][:free_axes] = [None] * free_axes
     about |= {
@@ -168,7 +168,7 @@ def write_policy(
     found = load_policy(folder).run(known)
     wrong = [name for name in graph.outputs if not np.allclose(found[name], known[name], TOLERANCE, TOLERANCE)]
     if wrong:
-        raise ValueError(f"--format {form} cannot hold {kind}: its {wrong[0]} is another one there")
+        raise ValueError(f"--format {form} cannot represent {kind}: its {wrong[0]} differs")
 
 
 @torch.no_grad()

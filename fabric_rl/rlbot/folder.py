@@ -119,7 +119,7 @@ def _portable(section: Any, classes: set[str]) -> Any:  # noqa: ANN401 - of a co
     if "class_path" in section:
         found = resolve_name(section["class_path"])
         if not issubclass(getattr(found, "__self__", found), (ObsBuilder, ActionParser)):
-            raise ValueError(f"--format rlbot: {section['class_path']} is no envs.ObsBuilder or envs.ActionParser")
+            raise ValueError(f"--format rlbot: {section['class_path']} is not an envs.ObsBuilder or envs.ActionParser")
         module = found.__module__
         if INSTALLED and module.partition(".")[0] == "envs":
             raise ValueError(

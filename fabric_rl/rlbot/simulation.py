@@ -173,7 +173,7 @@ def compare(course: Course, side: int, seed: int) -> tuple[int, Float]:
         try:
             logs = [dict(np.load(Path(folder, f"{car}.npz"))) for car in cars]
         except (OSError, BadZipFile) as error:
-            raise OSError(f"{course.folder}: the bot has not written what it decided when it ended") from error
+            raise OSError(f"{course.folder}: the bot ended without writing its log") from error
     seen, done = (np.stack([log[name] for log in logs], axis=1) for name in ("obs", "controls"))
     recipe, policy = course.recipe, course.policy(seed)
     equal, differences, begins = 0, np.zeros(done.shape[:2], np.float32), np.ones(1, np.bool_)

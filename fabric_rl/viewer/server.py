@@ -149,28 +149,27 @@ class ViewerServer:
     def _answer(self, connection: Any, request: Any) -> Any:  # noqa: ANN401 - of websockets
         """Return the response to a request, or None to open a WebSocket."""
         try:
-            return self._answer_to(request)
+            url, headers = urlsplit(request.path), request.headers
+            hosts, origins = headers.get_all("Host"), [urlsplit(each).netloc for each in headers.get_all("Origin")]
+            token = parse_qs(url.query).get("token", [""])[0] if self._token else ""
+            upgrade, zipped = headers.get("Upgrade", ""), "gzip" in headers.get("Accept-Encoding", "")
         except (ValueError, LookupError):  # malformed address, repeated header
-            return self._response(HTTPStatus.BAD_REQUEST, "This is no request.")
-
-    def _answer_to(self, request: Any) -> Any:  # noqa: ANN401 - of websockets
-        url = urlsplit(request.path)
-        hosts, origins = request.headers.get_all("Host"), request.headers.get_all("Origin")
+            return self._response(HTTPStatus.BAD_REQUEST, "Bad request.")
         if len(hosts) != 1 or not (self._token or hosts[0] in self._hosts):
             return self._response(HTTPStatus.MISDIRECTED_REQUEST, "This server has another name.")
-        if any(urlsplit(origin).netloc != hosts[0] for origin in origins):
-            return self._response(HTTPStatus.FORBIDDEN, "Other pages may not ask.")
-        given = parse_qs(url.query).get("token", [""])[0] if self._token else ""
-        if url.path != f"/{SCRIPT}" and not secrets.compare_digest(given.encode(), self._token.encode()):
+        if any(origin != hosts[0] for origin in origins):
+            return self._response(HTTPStatus.FORBIDDEN, "Requests from other pages are refused.")
+        if url.path != f"/{SCRIPT}" and not secrets.compare_digest(token.encode(), self._token.encode()):
             return self._response(HTTPStatus.FORBIDDEN, "The address lacks the token that fabric-rl watch printed.")
         if url.path == _STREAM:
-            wants = request.headers.get("Upgrade", "").lower() == "websocket"
-            return None if wants else self._response(HTTPStatus.UPGRADE_REQUIRED, "This is for the page.")
+            wants = upgrade.lower() == "websocket"
+            return (
+                None if wants else self._response(HTTPStatus.UPGRADE_REQUIRED, "Only the page connects here.")
+            )
         if url.path not in _TYPES:
-            return self._response(HTTPStatus.NOT_FOUND, "There is nothing of that name.")
+            return self._response(HTTPStatus.NOT_FOUND, "Not found.")
         name, kind = _TYPES[url.path]
         body = (FOLDER / name).read_bytes()
-        zipped = "gzip" in request.headers.get("Accept-Encoding", "")
         return self._response(HTTPStatus.OK, gzip.compress(body, 6) if zipped else body, kind, zipped)
 
     def _response(

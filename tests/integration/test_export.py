@@ -133,7 +133,7 @@ def test_force_writes_over_an_export_and_what_fails_leaves_it(policies, tmp_path
     (folder / "play.py").write_text("mine")
     (folder / "policy.onnx").mkdir()
     assert export("--force", "--format", "onnx") == 2
-    assert "has files that are of no export: play.py, policy.onnx; choose a new folder" in capsys.readouterr().err
+    assert "has files that belong to no export: play.py, policy.onnx; choose a new folder" in capsys.readouterr().err
     (folder / "policy.onnx").rmdir()
     (folder / "play.py").unlink()
     rename, names = Path.rename, []
@@ -172,7 +172,7 @@ def test_mistakes_with_exports_are_one_line(policies, tmp_path, capsys, monkeypa
     assert not new.exists() and len(list((tmp_path / "mine").iterdir())) == 1
     for name in ("play.py", "config.yaml"):
         (tmp_path / "mine" / name).write_text("mine")
-        assert "mine holds files, but no export that --force could" in error(
+        assert "mine contains files, but no export that --force could" in error(
             "export", "plain", tmp_path / "mine", "--force"
         )
         assert (tmp_path / "mine" / name).read_text() == "mine"

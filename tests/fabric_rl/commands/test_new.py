@@ -31,8 +31,8 @@ def test_it_makes_a_project_under_its_own_name(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("my-bot", "my-bot: is no name of a Python package; take letters, digits and _, as in my_bot"),
-        ("class", "class: is no name of a Python package"),
+        ("my-bot", "my-bot: is not a valid name for a Python package; use letters, digits and _"),
+        ("class", "class: is not a valid name for a Python package"),
         ("json", "json: another Python package has that name; choose one of your own"),
         ("envs", "envs: another Python package has that name"),
         ("numpy", "numpy: another Python package has that name"),
@@ -42,10 +42,10 @@ def test_it_makes_a_project_under_its_own_name(tmp_path, monkeypatch, capsys):
         ("runs", "runs: another Python package has that name"),
         ("configs", "configs: another Python package has that name"),
         ("__main__", "__main__: another Python package has that name"),
-        ("\ufb01ne", "\ufb01ne: is no name of a Python package"),
-        ("\uff4a\uff53\uff4f\uff4e", "\uff4a\uff53\uff4f\uff4e: is no name of a Python package"),
-        ("", ".: is no name of a Python package"),
-        (".", ".: is no name of a Python package"),
+        ("\ufb01ne", "\ufb01ne: is not a valid name for a Python package"),
+        ("\uff4a\uff53\uff4f\uff4e", "\uff4a\uff53\uff4f\uff4e: is not a valid name for a Python package"),
+        ("", ".: is not a valid name for a Python package"),
+        (".", ".: is not a valid name for a Python package"),
         ("full", "full is not empty; choose a new folder"),
     ],
 )

@@ -69,7 +69,7 @@ def test_what_was_played_until_a_failure_is_a_whole_replay(tmp_path, monkeypatch
     (game,) = read_replay(tmp_path / "game.frl").games
     assert game.result["seconds"] == 2 and game.num_frames == 31
     line = "fabric-rl record: error: no more ideas\n" if error is ValueError else ""
-    assert (out, said) == ("", f"{tmp_path}/game.frl: holds the 2 s that were played\n{line}")
+    assert (out, said) == ("", f"{tmp_path}/game.frl: contains the 2 s that were played\n{line}")
 
 
 def test_where_nothing_was_played_there_is_no_file(tmp_path, monkeypatch, capsys):
@@ -138,7 +138,7 @@ def test_no_ffmpeg_is_said_before_any_work(words, tmp_path, monkeypatch, capsys)
         (["export-replay", "damaged.frl", "x.html"], "damaged.frl: a damaged replay"),
         (["export-replay", "damaged.frl", "x.pdf"], "must end in .html or .mp4 or .gif"),
         (["export-replay", "damaged.frl", "x.mp4"], "damaged.frl: a damaged replay"),
-        (["export-replay", "empty.frl", "x.mp4"], "empty.frl: there is nothing to draw, it has no frames"),
+        (["export-replay", "empty.frl", "x.mp4"], "empty.frl: it has no frames to draw"),
         (["export-replay", "damaged.frl", "x.mp4", "--width", "333"], "--width must be a multiple of 32"),
         (["watch", "absent.frl"], "absent.frl: there is no such file"),
         (["watch", "damaged.frl"], "damaged.frl: a damaged replay"),

@@ -1,4 +1,4 @@
-"""`fabric-rl rerun`: what is not as it was then, and whether a run comes out the same."""
+"""`fabric-rl rerun`: what is changed since then, and whether a run comes out the same."""
 
 import json
 from functools import partial
@@ -29,7 +29,7 @@ def again(forks, folder, *words):
 def test_a_run_comes_out_the_same(runs):
     status, out, err = runs.again("a")
     assert status == 0, err
-    assert "not as it was then\n  nothing\n" in out and "Next:" not in out
+    assert "changed since then\n  nothing\n" in out and "Next:" not in out
     assert out.endswith("\nthe same as a, bit for bit: weights after 96 steps and metrics, 3 rows\n")
     settings = [yaml.safe_load((runs.dir / name / "config.yaml").read_text()) for name in ("a", "a-rerun")]
     assert [each.pop("group", None) for each in settings] == ["g", None] and settings[0] == settings[1]
@@ -113,5 +113,5 @@ def test_bad_input_is_one_line(runs, name, message):
 def test_what_no_run_has_written_is_named(tmp_path, forged, name):
     file = tmp_path / "environment.json"
     file.write_text(json.dumps(forged))
-    with pytest.raises(ValueError, match=rf"environment\.json: {name} cannot be what a run has written"):
+    with pytest.raises(ValueError, match=rf"environment\.json: {name} was not written by a run"):
         _recorded(file)

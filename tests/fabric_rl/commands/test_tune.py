@@ -293,7 +293,7 @@ def test_no_file_of_others_is_written_over(capsys, tmp_path):
     own = tmp_path / "own.yaml"
     own.write_text("num_steps: 64\n")
     assert command("tune", *CARTPOLE, "--out", own) == 2
-    assert f"--out {own}: this file is none that tune has written" in capsys.readouterr().err
+    assert f"--out {own}: this file was not written by fabric-rl tune" in capsys.readouterr().err
     assert own.read_text() == "num_steps: 64\n"
     assert command("tune", *CARTPOLE, "--out", tmp_path) == 2
     assert f"--out {tmp_path}: this is no file" in capsys.readouterr().err

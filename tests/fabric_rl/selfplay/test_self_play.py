@@ -261,7 +261,7 @@ def test_guests_by_name(fabric, tmp_path):
         ("nobody", "'nobody': agent nobody: no such checkpoint"),
         ("envs.bots.Bot", "'envs.bots.Bot': Can't instantiate abstract class"),
         ("", "'': "),
-        ("json.dumps", "is no envs.bots.Bot"),
+        ("json.dumps", "is not an envs.bots.Bot"),
         ("{torn}", "torn.ckpt"),
         ("envs.bots.BallChaser", "'envs.bots.BallChaser': is 'chaser' again"),
     ],
