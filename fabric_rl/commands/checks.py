@@ -201,10 +201,7 @@ def draw_trace(rows: Sequence[TraceRow]) -> Any:  # noqa: ANN401 - see new_figur
 
 @writes(Out("out", [".png", ".csv"], _RESET_FILES, several=True))
 def show_resets(
-    env: EnvFactory = RocketSimPool,
-    episodes: int = 100,
-    seed: CountOrZero = 0,
-    phase: str | None = None,
+    env: EnvFactory = RocketSimPool, episodes: int = 100, seed: CountOrZero = 0, phase: str | None = None
 ) -> Report:
     """Show the initial states of episodes: ranges of ball and cars, a view from above, and a table.
 

@@ -209,10 +209,7 @@ def sequential_lines(matches: Matches, known: Mapping[str, Any], names: Sequence
 
 @writes(JSON, Out("png", [".png"], ".png file for a figure of ratings and scores."))
 def league(
-    players: Sequence[str],
-    matches: UpTo = 40,
-    play: ContestSettings = DEFAULT_CONTEST,
-    record: Path | None = None,
+    players: Sequence[str], matches: UpTo = 40, play: ContestSettings = DEFAULT_CONTEST, record: Path | None = None
 ) -> Iterator[Report]:
     """Play a round robin and rate the players, with intervals.
 
@@ -346,12 +343,12 @@ def exam(
         act: How it acts.
         record: .frl file for one in 128 shots, to watch (docs/watching.md).
     """
-    every = results.chosen(read_packs(packaged_file()), packs)
+    every = results.choose_packs(read_packs(packaged_file()), packs)
     fitting = [pack for pack in map(Pack.in_standard_field, every) if len(pack.shots)]
     who = entrant(player, act.sample, act.runs_dir)
     recipe = who.recipe or PoolFactory(RocketSimPool)
     tick_skip = act.tick_skip or recipe.tick_skip
-    built, team_size = results.seated(who, recipe, tick_skip)
+    built, team_size = results.exam_player(who, recipe, tick_skip)
     shots = sum(len(pack.shots) for pack in fitting)
     with ExitStack() as opened, one_thread(), progress(f"{shots} shots") as tell:
         about = {"names": [short_name(player), "nobody"], "seed": act.seed, "tick_skip": tick_skip}
@@ -366,12 +363,11 @@ def exam(
             progress=tell,
             record=None if file is None else lambda bot: ReplayRecorder(file, TeamBots(bot, bot), about),
         )
-    marked = [results.Marked(pack, passed) for pack, passed in zip(fitting, marks, strict=True)]
     found: dict[str, Any] = {"player": player, "seed": act.seed, "sample": act.sample, "tick_skip": tick_skip}
     found |= {"team_size": list(team_size), "shots_left_out": sum(len(pack.shots) for pack in every) - shots}
-    found |= results.exam_summary(marked)
+    found |= results.exam_summary(fitting, marks)
     how = "it samples its actions" if act.sample else "it takes its most probable actions"
-    title = f"{short_name(player)}: {shots} shots of {len(marked)} training packs{f'; {how}' if who.recipe else ''}"
+    title = f"{short_name(player)}: {shots} shots of {len(fitting)} training packs{f'; {how}' if who.recipe else ''}"
     return Report([exam_table(title, found)], found)
 
 

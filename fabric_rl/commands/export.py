@@ -72,9 +72,7 @@ def export(
     if folder.exists() and not (folder.is_dir() and (force or not any(folder.iterdir()))):
         raise FileExistsError(f"{folder} is not empty; choose a new folder, or --force to overwrite an export")
     if not old and folder.exists() and any(folder.iterdir()):
-        raise FileExistsError(
-            f"{folder} contains files, but no export that --force could overwrite; choose a new one"
-        )
+        raise FileExistsError(f"{folder} contains files, but no export that --force could overwrite; choose a new one")
     if team_size is not None and format != "weights":
         raise ValueError(
             f"--team_size: only weights can change their teams; leave out --format {format}, and export the result"

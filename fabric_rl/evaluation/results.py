@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -163,20 +162,7 @@ def episodes_summary(trained: Trained, episodes: int, act: ActSettings) -> dict[
     return results
 
 
-class Marked(NamedTuple):
-    """Results of one training pack."""
-
-    pack: Pack
-    passed: Bool
-    """`[S]`, one for each shot."""
-
-    @property
-    def group(self) -> tuple[str, str]:
-        """Return type and difficulty."""
-        return self.pack.metadata.get("type", "Unknown"), self.pack.metadata.get("difficulty", "Unknown")
-
-
-def chosen(packs: Sequence[Pack], words: Sequence[str]) -> list[Pack]:
+def choose_packs(packs: Sequence[Pack], words: Sequence[str]) -> list[Pack]:
     """Return the packs with one of the words for code, type, difficulty or tag; all without words.
 
     Raises:
@@ -185,15 +171,14 @@ def chosen(packs: Sequence[Pack], words: Sequence[str]) -> list[Pack]:
     of = [set[str]().union(*map(pack.names, ("code", "type", "difficulty", "tags"))) for pack in packs]
     for word in words:
         if not any(word in names for names in of):
-            some = ", ".join(
-                sorted({str(name) for one in packs for key in ("type", "difficulty") for name in one.names(key)})
-            )
+            kinds = [name for pack in packs for key in ("type", "difficulty") for name in pack.names(key)]
+            some = ", ".join(sorted({*kinds}))
             raise ValueError(f"--packs {word}: no training pack has this code, type, difficulty or tag (as {some})")
     return [pack for pack, names in zip(packs, of, strict=True) if not words or not names.isdisjoint(words)]
 
 
-def seated(who: Entrant, recipe: PoolFactory, tick_skip: int) -> tuple[Player, tuple[int, int]]:
-    """Return the player, and cars per team (blue, orange): it alone, or as in its training if it must see others."""
+def exam_player(who: Entrant, recipe: PoolFactory, tick_skip: int) -> tuple[Player, tuple[int, int]]:
+    """Return the player and the cars per team (blue, orange): it alone, or as in training if it must see others."""
     try:
         return who.build((1, 0), tick_skip), (1, 0)
     except ValueError:  # its observation has columns for others
@@ -201,26 +186,27 @@ def seated(who: Entrant, recipe: PoolFactory, tick_skip: int) -> tuple[Player, t
         return who.build((blue, orange), tick_skip), (blue, orange)
 
 
-def exam_summary(marked: Sequence[Marked]) -> dict[str, Any]:
-    """Return the results of `packs`, and of `groups` by type and difficulty."""
-    ranks = {name: rank for rank, name in enumerate(("Rookie", "Pro", "All-Star", "Unknown"))}
-    ordered = sorted(marked, key=lambda one: (one.group[0], ranks.get(one.group[1], len(ranks)), one.group[1]))
-    groups = []
-    for kind, of_kind in groupby(ordered, key=lambda one: one.group[0]):
-        members = list(of_kind)
-        for difficulty, some in groupby(members, key=lambda one: one.group[1]):
-            groups.append({"type": kind, "difficulty": difficulty} | _passed(list(some)))
-        groups.append({"type": kind, "difficulty": "all"} | _passed(members))
-    packs = [
-        {key: one.pack.metadata.get(key) for key in ("code", "title", "type", "difficulty", "tags")}
-        | _passed([one])
-        | {"marks": "".join(map(str, one.passed.astype(int)))}
-        for one in marked
-    ]
-    return {"groups": groups, "packs": packs}
+def exam_summary(packs: Sequence[Pack], marks: Sequence[Bool]) -> dict[str, Any]:
+    """Return the results of each of the `packs`, and of `groups` by type and difficulty; `marks` of a pack are `[S]`."""
+    groups: dict[tuple[str, str], list[Bool]] = {}
+    for pack, passed in zip(packs, marks, strict=True):
+        kind, difficulty = (pack.metadata.get(key, "Unknown") for key in ("type", "difficulty"))
+        groups.setdefault((kind, difficulty), []).append(passed)
+        groups.setdefault((kind, "all"), []).append(passed)
+    ranks = {"Rookie": 0, "Pro": 1, "All-Star": 2, "Unknown": 3, "all": 5}  # 4: other difficulties
+    ordered = sorted(groups, key=lambda group: (group[0], ranks.get(group[1], 4), group[1]))
+    return {
+        "groups": [{"type": kind, "difficulty": each} | _share(groups[kind, each]) for kind, each in ordered],
+        "packs": [
+            {key: pack.metadata.get(key) for key in ("code", "title", "type", "difficulty", "tags")}
+            | _share([passed])
+            | {"marks": "".join(map(str, passed.astype(int)))}
+            for pack, passed in zip(packs, marks, strict=True)
+        ],
+    }
 
 
-def _passed(marked: Sequence[Marked]) -> dict[str, Any]:
-    shots, passed = sum(len(one.passed) for one in marked), int(sum(one.passed.sum() for one in marked))
+def _share(marks: Sequence[Bool]) -> dict[str, Any]:
+    shots, passed = sum(map(len, marks)), int(sum(map(np.sum, marks)))
     interval = list(share_interval(passed, shots))
-    return {"packs": len(marked), "shots": shots, "passed": passed, "share": passed / shots, "interval_95": interval}
+    return {"packs": len(marks), "shots": shots, "passed": passed, "share": passed / shots, "interval_95": interval}

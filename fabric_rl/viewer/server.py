@@ -163,9 +163,7 @@ class ViewerServer:
             return self._response(HTTPStatus.FORBIDDEN, "The address lacks the token that fabric-rl watch printed.")
         if url.path == _STREAM:
             wants = upgrade.lower() == "websocket"
-            return (
-                None if wants else self._response(HTTPStatus.UPGRADE_REQUIRED, "Only the page connects here.")
-            )
+            return None if wants else self._response(HTTPStatus.UPGRADE_REQUIRED, "Only the page connects here.")
         if url.path not in _TYPES:
             return self._response(HTTPStatus.NOT_FOUND, "Not found.")
         name, kind = _TYPES[url.path]

@@ -10,7 +10,7 @@ import pytest
 from envs.replays.replay import read_replay
 from envs.resets.training_packs import Pack
 from fabric_rl.commands.evaluate import exam_table
-from fabric_rl.evaluation.results import Marked, chosen, exam_summary
+from fabric_rl.evaluation.results import choose_packs, exam_summary
 
 SHORT = "800B-18F9-C2F1-ACEE"
 """12 shots for goalies."""
@@ -25,18 +25,18 @@ def test_packs_are_chosen_by_any_word_that_they_have():
     packs = [pack("A"), pack("B", "Goalie"), pack("C", difficulty="All-Star", tags=["Aerials"])]
 
     def codes(*words):
-        return "".join(one.metadata["code"] for one in chosen(packs, words))
+        return "".join(one.metadata["code"] for one in choose_packs(packs, words))
 
     assert (codes(), codes("A"), codes("Goalie"), codes("Pro")) == ("ABC", "A", "B", "AB")
     assert codes("Aerials", "B") == "BC"
     with pytest.raises(ValueError, match=r"--packs X: no training pack has .* \(as All-Star, Goalie, Pro, Striker\)"):
-        chosen(packs, ["A", "X"])
+        choose_packs(packs, ["A", "X"])
 
 
 def test_summary_by_hand():
     one, two, three = (np.array(marks, bool) for marks in ([1, 0, 0, 0], [0, 0, 0, 0, 0, 1], [1, 1]))
     packs = [pack("A"), pack("B", difficulty="All-Star", shots=6), pack("C", "Goalie", shots=2)]
-    found = exam_summary([Marked(*both) for both in zip(packs, (one, two, three), strict=True)])
+    found = exam_summary(packs, (one, two, three))
     rows = [(g["type"], g["difficulty"], g["packs"], g["passed"], g["shots"]) for g in found["groups"]]
     assert rows == [
         ("Goalie", "Pro", 1, 2, 2),
