@@ -13,17 +13,15 @@ import gymnasium
 import numpy as np
 import torch
 import yaml
-from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 from torch import Tensor
 
 from agents import AttentionPPOAgent, RolesAgent
-from envs.matches.matches import PoolFactory
 from envs.obs import ObsBuilder
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_in_numbers
 from fabric_rl.base.files import write_text
-from fabric_rl.evaluation.players import name_and_role
+from fabric_rl.evaluation.players import name_and_role, recipe_of
 from fabric_rl.export.write import check_packages, write_policy
 from fabric_rl.ranks.devices import one_thread
 from fabric_rl.rlbot.folder import BOT_FILES, check_rlbot, write_bot
@@ -139,11 +137,8 @@ def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None
     write_text(folder / CONFIG, settings)
     run = trained.config_of(found.path).parent
     about: dict[str, Any] = {"run": run.name, "checkpoint": found.path.absolute().relative_to(run).as_posix()}
-    try:
-        recipe = PoolFactory(found.env)
-        made: VectorEnv = recipe.build(num_arenas=max(_ARENAS, len(recipe.team_sizes)))
-    except TypeError:
-        made = found.env(seed=0)
+    recipe = recipe_of(found.env)
+    made = recipe.build(num_arenas=max(_ARENAS, len(recipe.team_sizes))) if recipe else found.env(seed=0)
     with closing(made) as env, one_thread():
         agent: ActorCritic = found.agent(env.single_observation_space, env.single_action_space)
         columns = None
@@ -156,7 +151,7 @@ def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None
         elif role:
             raise ValueError(f"{name}: it has no roles")
         about |= {"role": role or None, "layout": {}}
-        if isinstance(env, RocketSimPool):
+        if recipe and isinstance(env, RocketSimPool):
             blue, orange = env.state.num_blue, env.state.num_orange
             about |= {"team_sizes": recipe.team_sizes, "tick_skip": env.tick_skip}
             about["action_delay_ticks"] = env.action_delay_ticks
@@ -182,10 +177,9 @@ def export_for_teams(name: str, folder: Path, team_size: int, runs_dir: Path) ->
             observations do not name the columns of each car.
     """
     found = trained.load_trained(name, runs_dir)
-    try:
-        recipe = PoolFactory(found.env)
-    except TypeError as error:
-        raise ValueError(f"--team_size: {name} was not trained in an envs.RocketSimPool") from error
+    recipe = recipe_of(found.env)
+    if recipe is None:
+        raise ValueError(f"--team_size: {name} was not trained in an envs.RocketSimPool")
     with (
         closing(recipe.build(num_arenas=len(recipe.team_sizes))) as old,
         closing(recipe.build(num_arenas=1, team_size=team_size)) as new,

@@ -20,7 +20,7 @@ from envs.matches.matches import PoolFactory
 from fabric_rl.args import SACArgs
 from fabric_rl.base.argv import file_of
 from fabric_rl.evaluation.play import Duel
-from fabric_rl.evaluation.players import short_name
+from fabric_rl.evaluation.players import recipe_of, short_name
 from fabric_rl.evaluation.settings import ActSettings
 from fabric_rl.learning.gae import GAE, Estimator
 from fabric_rl.loop import train
@@ -65,10 +65,7 @@ def trajectories_of(
     if not paths:
         raise ValueError(f"{flag}: name at least one demonstration (fabric-rl demos record makes them)")
     found: list[Trajectory] = []
-    try:
-        recipe: PoolFactory | None = PoolFactory(env)
-    except TypeError:
-        recipe = None
+    recipe = recipe_of(env)
     for path in map(file_of, paths):
         try:
             demonstration = Demonstration(path)

@@ -180,11 +180,15 @@ def trained_elsewhere(name: str, runs_dir: str) -> Trained | None:
         trained = load_trained(name, runs_dir)
     except ValueError:
         return None  # the class of a bot, or an error that `entrant` raises
+    return trained if recipe_of(trained.env) is None else None
+
+
+def recipe_of(env: EnvFactory) -> PoolFactory | None:
+    """Return the settings of a `RocketSimPool`, None for another environment."""
     try:
-        PoolFactory(trained.env)
+        return PoolFactory(env)
     except TypeError:
-        return trained
-    return None
+        return None
 
 
 def guests_of(names: Sequence[str], env: EnvFactory, runs_dir: str, seed: int, run: Path | None = None) -> list[Bot]:

@@ -187,7 +187,7 @@ def exam_player(who: Entrant, recipe: PoolFactory, tick_skip: int) -> tuple[Play
 
 
 def exam_summary(packs: Sequence[Pack], marks: Sequence[Bool]) -> dict[str, Any]:
-    """Return the results of each of the `packs`, and of `groups` by type and difficulty; `marks` of a pack are `[S]`."""
+    """Return the results of `packs`, and of `groups` by type and difficulty; `marks` of a pack are `[S]`."""
     groups: dict[tuple[str, str], list[Bool]] = {}
     for pack, passed in zip(packs, marks, strict=True):
         kind, difficulty = (pack.metadata.get(key, "Unknown") for key in ("type", "difficulty"))
