@@ -1,1 +1,1 @@
-"""One file per `fabric-rl` command, and what they share. They may import everything; nobody imports them."""
+"""Commands of `fabric-rl` with their parser and output. They may import everything; nothing imports them."""

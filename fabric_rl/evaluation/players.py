@@ -26,7 +26,7 @@ from fabric_rl.types import CheckpointError, EnvFactory
 
 
 class Entrant(NamedTuple):
-    """A player, not built yet."""
+    """Player that can be built for a match."""
 
     build: Callable[[int | tuple[int, int], int], Player]
     """Takes cars per team, or (blue, orange), and the tick skip."""
@@ -37,7 +37,7 @@ class Entrant(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """Settings that all players of a match share."""
+    """Settings of a match that its players share."""
 
     play: PlaySettings
     """With the team size and tick skip of the match."""

@@ -163,7 +163,7 @@ def episodes_summary(trained: Trained, episodes: int, act: ActSettings) -> dict[
 
 
 def choose_packs(packs: Sequence[Pack], words: Sequence[str]) -> list[Pack]:
-    """Return the packs with one of the words for code, type, difficulty or tag; all without words.
+    """Return the packs with one of the words for code, type, difficulty or tag, or all if there are no words.
 
     Raises:
         ValueError: A word that no pack has.

@@ -49,7 +49,7 @@ class Course(NamedTuple):
 
     @classmethod
     def of(cls, folder: Path, opponent: str, minutes: float, runs_dir: str) -> "Course":
-        """Find the players."""
+        """Find and build the players."""
         from envs.adapters.rlbot_bot import GAME_DELAY_TICKS
 
         ours, theirs = entrant(str(folder), False, runs_dir), entrant(opponent, False, runs_dir)
