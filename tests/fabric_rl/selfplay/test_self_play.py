@@ -274,7 +274,7 @@ def test_guests_that_cannot_play_are_one_line(tmp_path, name, words):
 
 
 def test_a_run_cannot_be_a_guest_of_itself(tmp_path):
-    with pytest.raises(ValueError, match=r"^--self_play\.guests: 'r': is the run itself; keep its agent"):
+    with pytest.raises(ValueError, match=r"^--self_play\.guests: 'r': is the run itself; export its agent"):
         guests_of(["r"], ENV, str(tmp_path), seed=0, run=tmp_path / "r")
 
 
