@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, BIG_PAD_RECHARGE_SECONDS
 
-from envs.actions import ActionParser, ContinuousAction
+from envs.actions import ContinuousAction
 from envs.audit.replay import Paid, coarser, difference, reordered, replay, swapped
 from envs.audit.result import FARMING, PLAYING, PartReport
 from envs.bots import BallChaser, IdleBot, KickoffThenShoot, RandomBot, TeamBots
-from envs.bots.base import Bot
 from envs.dones import DoneCondition, GoalCondition, NoTouchCondition, TimeoutCondition
 from envs.matches.match_trace import MatchTrace, record_trace, record_traces
 from envs.matches.matches import PoolFactory
+from envs.pool.players import Bot, SplitBot
 from envs.resets import Kickoff, MixedStates, RandomState, StateSetter
 from envs.resets.base import CAR_REST_HEIGHT
 from envs.rewards.base import Reward
@@ -170,19 +170,14 @@ def actors(state: GameState) -> Bool:
     return acting
 
 
-class ActorBot(Bot):
+class ActorBot(SplitBot):
     """Bot for the acting car; all other cars are idle."""
 
     def __init__(self, actor: Bot) -> None:
         self.actor, self.others = actor, IdleBot()
 
-    def act(self, state: GameState) -> Float:
-        return np.where(actors(state)[..., None], self.actor.act(state), self.others.act(state))
-
-    def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
-        mine, rest = self.actor.actions(state, parser), self.others.actions(state, parser)
-        acting = actors(state)[state.present]
-        return np.where(acting.reshape(-1, *[1] * (mine.ndim - 1)), mine, rest)
+    def split(self, state: GameState) -> tuple[Bool, Bot, Bot]:
+        return actors(state), self.actor, self.others
 
 
 class OneActor(StateSetter):

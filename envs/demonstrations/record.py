@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
-from envs.bots.base import TeamBots
 from envs.demonstrations.file import MEANT, OBSERVATIONS, STATES, DemonstrationWriter, frame_of
 from envs.dones import GoalCondition, TimeoutCondition
 from envs.loggers import StateLogger
-from envs.pool.play import play
+from envs.pool.players import TeamBots, play
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.format import Column
 from envs.resets import Kickoff, MixedStates, RandomState

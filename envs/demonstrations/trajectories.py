@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from envs.actions import ActionParser, DelayAction, StickyButtons
 from envs.actions.base import get_action_mask, unwrapped
-from envs.bots.actions import nearest_actions, soft_labels
+from envs.actions.nearest import nearest_actions, soft_labels
 from envs.demonstrations.file import MEANT, WEIGHT, Demonstration, Episode, states_of
 from envs.obs import ObsBuilder
 from envs.obs.base import build_obs
@@ -55,7 +55,7 @@ def trajectories(
         num_blue: Blue slots of its arenas.
         obs: Observation builder; it is copied.
         action: Action parser; it is copied. Controls are converted to the nearest actions, see
-            `envs.bots.actions.nearest_actions`.
+            `envs.actions.nearest.nearest_actions`.
         soft: Also compute `soft`, if `action` is a table.
         reward: Reward of the steps; it is copied. With a reward, actions are those executed, even if the player chose
             others. None: no rewards.

@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
-from envs.bots.base import Bot
 from envs.checks import check_seed
 from envs.dones import BallOnGroundCondition, DoneCondition
 from envs.matches.matches import Player
-from envs.pool.play import play
+from envs.pool.players import Bot, play
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.recorder import ReplayRecorder
 from envs.resets.base import CAR_REST_HEIGHT, PerArenaSetter

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.bots.base import Bot
 from envs.matches.matches import PoolFactory
-from envs.pool.play import play
+from envs.pool.players import Bot, play
 from envs.rewards import Reward
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float

@@ -11,19 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.actions import ActionParser, ContinuousAction
-from envs.bots.base import Bot
+from envs.actions import ContinuousAction
 from envs.checks import check_seed, team_sizes
 from envs.dones import GoalCondition
 from envs.factories import unwrap_partial
 from envs.matches.statistics import Counts, GameStatistics, MatchKickoffs, get_count, pair_totals
 from envs.phased import Phased
-from envs.pool.play import play
+from envs.pool.players import Bot, SplitBot, play
 from envs.pool.rocket_pool import RocketSimPool
 from envs.processes.process_pool import ProcessPool
 from envs.rewards import Reward, default_reward
 from envs.state.game_state import GameState
-from envs.state.layout import BLUE, Bool, Float
+from envs.state.layout import BLUE, Bool
 from fabric_rl.base.settings import Count, Positive, check_value
 
 PAIRS_AT_ONCE = 10
@@ -172,25 +171,15 @@ def play_matches(
 
 
 @dataclass(eq=False, repr=False)
-class _BothSides(Bot):
+class _BothSides(SplitBot):
     """Bot that plays the player as blue in the first half of the arenas, and as orange in the others."""
 
     player: Bot
     opponent: Bot
 
-    def act(self, state: GameState) -> Float:
-        return np.where(self._is_players(state)[..., None], self.player.act(state), self.opponent.act(state))
-
-    def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
-        ours, theirs = self.player.actions(state, parser), self.opponent.actions(state, parser)
-        return np.where(self._is_players(state).reshape(-1, 1), ours, theirs)
-
-    @staticmethod
-    def _is_players(state: GameState) -> Bool:
-        """Return `[A, C]`, True for the player's cars."""
+    def split(self, state: GameState) -> tuple[Bool, Bot, Bot]:
         as_blue = np.arange(state.num_arenas) < PAIRS_AT_ONCE
-        cars: Bool = (state.team == BLUE) == as_blue[:, None]
-        return cars
+        return (state.team == BLUE) == as_blue[:, None], self.player, self.opponent
 
 
 def _by_pairs(counts: Counts) -> Counts:

@@ -6,10 +6,9 @@ import numpy as np
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
-from envs.bots.base import TeamBots
 from envs.dones import GoalCondition
 from envs.matches.statistics import MatchKickoffs
-from envs.pool.play import play
+from envs.pool.players import TeamBots, play
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.recorder import ReplayRecorder
 from envs.replays.replay import CHUNK_FRAMES, Sink

@@ -11,11 +11,9 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 from envs.actions import ContinuousAction
 from envs.actions.base import unwrapped
 from envs.actions.tables import ActionTable
-from envs.bots.base import TeamBots
-from envs.bots.policy import Diagnostics, PolicyBot, PolicyFn
 from envs.dones import TimeoutCondition
 from envs.loggers import TurtleRecoveryLogger
-from envs.pool.play import play
+from envs.pool.players import Diagnostics, PolicyBot, PolicyFn, TeamBots, play
 from envs.replays.recorder import ReplayRecorder
 from envs.replays.replay import SUFFIX, Sink
 from envs.resets import TurtledStart
@@ -89,7 +87,7 @@ class PoolInspector:
         The initial states are always the same. The inspected pool is not changed.
 
         Args:
-            choose: Policy, see `envs.bots.policy.PolicyFn`.
+            choose: Policy, see `envs.pool.players.PolicyFn`.
         """
         pool, blue = self._pool, self._pool.state.num_blue
         sizes = {(int(row[:blue].sum()), int(row[blue:].sum())) for row in pool.state.present}

@@ -32,7 +32,7 @@ from envs.pool.episodes import (
     results,
 )
 from envs.pool.inspector import PoolInspector
-from envs.pool.slots import CarSlots, ScriptedPlayers
+from envs.pool.players import CarSlots, ScriptedPlayers
 from envs.render.frame import render_frame
 from envs.render.rocketsimvis import RocketSimVis
 from envs.render.videos import EpisodeVideos

@@ -431,7 +431,8 @@ class ShardWorker:
         except WorkerError as error:
             if error.kind is not RuntimeError:
                 raise error.kind(error.message) from None
-            raise error.raised_by(f"{self.label}, while it was built") from error.__cause__
+            failed = error.raised_by(f"{self.label}, while it was built")
+            raise failed from failed.__cause__
         self._arrays.forget_name()
         return cast(ShardSpec, spec)
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_RADIUS, BOOST_LOCATIONS, TICKS_PER_SECOND
 
-from envs.bots.base import TeamBots
 from envs.loggers import StateLogger
+from envs.pool.players import TeamBots
 from envs.replays.format import FLAGS, MOST_ACTIONS, game_columns
 from envs.replays.replay import CHUNK_FRAMES, Event, ReplayWriter, Sink
 from envs.rewards.base import Reward

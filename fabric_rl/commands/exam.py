@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 from rich.table import Table
 
-from envs.bots.base import Bot, TeamBots
+from envs.bots import Bot, TeamBots
 from envs.matches.exam import take_exam
 from envs.matches.matches import PoolFactory
 from envs.pool.rocket_pool import RocketSimPool

@@ -19,7 +19,7 @@ from typing import BinaryIO, NamedTuple, NoReturn
 import torch
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.bots.base import TeamBots
+from envs.bots import TeamBots
 from envs.matches.matches import PAIRS_AT_ONCE, Matches, Player, PoolFactory, play_matches
 from envs.matches.recorded import RecordedMatch
 from envs.replays.replay import CHUNK_FRAMES, Sink, read_replay

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agents import RolesAgent
-from envs.bots import BOTS, Bot
-from envs.bots.policy import Diagnostics, PolicyBot
+from envs.bots import BOTS, Bot, Diagnostics, PolicyBot
 from envs.matches.matches import Player, PoolFactory
 from envs.obs.combinators import RoleObs
 from envs.pool.rocket_pool import RocketSimPool
@@ -67,7 +66,7 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
         name: The name.
         sample: Agents draw actions instead of taking the likeliest.
         runs_dir: Folder of the run ids.
-        explain: Agents have `envs.bots.base.Thoughts`.
+        explain: Agents have `envs.bots.Thoughts`.
 
     Raises:
         ValueError: Nobody does.

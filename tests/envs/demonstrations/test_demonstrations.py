@@ -22,10 +22,9 @@ from envs.actions import (
     StateAwareTable,
     StickyButtons,
 )
+from envs.actions.nearest import nearest_actions, soft_labels
 from envs.adapters.gymnasium_envs import GymnasiumEnvs
-from envs.bots import BallChaser
-from envs.bots.actions import nearest_actions, soft_labels
-from envs.bots.base import TeamBots
+from envs.bots import BallChaser, TeamBots
 from envs.demonstrations.convert import INFERRED, _check_spacing, _episodes, convert, converted_columns
 from envs.demonstrations.file import MEANT, Demonstration, DemonstrationWriter, columns_of_states, states_of
 from envs.demonstrations.record import (

@@ -9,8 +9,7 @@ from imageio_ffmpeg import read_frames
 
 from envs import GoalReward, RocketSimPool, SpeedTowardBallReward
 from envs.actions import LookupTable
-from envs.bots import BallChaser, IdleBot, KickoffThenShoot, TeamBots
-from envs.bots.policy import Diagnostics, PolicyBot
+from envs.bots import BallChaser, Diagnostics, IdleBot, KickoffThenShoot, PolicyBot, TeamBots
 from envs.matches.recorded import RecordedMatch
 from envs.obs import DefaultObs
 from envs.render.videos import write_video
