@@ -13,8 +13,7 @@ from envs.audit.replay import Paid, coarser, difference, reordered, replay, swap
 from envs.audit.result import FARMING, PLAYING, PartReport
 from envs.bots import BallChaser, IdleBot, KickoffThenShoot, RandomBot, TeamBots
 from envs.dones import DoneCondition, GoalCondition, NoTouchCondition, TimeoutCondition
-from envs.matches.match_trace import MatchTrace, record_trace, record_traces
-from envs.matches.matches import PoolFactory
+from envs.matches.matches import MatchTrace, PoolFactory, record_trace, record_traces
 from envs.pool.players import Bot, SplitBot
 from envs.resets import Kickoff, MixedStates, RandomState, StateSetter
 from envs.resets.base import CAR_REST_HEIGHT

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.matches.match_trace import MatchTrace
+from envs.matches.matches import MatchTrace
 from envs.rewards.base import Reward
 from envs.state.game_state import GameState
 from envs.state.layout import MIRROR, TOUCHED, Bool

@@ -106,11 +106,6 @@ def arrival_seconds(state: GameState, target: Float) -> Float:
     return seconds
 
 
-def can_dodge(state: GameState) -> Bool:
-    """Return `[A, C]` True where a car has jumped, let go of the button, and its flip is unspent."""
-    return state.has_jumped & state.can_flip
-
-
 class IdleBot(Bot):
     """Never press any control."""
 
@@ -238,7 +233,8 @@ class KickoffThenShoot(Bot):
         distance = np.sqrt(dot(way, way))
         line = unit(GOAL - spot[..., :2])
         aligned = dot(unit(way), line)
-        kickoff = self._is_kickoff(state)
+        rests = dot(own.ball_vel, own.ball_vel) < 1
+        kickoff = rests & (np.abs(own.ball_pos[..., :2]).max(axis=-1) < 1)
         ready = kickoff | (aligned > 0.93)
 
         off_line: Float = np.clip(3 * (1 - aligned), 0, 1)
@@ -258,14 +254,6 @@ class KickoffThenShoot(Bot):
         return self._dodge(state, controls, ready)
 
     @staticmethod
-    def _is_kickoff(state: GameState) -> Bool:
-        """Return `[A, C]` True where the ball rests on the middle."""
-        own = state.own
-        still = dot(own.ball_vel, own.ball_vel) < 1
-        begins: Bool = still & (np.abs(own.ball_pos[..., :2]).max(axis=-1) < 1)
-        return begins
-
-    @staticmethod
     def _dodge(state: GameState, controls: Float, ready: Bool) -> Float:
         """Jump when the ball is within reach ahead, then flip at it."""
         own = state.own
@@ -274,7 +262,7 @@ class KickoffThenShoot(Bot):
         soon = (distance - 150 < closing * DODGE_SECONDS) & (closing > 300)
         ahead = soon & (np.abs(angle) < 0.3) & (own.ball_pos[..., 2] < DODGE_HEIGHT)
         jump = state.on_ground & ahead & ready & ~state.is_holding_jump
-        flip = can_dodge(state) & ahead
+        flip = state.has_jumped & state.can_flip & ahead  # it has let go of the button, and its flip is unspent
         controls[..., JUMP] = np.where(jump | flip, 1, controls[..., JUMP])
         controls[..., PITCH] = np.where(flip, -1, controls[..., PITCH])
         controls[..., YAW : ROLL + 1] *= ~flip[..., None]

@@ -16,8 +16,8 @@ from envs.demonstrations.file import MEANT, OBSERVATIONS, STATES, DemonstrationW
 from envs.dones import GoalCondition, TimeoutCondition
 from envs.loggers import StateLogger
 from envs.pool.players import TeamBots, play
+from envs.pool.replay_format import Column
 from envs.pool.rocket_pool import RocketSimPool
-from envs.replays.format import Column
 from envs.resets import Kickoff, MixedStates, RandomState
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
@@ -66,9 +66,6 @@ class StateRecorder(StateLogger):
         if len(self._frames) > 1:
             self._writer.add(self._frames, {"terminated": terminated})
         self._frames = []
-
-    def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        return {}
 
 
 def record_states(

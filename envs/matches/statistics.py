@@ -143,9 +143,6 @@ class GameStatistics(StateLogger):
         self._since_touch[mask], self._kickoff[mask] = np.inf, -1
         self._judged[mask] = self._over[mask] = False
 
-    def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        return {}
-
     def _row(self, name: str) -> Counts:
         row: Counts = self.counts[_ROW[name]]
         return row

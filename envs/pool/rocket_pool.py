@@ -27,15 +27,12 @@ from envs.pool.episodes import (
     GameCounts,
     StepTimers,
     check_snapshot,
-    components_state,
     load_components,
-    results,
 )
+from envs.pool.frame import render_frame
 from envs.pool.inspector import PoolInspector
 from envs.pool.players import CarSlots, ScriptedPlayers
-from envs.render.frame import render_frame
-from envs.render.rocketsimvis import RocketSimVis
-from envs.render.videos import EpisodeVideos
+from envs.pool.videos import EpisodeVideos, RocketSimVis
 from envs.resets import Kickoff, StateSetter
 from envs.rewards import Reward, RewardSignals, default_reward
 from envs.sim.arena import init_rocketsim
@@ -325,11 +322,13 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         """
         if not self._started:
             raise RuntimeError("RocketSimPool: call reset() before state_dict(), there is no game to save yet")
+        components = self._components().values()
         snapshot = {
             "state": self.state.state_dict(),
             "arenas": [sim.snapshot() for sim in self._arenas.sims],
-            "rngs": self._episodes.rng_states,
-            **components_state(self._components()),
+            "rngs": [dict(rng.bit_generator.state) for rng in self._episodes.rngs],
+            "components": [part.state_dict() for part in components],
+            "component_names": [type(part).__name__ for part in components],
             "counts": self._counts.state_dict(),
             "started": self._started,
             "parameters": self._parameters.state_dict(),
@@ -346,7 +345,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self._look_ahead()
         for index, numbers in enumerate(snapshot["arenas"]):
             self._arenas.restore(index, numbers)
-        self._episodes.rng_states = snapshot["rngs"]
+        for rng, saved in zip(self._episodes.rngs, snapshot["rngs"], strict=True):
+            rng.bit_generator.state = saved
         load_components(components, snapshot)
         load_part(self._counts, snapshot["counts"], "RocketSimPool: what was saved of the counts")
         self._started = snapshot["started"]
@@ -360,7 +360,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return first | {"reward": self.reward} | dones | loggers | guests
 
     def _begin_episodes(self, mask: Bool) -> None:
-        self._counts.add_physics_errors(self._episodes.begin(mask))
+        self._counts.physics_errors += self._episodes.begin(mask)
         parts = (self.action_parser, self.obs_builder, self.reward, *self.done_conditions, *self.loggers, self.guests)
         for part in parts:
             part.reset(mask, self.state)
@@ -413,5 +413,6 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def _results(self, obs: Float, done: Bool) -> dict[str, Any]:
         """Return the infos about ending episodes, before the next ones begin."""
         arena_of = self._slots.arena_of
-        result = results(self.state.scoring_team[arena_of], self._slots.team_of)
+        scoring = self.state.scoring_team[arena_of]
+        result = np.where(scoring < 0, 0.5, scoring == self._slots.team_of).astype(np.float32)
         return {"final_obs": self._slots.cars_of(obs.copy()), "_final_obs": done[arena_of], "result": result}

@@ -16,10 +16,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from envs.checks import as_actions, check_actions, check_seed
+from envs.checks import check_actions, check_seed
 from envs.cores import available_threads
 from envs.factories import unwrap_partial
-from envs.processes.worker import START_SECONDS, ShardResult, ShardWorker, WorkerError
+from envs.processes.worker import START_SECONDS, ShardWorker, StepResult, WorkerError
 from fabric_rl.base.settings import Count, Positive, check_value
 from fabric_rl.base.state_schema import CannotBeSavedError
 
@@ -155,12 +155,11 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             seed = self._seed = check_seed("ProcessPool", seed, "reset(seed=...)")
         seeds = [None if seed is None else seed + start for start in self._starts[:-1]]
         infos = self._ask("reset", [(each, options) for each in seeds], stop=True)
-        results = [worker.result(each) for worker, each in zip(self._workers, infos, strict=True)]
-        obs = np.concatenate([result.obs for result in results])
+        obs, *_, joined = _concatenated([w.result(each) for w, each in zip(self._workers, infos, strict=True)])
         self._obs = obs.copy()
-        return obs, _joined_infos(results)
+        return obs, joined
 
-    def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+    def step(self, actions: Array) -> StepResult:
         """Step all parts at the same time.
 
         Args:
@@ -191,7 +190,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         """
         self._post_steps(self._groups[group], self.group_rows[group], actions)
 
-    def wait_group(self, group: int) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+    def wait_group(self, group: int) -> StepResult:
         """Wait for the step of a group, and return its result as `step` does, with the same errors."""
         return self._step_results(self._groups[group])
 
@@ -265,34 +264,25 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
     def _post_steps(self, workers: range, rows: slice, actions: Array) -> None:
         if self._obs is None:
             raise RuntimeError("ProcessPool: call reset() before step()")
-        actions = as_actions("ProcessPool", actions)
-        expected = (rows.stop - rows.start, *(self.single_action_space.shape or ()))
-        if actions.shape != expected or not np.can_cast(actions.dtype, self.single_action_space.dtype, "same_kind"):
-            raise ValueError(
-                f"ProcessPool: actions must be {self.single_action_space.dtype} of shape {list(expected)}, got "
-                f"{actions.dtype} of shape {list(actions.shape)}"
-            )
-        check_actions("ProcessPool", actions, self.single_action_space)
+        actions = check_actions("ProcessPool", actions, self.single_action_space, rows.stop - rows.start)
         self._settle(workers)
         for k in workers:
             own = self._rows(k)
             self._workers[k].post_step(actions[own.start - rows.start : own.stop - rows.start])
 
-    def _step_results(self, workers: range) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+    def _step_results(self, workers: range) -> StepResult:
         assert self._obs is not None
         replies = self._replies(workers, self.timeout_seconds)
         if not self.restart:
             self._raise_failures(replies)
-        results = [
-            self._restart(k, reply) if isinstance(reply, WorkerError) else self._workers[k].result(reply)
-            for k, reply in replies.items()
-        ]
-        obs = np.concatenate([result.obs for result in results])
-        rewards = np.concatenate([result.rewards for result in results])
-        terminated = np.concatenate([result.terminated for result in results])
-        truncated = np.concatenate([result.truncated for result in results])
-        self._obs[self._rows(workers[0]).start : self._rows(workers[-1]).stop] = obs
-        return obs, rewards, terminated, truncated, _joined_infos(results)
+        stepped = _concatenated(
+            [
+                self._restart(k, reply) if isinstance(reply, WorkerError) else self._workers[k].result(reply)
+                for k, reply in replies.items()
+            ]
+        )
+        self._obs[self._rows(workers[0]).start : self._rows(workers[-1]).stop] = stepped[0]
+        return stepped
 
     def _rows(self, k: int) -> slice:
         return slice(int(self._ends[k]) - self._specs[k].num_envs, int(self._ends[k]))
@@ -345,7 +335,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         for k, error in failures.items():
             raise error.raised_by(self._label(k))
 
-    def _restart(self, k: int, problem: WorkerError) -> ShardResult:
+    def _restart(self, k: int, problem: WorkerError) -> StepResult:
         """Restart a worker after `problem`, with a warning; return a result in which all its episodes are truncated.
 
         Raises:
@@ -364,14 +354,10 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             worker.call("reset", self._seed + self._starts[k] + _RESTART_SEED * self._restarts[k], None)
         except WorkerError as error:
             self._fail(k, error)
-        begun = worker.result(None)
-        return begun._replace(
-            rewards=np.zeros(len(begun.obs), reward_dtype),
-            terminated=np.zeros(len(begun.obs), np.bool_),
-            truncated=np.ones(len(begun.obs), np.bool_),
-            final_obs=begun.obs if last is None else last,
-            ended=np.ones(len(begun.obs), np.bool_),
-        )
+        obs, *_, infos = worker.result(None)
+        none, every = np.zeros(len(obs), np.bool_), np.ones(len(obs), np.bool_)
+        infos |= {"final_obs": obs if last is None else last, "_final_obs": every}
+        return obs, np.zeros(len(obs), reward_dtype), none, every, infos
 
     def _count_failure(self, k: int, problem: WorkerError) -> None:
         """Log a failure and warn; raise the problem if there are too many."""
@@ -481,14 +467,11 @@ def merge_infos(infos: Sequence[dict[str, Any]], sizes: Sequence[int]) -> dict[s
     return joined
 
 
-def _joined_infos(results: Sequence[ShardResult]) -> dict[str, Any]:
-    infos = merge_infos([result.infos for result in results], [len(result.obs) for result in results])
-    if any(result.ended is not None for result in results):
-        ended = [np.zeros(len(each.obs), np.bool_) if each.ended is None else each.ended for each in results]
-        infos |= {"final_obs": np.concatenate([result.final_obs for result in results])}
-        infos |= {"_final_obs": np.concatenate(ended)}
-    masks = [result.action_mask for result in results if result.action_mask is not None]
-    return infos | ({"action_mask": np.concatenate(masks)} if len(masks) == len(results) else {})
+def _concatenated(results: Sequence[StepResult]) -> StepResult:
+    obs, rewards, terminated, truncated, infos = zip(*results, strict=True)
+    merged = merge_infos(infos, [len(each) for each in obs])
+    obs, rewards = np.concatenate(obs), np.concatenate(rewards)
+    return obs, rewards, np.concatenate(terminated), np.concatenate(truncated), merged
 
 
 def _added(parts: Iterable[dict[str, tuple[float, Number]]]) -> dict[str, tuple[float, Number]]:

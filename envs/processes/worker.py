@@ -25,7 +25,7 @@ from multiprocessing.shared_memory import SharedMemory
 from multiprocessing.synchronize import Semaphore
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from gymnasium import Space, spaces
@@ -45,6 +45,8 @@ _KEPT_ERRORS: tuple[type[Exception], ...] = (
 """Exceptions that settings of the user can cause, raised with a one-line message; the parent raises the same type."""
 _NO_PARTS = (str(Path(__file__).parent), *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")))
 
+StepResult = tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+"""Observations, rewards, terminated, truncated and infos of a step, as of any vector environment."""
 Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 """Name -> (shape, dtype) of every array."""
 
@@ -94,23 +96,6 @@ class SharedArrays:
             self._memory.close()
 
 
-class ShardResult(NamedTuple):
-    """Result of a step or reset of `n` sub-environments."""
-
-    obs: NDArray[Any]
-    rewards: NDArray[Any]
-    terminated: NDArray[np.bool_]
-    truncated: NDArray[np.bool_]
-    final_obs: NDArray[Any]
-    """`[n, ...]` last observations, valid where `ended`."""
-    ended: NDArray[np.bool_] | None
-    """`[n]` episodes that ended in this step; None if the environment does not report them."""
-    action_mask: NDArray[np.bool_] | None
-    """None if the environment has no masks."""
-    infos: dict[str, Any]
-    """All other infos."""
-
-
 @dataclass(frozen=True)
 class ShardSpec:
     """Description of a worker's environments, sent once they are built; empty where they lack an attribute.
@@ -149,7 +134,7 @@ class ShardSpec:
             "rewards": ((n,), np.dtype(np.float64)),  # holds every float32 exactly
             "terminated": ((n,), np.dtype(np.bool_)),
             "truncated": ((n,), np.dtype(np.bool_)),
-            "action_mask": ((n, _mask_size(action)), np.dtype(np.bool_)),
+            "action_mask": ((n, spaces.flatdim(action)), np.dtype(np.bool_)),
         }
 
 
@@ -211,13 +196,6 @@ def _failed_in(error: BaseException) -> str:
             owner = f"{type(frame.f_locals['self']).__name__}." if "self" in frame.f_locals else ""
             return f"{owner}{code.co_name}() ({Path(code.co_filename).name}, line {line})"
     return "the environment"
-
-
-def _mask_size(space: Space[Any]) -> int:
-    """Return the number of columns of an action mask; 0 for spaces without masks."""
-    if isinstance(space, spaces.Discrete):
-        return int(space.n)
-    return int(np.sum(space.nvec)) if isinstance(space, spaces.MultiDiscrete) else 0
 
 
 _IN_ARRAYS = {"final_obs", "_final_obs", "action_mask"}
@@ -474,19 +452,15 @@ class ShardWorker:
         self.post(command, *arguments)
         return self.receive(START_SECONDS)
 
-    def result(self, infos: dict[str, Any] | None) -> ShardResult:
+    def result(self, infos: dict[str, Any] | None) -> StepResult:
         """Return the last step or reset: its arrays, which the next one overwrites, and the `infos` of `receive`."""
-        arrays, flags = self.arrays, int(self.arrays["header"][FLAGS])
-        return ShardResult(
-            obs=arrays["obs"],
-            rewards=arrays["rewards"].astype(self.reward_dtype),
-            terminated=arrays["terminated"],
-            truncated=arrays["truncated"],
-            final_obs=arrays["final_obs"],
-            ended=arrays["_final_obs"] if flags & HAS_FINAL else None,
-            action_mask=arrays["action_mask"] if flags & HAS_MASK else None,
-            infos=infos or {},
-        )
+        arrays, flags, infos = self.arrays, int(self.arrays["header"][FLAGS]), infos or {}
+        if flags & HAS_FINAL:
+            infos |= {"final_obs": arrays["final_obs"], "_final_obs": arrays["_final_obs"]}
+        if flags & HAS_MASK:
+            infos["action_mask"] = arrays["action_mask"]
+        rewards = arrays["rewards"].astype(self.reward_dtype)
+        return arrays["obs"], rewards, arrays["terminated"], arrays["truncated"], infos
 
     def drain_pending(self, timeout_seconds: float) -> None:
         """Wait for a command whose `receive` was interrupted, and drop its result."""

@@ -21,7 +21,7 @@ from rlgym.rocket_league.common_values import (
     SIDE_WALL_X,
 )
 
-from envs.replays.format import FLAGS
+from envs.pool.replay_format import FLAGS
 from envs.replays.replay import Game, Replay
 from envs.state.layout import CONTROL_NAMES
 

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches
 from envs.matches.statistics import STATISTICS
-from envs.replays.replay import SUFFIX
+from envs.pool.replay_format import SUFFIX
 from fabric_rl.base.settings import Positive
 from fabric_rl.base.tables import progress, table
 from fabric_rl.commands.output import JSON, Out, Report, writes

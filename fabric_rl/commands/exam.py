@@ -11,9 +11,9 @@ from rich.table import Table
 from envs.bots import Bot, TeamBots
 from envs.matches.exam import take_exam
 from envs.matches.matches import PoolFactory
+from envs.pool.recorder import ReplayRecorder
+from envs.pool.replay_format import SUFFIX
 from envs.pool.rocket_pool import RocketSimPool
-from envs.replays.recorder import ReplayRecorder
-from envs.replays.replay import SUFFIX
 from envs.resets.training_packs import Pack, packaged_file, read_packs
 from fabric_rl.base.tables import progress, table
 from fabric_rl.commands.output import JSON, Out, Report, writes

@@ -5,9 +5,8 @@ from pathlib import Path
 
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.render.videos import FORMATS, Frame, write_video
-from envs.replays.film import render_frames
-from envs.replays.replay import read_replay
+from envs.pool.videos import FORMATS, Frame, write_video
+from envs.replays.replay import read_replay, render_frames
 from fabric_rl.base.files import write_text
 from fabric_rl.base.tables import progress
 from fabric_rl.commands.output import Out, writes

@@ -12,7 +12,7 @@ import numpy as np
 from rich.table import Table
 
 from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches
-from envs.replays.replay import SUFFIX
+from envs.pool.replay_format import SUFFIX
 from fabric_rl.analysis.curves import new_figure
 from fabric_rl.base.tables import progress, table
 from fabric_rl.commands.output import JSON, Out, Report, check_file, writes

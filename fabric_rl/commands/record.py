@@ -4,8 +4,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated
 
-from envs.render.videos import FORMATS
-from envs.replays.replay import SUFFIX
+from envs.pool.replay_format import SUFFIX
+from envs.pool.videos import FORMATS
 from fabric_rl.base.settings import Between
 from fabric_rl.commands.export_replay import write_film
 from fabric_rl.commands.output import Out, writes

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from envs.replays.replay import SUFFIX, excerpt, read_replay
+from envs.pool.replay_format import SUFFIX
+from envs.replays.replay import excerpt, read_replay
 from fabric_rl.analysis.curves import SPEED, Curve, choose_metrics, mean_of_tenth, minutes_at, read_metrics
 from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.files import read_json, write_text

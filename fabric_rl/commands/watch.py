@@ -7,7 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, NoReturn
 
-from envs.replays.replay import SUFFIX, read_replay
+from envs.pool.replay_format import SUFFIX
+from envs.replays.replay import read_replay
 from fabric_rl.base.settings import Between
 from fabric_rl.evaluation.settings import DEFAULT_PLAY, Minutes, PlaySettings
 from fabric_rl.runs.records import is_worked_on
