@@ -84,7 +84,10 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
             raise ValueError("RLGymPool: an environment has no agents")
         shape = np.asarray(first[0][self._agents[0][0]], np.float32).shape
         self.single_observation_space = spaces.Box(-np.inf, np.inf, shape, np.float32)
-        self.single_action_space = self._action_space()
+        pairs = zip(self._envs, self._agents, strict=True)
+        self.single_action_space, *others = [_space(env.action_space(each)) for env, agents in pairs for each in agents]
+        if any(space != self.single_action_space for space in others):
+            raise ValueError("RLGymPool: all agents must have the same action space")
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
@@ -222,13 +225,6 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
                 f"RLGymPool: {type(self._envs[index].obs_builder).__name__} returned NaN or infinity"
             )
         return rows
-
-    def _action_space(self) -> Space[Any]:
-        pairs = zip(self._envs, self._agents, strict=True)
-        found = [_space(env.action_space(agent)) for env, agents in pairs for agent in agents]
-        if any(space != found[0] for space in found):
-            raise ValueError("RLGymPool: all agents must have the same action space")
-        return found[0]
 
     def _count(self, index: int, state: Any, ticks_before: int) -> None:  # noqa: ANN401 - whatever the engine's state is
         if not isinstance(state, RLGymState):

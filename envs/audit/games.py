@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, BIG_PAD_RECHARGE_SECONDS
 
 from envs.actions import ContinuousAction
-from envs.audit.replay import Paid, coarser, difference, reordered, replay, swapped
+from envs.audit.replay import coarser, difference, reordered, replay, swapped
 from envs.audit.result import FARMING, PLAYING, PartReport
 from envs.bots import BallChaser, IdleBot, KickoffThenShoot, RandomBot, TeamBots
 from envs.dones import DoneCondition, GoalCondition, NoTouchCondition, TimeoutCondition
@@ -113,12 +113,14 @@ class Games:
         (mirrored, mirror_order), (shuffled, order) = self.mirrored, self.shuffled
         by_skip = {skip: replay(fresh(), trace, name).sum(axis=0) for skip, trace in self.skips.items()}
         finest = self.skips[TICK_SKIPS[0]]
+        every = [*paid.values(), rough]
+        signs = {"+": any((each > 1e-9).any() for each in every), "-": any((each < -1e-9).any() for each in every)}
         return PartReport(
             name=name,
             unit=unit,
             weight=weight,
             share=sum(float(np.abs(paid[what]).sum()) for what in ("random", "scripted", *PLAYING)),
-            sign=_sign([*paid.values(), rough]),
+            sign="".join(sign for sign, paying in signs.items() if paying) or "0",
             per_minute=per_minute,
             mirror=difference(replay(fresh(), mirrored, name), rough[:, :, mirror_order]),
             order=difference(replay(fresh(), shuffled, name), rough[:, :, order]),
@@ -152,11 +154,6 @@ class Games:
                 if arena not in found and state.scoring_team[arena] != culprit:
                     found[arena] = number
         return found
-
-
-def _sign(paid: list[Paid]) -> str:
-    pays, charges = (any((sign * array > 1e-9).any() for array in paid) for sign in (1, -1))
-    return ("+" if pays else "") + ("-" if charges else "") or "0"
 
 
 def actors(state: GameState) -> Bool:

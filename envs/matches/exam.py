@@ -28,11 +28,6 @@ CLEARANCE = 400.0
 """uu between a parked car and anything else."""
 
 
-def is_goalie(pack: Pack) -> bool:
-    """Return True if the car guards its goal, False if it attacks the other one."""
-    return pack.metadata.get("type") == "Goalie"
-
-
 def take_exam(
     player: Player,
     packs: Sequence[Pack],
@@ -120,7 +115,8 @@ class _Exam(PerArenaSetter, DoneCondition):
     def __init__(self, packs: Sequence[Pack], at_once: int) -> None:
         self.shots = np.concatenate([pack.shots for pack in packs])
         self.limits = np.concatenate([pack.limits for pack in packs])
-        self.goalie = np.repeat([is_goalie(pack) for pack in packs], [len(pack.shots) for pack in packs])
+        goalie = [pack.metadata.get("type") == "Goalie" for pack in packs]  # else the car attacks
+        self.goalie = np.repeat(goalie, [len(pack.shots) for pack in packs])
         self.passed = np.zeros(len(self.shots), np.bool_)
         self.at: NDArray[np.int64] = np.full(min(at_once, len(self.shots)), -1)
         self.handed_out = 0

@@ -168,7 +168,8 @@ def play_matches(
             for step, _ in enumerate(islice(play(pool, bots, change=kickoffs.delayed(pool)), steps + 1)):
                 if progress is not None and step:
                     progress((block + step / steps) / blocks)
-        found.append(_by_pairs(score.counts))
+        as_blue, as_orange = np.split(score.counts, SIDES, axis=1)
+        found.append(np.stack((as_blue, as_orange[..., ::-1]), axis=2))  # [K, P, 2, 2]: the player, its opponent
     counts = np.concatenate(found, axis=1)[:, :num_pairs]
     return Matches(get_count(counts, "goals"), get_count(counts, "touches"), minutes, team_size, pair_totals(counts))
 
@@ -183,12 +184,6 @@ class _BothSides(SplitBot):
     def split(self, state: GameState) -> tuple[Bool, Bot, Bot]:
         as_blue = np.arange(state.num_arenas) < PAIRS_AT_ONCE
         return (state.team == BLUE) == as_blue[:, None], self.player, self.opponent
-
-
-def _by_pairs(counts: Counts) -> Counts:
-    """Reshape `[K, A, 2]` to `[K, P, 2, 2]`: pair; the player as blue and as orange; the player and its opponent."""
-    as_blue, as_orange = np.split(counts, SIDES, axis=1)
-    return np.stack((as_blue, as_orange[..., ::-1]), axis=2)
 
 
 class RecordedMatch:

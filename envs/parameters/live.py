@@ -1,7 +1,7 @@
 """Physics parameters that change from episode to episode: those that a pool can change, and their present values."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
@@ -92,17 +92,6 @@ def known_parameters(tick_skip: int) -> dict[str, Parameter]:
         "respawn_delay": Parameter(shortest, respawn.high, respawn.meaning),
         DELAY: Parameter(delay.low, tick_skip, delay.meaning, delay.kind),
     }
-
-
-def check_known(owner: str, names: Iterable[str]) -> None:
-    """Raise a ValueError unless a pool has all these parameters and can change them."""
-    for name in names:
-        if name in _REFUSED:
-            raise ValueError(f"{owner}: {name} cannot be changed: {_REFUSED[name]}")
-        if name not in PARAMETERS:
-            close = get_close_matches(str(name), PARAMETERS, n=1)
-            hint = f"did you mean {close[0]}? " if close else ""
-            raise ValueError(f"{owner}: there is no parameter {name}; {hint}known: {', '.join(PARAMETERS)}")
 
 
 def default_values(action_delay_ticks: int) -> dict[str, float]:
@@ -279,8 +268,14 @@ class LiveParameters:
             self._arenas.set_physics(index, *self._setting(index))
 
     def _check(self, owner: str, samplers: Mapping[str, Sampler]) -> None:
-        check_known(owner, samplers)
+        """Raise a ValueError for a parameter that is unknown or fixed, or a sampler that goes beyond its limits."""
         for name, sampler in samplers.items():
+            if name in _REFUSED:
+                raise ValueError(f"{owner}: {name} cannot be changed: {_REFUSED[name]}")
+            if name not in PARAMETERS:
+                close = get_close_matches(str(name), PARAMETERS, n=1)
+                hint = f"did you mean {close[0]}? " if close else ""
+                raise ValueError(f"{owner}: there is no parameter {name}; {hint}known: {', '.join(PARAMETERS)}")
             known = self._known[name]
             for end in sampler.ends():
                 if not known.low <= (math.floor(end) if known.kind == "whole" else end) <= known.high:

@@ -249,9 +249,6 @@ class CarSlots:
         return padded
 
 
-NOBODY = -1
-
-
 class ScriptedPlayers:
     """Bots that play some of a pool's cars, its guests.
 
@@ -265,13 +262,13 @@ class ScriptedPlayers:
     def __init__(self, slots: CarSlots) -> None:
         self._slots = slots
         self.bots: tuple[Bot, ...] = ()
-        self._who = np.full(slots.num_cars, NOBODY)
+        self._who = np.full(slots.num_cars, -1)
         self._controls = RowControls()
 
     def invite(self, bots: Sequence[Bot]) -> None:
         """Set the guests, before the pool's next `reset`; none of them plays before `seat` is called."""
         self.bots = tuple(check_value("RocketSimPool: a guest", bot, Bot) for bot in bots)
-        self.seat(np.full(self._slots.num_cars, NOBODY))
+        self.seat(np.full(self._slots.num_cars, -1))
 
     def seat(self, who: NDArray[np.intp]) -> None:
         """Let guest `who[i]` play car `i` of `[N]` from the next step on; -1: the pool's action is used."""
