@@ -168,7 +168,7 @@ class GymnasiumEnvs(VectorWrapper):
 
     Sub-environment `i` is seeded with `seed + i`. `infos["final_obs"]` is dense: `[N, ...]`, valid where
     `infos["_final_obs"]`. Observations that are not arrays (Dict, Tuple, Discrete, ...) are flattened into vectors, see
-    `FlatObservations`.
+    `FlatObservations`. `num_seeds` is the number of consecutive seeds that `reset(seed=...)` uses, one for each.
     """
 
     def __init__(
@@ -181,23 +181,23 @@ class GymnasiumEnvs(VectorWrapper):
         settings: dict[str, Any] | None = None,
         parameters: ParameterRandomizer | None = None,
     ) -> None:
-        """Make the environments.
+        """Build the environments.
 
         Args:
             env_id: A registered id, for example CartPole-v1, or a class (its path on the command line).
-            num_envs: Number of environments side by side.
+            num_envs: Number of environments.
             seed: Seed of the first `reset()`.
             video_folder: If given, sub-environment 0 records mp4 files there: the first 20 s of episodes 0, 1, 8, 27,
                 ... 1000, 2000, ..., at most 320 pixels wide, encoded by another process.
             wrappers: Gymnasium wrappers (class paths on the command line), the first one innermost.
             settings: Keyword arguments of the environment.
-            parameters: The environment's own numbers (CartPole's `gravity`, ...) to draw for each episode.
-                Sub-environment `i` draws from its own stream of `seed + i`. Default: none.
+            parameters: The environment's own numbers (CartPole's `gravity`, ...) to sample for each episode.
+                Sub-environment `i` samples from its own stream of `seed + i`. Default: none.
 
         Raises:
             ValueError: An unknown id, an id whose package is missing, settings or a wrapper that do not fit it,
-                observations that no agent reads, a size that cannot work, or a parameter that there is not.
-            TypeError: `parameters` is something else.
+                observations that no agent reads, a size out of range, or an unknown parameter.
+            TypeError: `parameters` has the wrong type.
         """
         Between(1, _MOST_ENVS).check("GymnasiumEnvs: num_envs", num_envs, whole=True)
         seed = check_seed("GymnasiumEnvs", seed)
@@ -215,15 +215,10 @@ class GymnasiumEnvs(VectorWrapper):
             hint = "; a class of your own goes by its path, my_file.MyEnv: is that right?" if "." in name else ""
             raise ValueError(f"GymnasiumEnvs: --env_id {name}: {error}{hint}") from error
         super().__init__(envs)
-        self._envs, self._env_id = envs, name
+        self._envs, self._env_id, self.num_seeds = envs, name, num_envs
         self._own_values: dict[str, Any] = {}
         self._first_seed: int | None = seed
         self.check_parameters({} if parameters is None else dict.fromkeys(parameters.samplers, 0))
-
-    @property
-    def num_seeds(self) -> int:
-        """Number of consecutive seeds that `reset(seed=...)` uses: one per sub-environment."""
-        return self.num_envs
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -247,7 +242,7 @@ class GymnasiumEnvs(VectorWrapper):
 
     @property
     def parameters(self) -> dict[str, NDArray[np.float64]]:
-        """Parameter -> `[N]` float64, the present value in each sub-environment; those that samplers draw."""
+        """Sampled parameter -> `[N]` float64, its present value in each sub-environment."""
         rows = [drawn.numbers for drawn in self._drawn]
         return {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
 
@@ -281,9 +276,9 @@ class GymnasiumEnvs(VectorWrapper):
     def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
         """Set numbers that the environments themselves have as attributes, for example CartPole's `gravity`.
 
-        They take effect at once, also in the middle of episodes, and replace those that a sampler would draw. Numbers
-        that an environment has computed from others stay the same. Those left out, but set by an earlier call, return
-        to their first value, or to the one drawn for the episode. Errors: see `check_parameters`.
+        They take effect at once, also in the middle of episodes, and replace samples. Numbers that an environment has
+        computed from others stay the same. Parameters set by an earlier call but not by this one return to their first
+        value, or to the one sampled for the episode. Errors: see `check_parameters`.
         """
         self.check_parameters(values)
         for name in values:
@@ -369,17 +364,17 @@ class AtariEnvs(VectorWrapper):
         num_threads: int | None = None,
         settings: dict[str, Any] | None = None,
     ) -> None:
-        """Make the games; sub-environment `i` is seeded with `seed + i`.
+        """Build the games; sub-environment `i` is seeded with `seed + i`.
 
         Args:
-            game: Its name in small letters: breakout, ms_pacman.
-            num_envs: Games side by side.
+            game: Name of the game in small letters: breakout, ms_pacman.
+            num_envs: Number of games played in parallel.
             seed: Seed of the first `reset()`.
-            num_threads: Threads of the games. Default: this process's share of the cores.
-            settings: More of `ale_py.AtariVectorEnv`, for example `{"episodic_life": true}`.
+            num_threads: Threads that step the games. Default: this process's share of the cores.
+            settings: Other arguments of `ale_py.AtariVectorEnv`, for example `{"episodic_life": true}`.
 
         Raises:
-            ValueError: No such game or setting, or a number that cannot work.
+            ValueError: There is no such game or setting, or a number is out of range.
             ImportError: ale-py is not installed.
         """
         check_value("AtariEnvs: num_envs", num_envs, Count)

@@ -171,10 +171,7 @@ def format_team_sizes(team_sizes: Iterable[Sequence[int]]) -> str:
 def layout_mismatch(packet: Any, teams: Sequence[int], pads: Sequence[Any]) -> str:  # noqa: ANN401
     """Return why a packet cannot be used, or an empty string.
 
-    Args:
-        packet: Packet from RLBot.
-        teams: Teams (0 and 1) of all players of the match, in any order.
-        pads: `FieldInfo.boost_pads`.
+    `teams` are those of all players of the match, in any order; `pads` are `FieldInfo.boost_pads`.
     """
     if sorted(teams_of(packet)) != sorted(teams):
         blue, now = teams.count(layout.BLUE), teams_of(packet).count(layout.BLUE)

@@ -52,11 +52,11 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
 
         Args:
             build_env: Builds one `rlgym.api.RLGym`.
-            num_envs: Environments; the vector environment has as many sub-environments as they have agents.
+            num_envs: Number of RLGym environments; their agents are the sub-environments of this one.
             seed: RLGym has no seeds; its state mutators draw from `random` and `numpy.random`. Both are seeded here and
                 in `reset(seed=...)`, for the whole process.
-            loggers: Observe the games and report metrics, for example `GameMetrics()`. RLGym's states have no counters
-                of goals, shots, saves and demolitions, so these are 0.
+            loggers: Components that observe the games and report metrics, for example `GameMetrics()`. RLGym's states
+                have no counters of goals, shots, saves and demolitions, so these are 0.
 
         Raises:
             TypeError: `build_env` is not a function or built something else, or a logger has the wrong type.

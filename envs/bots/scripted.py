@@ -271,6 +271,5 @@ class KickoffThenShoot(Bot):
 
 def unit(vectors: Float) -> Float:
     """Return the vectors `[..., 2]` with length 1, or zero."""
-    size: Float = np.sqrt(dot(vectors, vectors))[..., None]
-    scaled: Float = vectors / np.maximum(size, np.float32(1e-6))
+    scaled: Float = vectors / np.maximum(np.sqrt(dot(vectors, vectors))[..., None], np.float32(1e-6))
     return scaled

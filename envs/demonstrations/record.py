@@ -31,14 +31,11 @@ def about_states(
 ) -> dict[str, Any]:
     """Return the header of a demonstration of states.
 
-    Args:
-        names: Names of the blue and the orange player.
-        teams: Team of each car, 0 blue, 1 orange.
-        demonstrators: Indices of the cars to learn from.
-        tick_skip: Physics ticks (1/120 s) between frames.
+    `names` are those of the blue and the orange player, `teams` are 0 for blue cars and 1 for orange ones,
+    `demonstrators` are the indices of the cars to learn from.
     """
-    told = {"names": list(names), "teams": list(teams), "demonstrators": list(demonstrators), "tick_skip": tick_skip}
-    return {"demonstration": STATES, **told}
+    about = {"names": list(names), "teams": list(teams), "demonstrators": list(demonstrators), "tick_skip": tick_skip}
+    return {"demonstration": STATES, **about}
 
 
 class StateRecorder(StateLogger):

@@ -206,22 +206,7 @@ class RecordedMatch:
         rewards: Sequence[Part] = (),
         chunk_frames: int = CHUNK_FRAMES,
     ) -> None:
-        """Build the arena.
-
-        Args:
-            bots: Players of both teams.
-            sink: Receives the bytes of the replay.
-            names: Names of the players in the replay.
-            team_size: Cars per team.
-            seed: Seed of the kickoffs.
-            tick_skip: Physics ticks (1/120 s) between decisions.
-            action_delay_ticks: Ticks at the start of a step that still run the previous action.
-            rewards: Terms of a reward to record.
-            chunk_frames: See `ReplayWriter`.
-
-        Raises:
-            ValueError: No car.
-        """
+        """Build the arena; `seed` is that of the kickoffs, for the rest see `ReplayRecorder` and `RocketSimPool`."""
         check_value("RecordedMatch: team_size", team_size, Count)
         about = {"names": names, "seed": seed, "tick_skip": tick_skip}
         self.recorder = ReplayRecorder(sink, bots, about, rewards, chunk_frames=chunk_frames)
@@ -396,12 +381,8 @@ def record_traces(
 ) -> dict[str, MatchTrace]:
     """Let bots play one after the other, each all cars from the same seed, and record the states.
 
-    Args:
-        factory: Factory of the pool, whose observations and reward are replaced.
-        bots: Play, by name.
-        seconds: Game time in each arena for each bot; at least one step.
-        seed: Arena `i` draws from `seed + i`.
-        changes: Other settings of the pool.
+    Each plays `seconds` of game time in each arena, at least one step. The pool's observations and reward are replaced;
+    `changes` are other settings of it.
     """
     recorder = _Recorder()
     pool = factory.build(**({"obs": None, "seed": seed} | changes | {"reward": recorder}))

@@ -211,12 +211,7 @@ class MatchKickoffs(Kickoff):
     MAX_SHIFT, MAX_TURN, MAX_BOOST, MAX_DELAY = 50.0, 0.05, 10.0, 16
 
     def __init__(self, seeds: Sequence[np.random.SeedSequence], num_cars: int) -> None:
-        """Create the generators.
-
-        Args:
-            seeds: Seed of each arena; arenas with the same seed get the same kickoffs.
-            num_cars: Cars per arena.
-        """
+        """Set the seed of each arena; arenas with the same seed get the same kickoffs."""
         self._rngs = [np.random.default_rng(seed) for seed in seeds]
         self.delay_ticks: NDArray[np.int64] = np.zeros((len(self._rngs), num_cars), np.int64)
 

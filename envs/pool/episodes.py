@@ -96,14 +96,9 @@ class GameCounts(Component):
         self.goals += int(goals.sum())
 
     def drain(self, tick_skip: int, num_arenas: int, num_cars: int) -> dict[str, tuple[float, float]]:
-        """Return the metrics since the last call as name -> (sum, minutes).
+        """Return the metrics since the last call as name -> (sum, minutes of game time).
 
-        Minutes are game time, per car for touches and per arena for the rest.
-
-        Args:
-            tick_skip: Ticks per step.
-            num_arenas: Number of arenas.
-            num_cars: Number of cars in all arenas together.
+        Minutes are those of all cars together for touches, and of all arenas together for the rest.
         """
         minutes = self.steps * tick_skip / TICKS_PER_SECOND / 60
         metrics = {

@@ -56,7 +56,7 @@ class PoolInspector:
     def describe_resets(self) -> list[str]:
         """Return lines with the ranges of the recorded initial states."""
         if not self._rows:
-            return ["no episode has begun just now (a resumed run goes on in the middle of its episodes)"]
+            return ["no episode has begun just now (a resumed run continues in the middle of its episodes)"]
         lines: dict[str, list[str]] = {}
         for what, quantity, least, _, greatest in ranges_of(self._rows):
             lines.setdefault(what, []).append(f"{quantity} {least:.0f}..{greatest:.0f}")

@@ -211,13 +211,7 @@ class CarSlots:
     """
 
     def __init__(self, sizes: Sequence[tuple[int, int]], num_arenas: int, first_arena: int) -> None:
-        """Assign cars to slots.
-
-        Args:
-            sizes: (blue, orange) pairs that the arenas use in rotation.
-            num_arenas: `A`.
-            first_arena: Position of the first arena in the rotation.
-        """
+        """Assign cars to slots; the arenas use the (blue, orange) `sizes` in rotation, beginning at `first_arena`."""
         blue, orange = (max(size[team] for size in sizes) for team in (0, 1))
         turns = [sizes[(first_arena + i) % len(sizes)] for i in range(num_arenas)]
         slot = np.arange(max(blue, orange))
@@ -293,7 +287,6 @@ class ScriptedPlayers:
         return Controls(rows, cars)
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """Reset all guests for the arenas of `mask [A]`, which begin an episode."""
         for bot in self.bots:
             bot.reset(mask, state)
 

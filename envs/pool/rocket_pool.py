@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 from gymnasium import Space
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ActionParser, LookupTable
 from envs.actions.base import get_action_mask, parse_actions
@@ -39,6 +40,8 @@ from envs.sim.arena import init_rocketsim
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 from fabric_rl.base.state_schema import load_part
+
+RENDER_MODES = ("human", "rgb_array")
 
 
 class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
@@ -121,6 +124,9 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             FileNotFoundError: The collision meshes are missing.
         """
         sizes = team_sizes(team_size)
+        if render_mode not in (None, *RENDER_MODES):
+            modes = " or ".join(RENDER_MODES)
+            raise ValueError(f"RocketSimPool: render_mode (--env.render_mode) must be {modes}, got {render_mode!r}")
         settings.check_pool_sizes(num_arenas, tick_skip, action_delay_ticks, num_threads, first_arena)
         seed = check_seed("RocketSimPool", seed)
         self.obs_builder = settings.component("obs", DefaultObs.rlgym_guide() if obs is None else obs, ObsBuilder)
@@ -145,9 +151,10 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self.single_action_space: Space[Any] = self.action_parser.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self.render_mode, self.metadata = render_mode, settings.metadata(render_mode, tick_skip)
+        self.render_mode, fps = render_mode, TICKS_PER_SECOND / tick_skip
+        self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": RENDER_MODES, "render_fps": fps}
         self._viewer = RocketSimVis() if render_mode == "human" else None
-        self._videos = EpisodeVideos(video_folder, self.metadata["render_fps"], lambda: render_frame(self.state))
+        self._videos = EpisodeVideos(video_folder, fps, lambda: render_frame(self.state))
         if parameters is not None:
             settings.component("parameters", parameters, ParameterRandomizer)
         self._arenas = TunableArenas(self.state, tick_skip, action_delay_ticks, num_threads or available_threads())

@@ -6,8 +6,6 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.vector import AutoresetMode
-from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ActionParser, ActionTable
 from envs.actions.base import unwrapped
@@ -26,17 +24,6 @@ ONLY_IN_TRAINING = (
 """Settings that are only needed in training: exported agents leave them out."""
 GIVES_SPACES = ("team_size", "obs", "action")
 """Settings that determine the observation and action spaces."""
-
-
-def metadata(render_mode: Any, tick_skip: int) -> dict[str, Any]:  # noqa: ANN401 - checked here
-    """Return Gymnasium's metadata of a pool; a ValueError for an unknown render mode."""
-    modes = ("human", "rgb_array")
-    if render_mode not in (None, *modes):
-        raise ValueError(
-            f"RocketSimPool: render_mode (--env.render_mode) must be {' or '.join(modes)}, got {render_mode!r}"
-        )
-    fps = TICKS_PER_SECOND / tick_skip
-    return {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": modes, "render_fps": fps}
 
 
 def component(name: str, value: Any, kind: type[Any]) -> Any:  # noqa: ANN401 - checked here

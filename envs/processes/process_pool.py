@@ -63,10 +63,8 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         restart: True if failed workers are restarted.
         group_rows: The sub-environments of each group.
         num_seeds: Number of consecutive seeds that `reset(seed=...)` uses.
-        reward_signals: Names of the columns of `infos["reward_signals"]`, as in the environment.
-        headlines: The most important metrics, as in the environment.
-        sides: As in `RocketSimPool.sides`; None if the environment has none.
-        layout: As in `RocketSimPool.layout`; empty if the environment has none.
+        reward_signals: As in `RocketSimPool`, like `headlines`, `layout` and `sides`; empty or None if the environment
+            has none.
     """
 
     def __init__(
@@ -449,9 +447,7 @@ def split_factory(factory: VectorEnvFactory) -> tuple[int, Callable[[int, int, i
 def merge_infos(infos: Sequence[dict[str, Any]], sizes: Sequence[int]) -> dict[str, Any]:
     """Merge the infos of all parts into one dict of arrays over all sub-environments, zero in parts without the key.
 
-    Args:
-        infos: Infos of every part.
-        sizes: Number of sub-environments of every part. Values with another number of entries are dropped.
+    `sizes` are the parts' numbers of sub-environments. Values with another number of entries are dropped.
     """
     joined: dict[str, Any] = {}
     for name in dict.fromkeys(name for info in infos for name in info):

@@ -67,16 +67,11 @@ class SharedArrays:
             offsets.append(size)
             size += math.ceil(math.prod(shape) * dtype.itemsize / _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
         self._memory = SharedMemory(name, create=name is None, size=size)
-        self._named = name is None
+        self.name, self._named = self._memory.name, name is None
         self._arrays: dict[str, NDArray[Any]] = {
             key: np.ndarray(shape, dtype, self._memory.buf, offset)
             for (key, (shape, dtype)), offset in zip(layout.items(), offsets, strict=True)
         }
-
-    @property
-    def name(self) -> str:
-        """Name of the block, to which the other process attaches."""
-        return self._memory.name
 
     def __getitem__(self, key: str) -> NDArray[Any]:
         """Return the array itself. Drop every reference to it before `close`."""
@@ -358,11 +353,9 @@ class ShardWorker:
     """The parent's handle on one worker process."""
 
     def __init__(self, label: str, factory: bytes) -> None:
-        """Start the process; `connect` waits until it is ready.
+        """Start the process, which messages call `label`; `connect` waits until it is ready.
 
-        Args:
-            label: Name in messages, for example `ProcessPool worker 1 (arenas 2 to 3)`.
-            factory: Pickled function without parameters that builds the environments.
+        `factory` is a pickled function without parameters that builds the environments.
         """
         self.label = label
         self.steps = 0
@@ -488,7 +481,6 @@ class ShardWorker:
         del self._go, self._done  # their names go with them
 
     def kill(self) -> None:
-        """Kill the process."""
         if self._process.is_alive():
             self._process.kill()
         self._process.join()

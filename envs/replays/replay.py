@@ -147,17 +147,10 @@ def _check_about(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
 
 
 def excerpt(replay: Replay, pieces: Iterable[tuple[Game, int, int]] | None = None) -> bytes:
-    """Return a replay of parts of another one, each a separate game whose time begins at 0; values do not change.
+    """Return the file of a replay of parts of another one, each a separate game whose time begins at 0.
 
-    Args:
-        replay: Source.
-        pieces: Game, first frame and end frame (exclusive) of each part; default: all games.
-
-    Returns:
-        Content of the file.
-
-    Raises:
-        ValueError: Damaged chunks.
+    `pieces` are game, first frame and end frame (exclusive) of each part; default: all games. Values do not change. A
+    ValueError for damaged chunks.
     """
     sink = io.BytesIO()
     writer = ReplayWriter(sink, [column_of(said) for said in replay.about["columns"]], replay.about)
