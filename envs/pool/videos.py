@@ -7,7 +7,7 @@ import socket
 import subprocess
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -132,9 +132,13 @@ class _Video:
 
     def _write(self) -> None:
         try:
-            write_video(self.path, iter(self.frames.get, None), self._rate, _SMALLER)
+            write_video(self.path, self._taken(), self._rate, _SMALLER)
         except OSError as error:
             self.problem = f"could not be written ({error})"
+
+    def _taken(self) -> Iterator[Frame]:
+        while (frame := self.frames.get()) is not None:
+            yield frame
 
 
 def write_video(path: Path, frames: Iterable[Frame], frames_per_second: float, filters: tuple[str, ...] = ()) -> None:

@@ -179,12 +179,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
     def step_group(self, group: int, actions: Array) -> None:
         """Start a step of one group and return immediately; `wait_group` waits for its result.
 
-        Args:
-            group: Index of the group.
-            actions: `[n, ...]` actions of the group's sub-environments, see `group_rows`.
-
-        Raises:
-            ValueError: As in `step`.
+        `actions [n, ...]` are those of the group's sub-environments, see `group_rows`; a ValueError as in `step`.
         """
         self._post_steps(self._groups[group], self.group_rows[group], actions)
 
@@ -214,11 +209,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         self._ask_all("set_phase", name, number)
 
     def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
-        """Check the values for `set_parameters`.
-
-        Raises:
-            ValueError: The environment has no parameters that can be set, or rejects these values.
-        """
+        """Raise ValueError if the environment has no parameters that can be set, or rejects these values."""
         self._ask_all("check_parameters", dict(values))
 
     def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
@@ -475,8 +466,8 @@ def _added(parts: Iterable[dict[str, tuple[float, Number]]]) -> dict[str, tuple[
     found: dict[str, tuple[float, Number]] = {}
     for part in parts:
         for name, (total, count) in part.items():
-            before = found.get(name)
-            found[name] = (total, count) if before is None else (before[0] + total, before[1] + count)
+            before = found.get(name, (0.0, 0))
+            found[name] = before[0] + total, before[1] + count
     return found
 
 
