@@ -287,6 +287,7 @@ class ScriptedPlayers:
         return Controls(rows, cars)
 
     def reset(self, mask: Bool, state: GameState) -> None:
+        """Reset all guests for the arenas of `mask [A]`."""
         for bot in self.bots:
             bot.reset(mask, state)
 

@@ -248,8 +248,6 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         """Stop the workers."""
         self._stop()
 
-    # ------------------------------------------------------------------ workers
-
     def _post_steps(self, workers: range, rows: slice, actions: Array) -> None:
         if self._obs is None:
             raise RuntimeError("ProcessPool: call reset() before step()")

@@ -481,6 +481,7 @@ class ShardWorker:
         del self._go, self._done  # their names go with them
 
     def kill(self) -> None:
+        """Kill the process."""
         if self._process.is_alive():
             self._process.kill()
         self._process.join()
