@@ -15,11 +15,11 @@ from envs.actions import MultiDiscreteAction as MultiDiscreteAction
 from envs.actions import RepeatAction as RepeatAction
 from envs.actions import StateAwareTable as StateAwareTable
 from envs.actions import StickyButtons as StickyButtons
-from envs.adapters.atari_envs import AtariEnvs as AtariEnvs
+from envs.adapters.gymnasium_envs import AtariEnvs as AtariEnvs
 from envs.adapters.gymnasium_envs import GymnasiumEnvs as GymnasiumEnvs
 from envs.adapters.gymnasium_envs import KeepColumns as KeepColumns
 from envs.adapters.rlgym_pool import RLGymPool as RLGymPool
-from envs.adapters.rlgym_rewards import RLGymReward as RLGymReward
+from envs.adapters.rlgym_pool import RLGymReward as RLGymReward
 from envs.bots import BallChaser as BallChaser
 from envs.bots import Bot as Bot
 from envs.bots import IdleBot as IdleBot

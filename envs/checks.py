@@ -57,12 +57,18 @@ def as_actions(owner: str, actions: object) -> NDArray[Any]:
     return array
 
 
-def check_actions(owner: str, actions: NDArray[Any], space: Space[Any]) -> None:
-    """Check actions `[N, ...]` of the right shape: choices must be in `space`, numbers for a Box only finite.
+def check_actions(owner: str, actions: object, space: Space[Any], count: int) -> NDArray[Any]:
+    """Return actions `[count, ...]` as an array: choices must be in `space`, numbers for a Box only finite.
 
     Raises:
-        ValueError: An action is outside the space; the message names the sub-environment.
+        ValueError: Another type or shape, or an action outside the space; then the message names the sub-environment.
     """
+    actions, expected = as_actions(owner, actions), (count, *(space.shape or ()))
+    if actions.shape != expected or not np.can_cast(actions.dtype, space.dtype, "same_kind"):
+        raise ValueError(
+            f"{owner}: actions must be {space.dtype} of shape {list(expected)}, got {actions.dtype} of shape "
+            f"{list(actions.shape)}"
+        )
     low: Any
     high: Any
     if isinstance(space, spaces.Discrete):
@@ -76,7 +82,7 @@ def check_actions(owner: str, actions: NDArray[Any], space: Space[Any]) -> None:
         if wrong.any():
             at = np.argwhere(wrong)[0].tolist()
             raise ValueError(f"{owner}: {actions[tuple(at)]} among the actions of sub-environment {at[0]}")
-        return
+        return actions
     wrong = (actions < low) | (actions > high)
     if wrong.any():
         at = np.argwhere(wrong)[0].tolist()
@@ -85,6 +91,7 @@ def check_actions(owner: str, actions: NDArray[Any], space: Space[Any]) -> None:
         raise ValueError(
             f"{owner}: action {actions[tuple(at)]} of sub-environment {at[0]}{column} is outside {least}..{most}"
         )
+    return actions
 
 
 def from_class_path(class_path: str, kind: type[Any], inner: str = "") -> Any:  # noqa: ANN401 - an object of that kind

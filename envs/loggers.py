@@ -23,7 +23,7 @@ _READY, _LYING, _LEFT = 0, 1, 2
 
 
 class StateLogger(Component, ABC):
-    """Base class: observe all arenas and report metrics."""
+    """Base class: observe all arenas, and report metrics by `drain_metrics`, always under the same names."""
 
     @abstractmethod
     def update(self, state: GameState, done: Bool) -> None:
@@ -33,10 +33,6 @@ class StateLogger(Component, ABC):
             state: The state after the step; in arenas whose episode ends, its last state.
             done: `[A]` bool, True if the episode ends with this step. `reset` is called for the next episode.
         """
-
-    @abstractmethod
-    def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Return the metrics since the last call as name -> (sum, count); always the same names."""
 
 
 class EpisodeRatios(StateLogger):

@@ -44,9 +44,9 @@ FLOORS = {
     "envs": [
         "checks cores plain_text component factories phased state",
         "sim obs actions rewards resets dones mechanics parameters loggers",
-        "bots render replays",
         "pool processes",
-        "matches demonstrations adapters",
+        "bots render adapters",
+        "matches replays demonstrations",
         "audit",
     ],
 }

@@ -1,4 +1,4 @@
-"""GymnasiumEnvs: any Gymnasium environment as a vector environment with SAME_STEP autoreset, and its wrappers."""
+"""GymnasiumEnvs and AtariEnvs: Gymnasium's environments in vectors with SAME_STEP autoreset, and their wrappers."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -14,10 +14,11 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
 from envs.checks import check_seed
+from envs.cores import available_threads
 from envs.parameters import ParameterRandomizer
 from envs.parameters.samplers import drawn_from
-from envs.render.videos import RecordVideos
-from fabric_rl.base.settings import Between, Finite, check_value, is_number, is_whole
+from envs.pool.videos import EpisodeVideos
+from fabric_rl.base.settings import Between, Count, Finite, check_value, is_number, is_whole
 
 _MOST_ENVS = 65_536
 """Limit for one process; each environment is a Python object."""
@@ -99,21 +100,47 @@ class FlatObservations(gymnasium.ObservationWrapper[Any, Any, Any]):
         self._own = env.observation_space
         entries = _entries(self._own, "")
         if wrong := [name for name, box in entries.items() if not isinstance(box, spaces.Box)]:
-            names = list(self._own) if isinstance(self._own, spaces.Dict) else []
-            fine = [name for name in names if not any(each.split("/")[0] == name for each in wrong)]
-            advice = (
-                "leave it out: --wrappers+=gymnasium.wrappers.FilterObservation --wrappers.filter_keys="
-                f"[{','.join(fine)}]"
-                if fine
-                else "put a wrapper around it (--wrappers) that makes numbers of it"
-            )
-            kind = type(entries[wrong[0]]).__name__
-            raise ValueError(f"no agent reads the observation {wrong[0] or 'itself'}, a {kind}; {advice}")
+            names = self._own if isinstance(self._own, spaces.Dict) else ()
+            fine = ",".join(name for name in names if name not in {each.split("/")[0] for each in wrong})
+            leave = f"leave it out: --wrappers+=gymnasium.wrappers.FilterObservation --wrappers.filter_keys=[{fine}]"
+            advice = leave if fine else "put a wrapper around it (--wrappers) that makes numbers of it"
+            what = f"{wrong[0] or 'itself'}, a {type(entries[wrong[0]]).__name__}"
+            raise ValueError(f"no agent reads the observation {what}; {advice}")
         self.observation_space = EntriesBox(entries)
 
     def observation(self, observation: Any) -> NDArray[Any]:  # noqa: ANN401 - an element of any space
         """Return `[D]` of `observation_space`."""
         return np.asarray(spaces.flatten(self._own, observation), self.observation_space.dtype)
+
+
+class RecordVideos(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Wrapper that records `videos` of an environment's episodes, see `EpisodeVideos`."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], folder: str | Path) -> None:
+        """Wrap `env`, which must render "rgb_array".
+
+        Raises:
+            ValueError: The environment has another render mode.
+        """
+        if env.render_mode != "rgb_array":
+            raise ValueError(f"videos need an environment that renders rgb_array, this one renders {env.render_mode}")
+        super().__init__(env)
+        rate = env.metadata.get("render_fps") or 30
+        self.videos = EpisodeVideos(folder, rate, lambda: np.asarray(env.render(), np.uint8))
+
+    def reset(self, **settings: Any) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401 - as gymnasium's
+        began = self.env.reset(**settings)
+        self.videos.begin()
+        return began
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:  # noqa: ANN401
+        stepped = self.env.step(action)
+        self.videos.step()
+        return stepped
+
+    def close(self) -> None:
+        self.videos.close()
+        super().close()
 
 
 class KeepColumns(gymnasium.ObservationWrapper[Any, Any, Any]):
@@ -141,7 +168,7 @@ class GymnasiumEnvs(VectorWrapper):
 
     Sub-environment `i` is seeded with `seed + i`. `infos["final_obs"]` is dense: `[N, ...]`, valid where
     `infos["_final_obs"]`. Observations that are not arrays (Dict, Tuple, Discrete, ...) are flattened into vectors, see
-    `envs.adapters.flat_observations.FlatObservations`.
+    `FlatObservations`. `num_seeds` is the number of consecutive seeds that `reset(seed=...)` uses, one for each.
     """
 
     def __init__(
@@ -154,23 +181,23 @@ class GymnasiumEnvs(VectorWrapper):
         settings: dict[str, Any] | None = None,
         parameters: ParameterRandomizer | None = None,
     ) -> None:
-        """Make the environments.
+        """Build the environments.
 
         Args:
             env_id: A registered id, for example CartPole-v1, or a class (its path on the command line).
-            num_envs: Number of environments side by side.
+            num_envs: Number of environments.
             seed: Seed of the first `reset()`.
             video_folder: If given, sub-environment 0 records mp4 files there: the first 20 s of episodes 0, 1, 8, 27,
                 ... 1000, 2000, ..., at most 320 pixels wide, encoded by another process.
             wrappers: Gymnasium wrappers (class paths on the command line), the first one innermost.
             settings: Keyword arguments of the environment.
-            parameters: The environment's own numbers (CartPole's `gravity`, ...) to draw for each episode.
-                Sub-environment `i` draws from its own stream of `seed + i`. Default: none.
+            parameters: The environment's own numbers (CartPole's `gravity`, ...) to sample for each episode.
+                Sub-environment `i` samples from its own stream of `seed + i`. Default: none.
 
         Raises:
             ValueError: An unknown id, an id whose package is missing, settings or a wrapper that do not fit it,
-                observations that no agent reads, a size that cannot work, or a parameter that there is not.
-            TypeError: `parameters` is something else.
+                observations that no agent reads, a size out of range, or an unknown parameter.
+            TypeError: `parameters` has the wrong type.
         """
         Between(1, _MOST_ENVS).check("GymnasiumEnvs: num_envs", num_envs, whole=True)
         seed = check_seed("GymnasiumEnvs", seed)
@@ -188,15 +215,10 @@ class GymnasiumEnvs(VectorWrapper):
             hint = "; a class of your own goes by its path, my_file.MyEnv: is that right?" if "." in name else ""
             raise ValueError(f"GymnasiumEnvs: --env_id {name}: {error}{hint}") from error
         super().__init__(envs)
-        self._envs, self._env_id = envs, name
+        self._envs, self._env_id, self.num_seeds = envs, name, num_envs
         self._own_values: dict[str, Any] = {}
         self._first_seed: int | None = seed
         self.check_parameters({} if parameters is None else dict.fromkeys(parameters.samplers, 0))
-
-    @property
-    def num_seeds(self) -> int:
-        """Number of consecutive seeds that `reset(seed=...)` uses: one per sub-environment."""
-        return self.num_envs
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -220,7 +242,7 @@ class GymnasiumEnvs(VectorWrapper):
 
     @property
     def parameters(self) -> dict[str, NDArray[np.float64]]:
-        """Parameter -> `[N]` float64, the present value in each sub-environment; those that samplers draw."""
+        """Sampled parameter -> `[N]` float64, its present value in each sub-environment."""
         rows = [drawn.numbers for drawn in self._drawn]
         return {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
 
@@ -254,9 +276,9 @@ class GymnasiumEnvs(VectorWrapper):
     def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
         """Set numbers that the environments themselves have as attributes, for example CartPole's `gravity`.
 
-        They take effect at once, also in the middle of episodes, and replace those that a sampler would draw. Numbers
-        that an environment has computed from others stay the same. Those left out, but set by an earlier call, return
-        to their first value, or to the one drawn for the episode. Errors: see `check_parameters`.
+        They take effect at once, also in the middle of episodes, and replace samples. Numbers that an environment has
+        computed from others stay the same. Parameters set by an earlier call but not by this one return to their first
+        value, or to the one sampled for the episode. Errors: see `check_parameters`.
         """
         self.check_parameters(values)
         for name in values:
@@ -324,3 +346,63 @@ def _entries(space: spaces.Space[Any], name: str) -> dict[str, Any]:
         what = f"{name or 'itself'}, an empty {type(space).__name__}"
         raise ValueError(f"no agent reads the observation {what}; leave it out by a wrapper (--wrappers)")
     return found
+
+
+class AtariEnvs(VectorWrapper):
+    """Copies of a game, stepped by `ale_py.AtariVectorEnv`, with SAME_STEP autoreset.
+
+    Observations are the last four frames in grey, `[4, 84, 84]` uint8; a step lasts four frames, of which the last two
+    are merged; rewards are clipped to -1, 0 and 1; an episode begins with up to 30 no-op steps (Machado et al. 2018).
+    The number of threads never changes a game.
+    """
+
+    def __init__(
+        self,
+        game: str,
+        num_envs: int = 8,
+        seed: int = 0,
+        num_threads: int | None = None,
+        settings: dict[str, Any] | None = None,
+    ) -> None:
+        """Build the games; sub-environment `i` is seeded with `seed + i`.
+
+        Args:
+            game: Name of the game in small letters: breakout, ms_pacman.
+            num_envs: Number of games played in parallel.
+            seed: Seed of the first `reset()`.
+            num_threads: Threads that step the games. Default: this process's share of the cores.
+            settings: Other arguments of `ale_py.AtariVectorEnv`, for example `{"episodic_life": true}`.
+
+        Raises:
+            ValueError: There is no such game or setting, or a number is out of range.
+            ImportError: ale-py is not installed.
+        """
+        check_value("AtariEnvs: num_envs", num_envs, Count)
+        self._first_seed: int | None = check_seed("AtariEnvs", seed)
+        try:
+            from ale_py.vector_env import AtariVectorEnv
+        except ImportError as error:
+            raise ImportError(f"AtariEnvs needs {error.name}; pip install ale-py") from error
+        own: dict[str, Any] = {
+            "autoreset_mode": AutoresetMode.SAME_STEP,
+            "num_threads": num_threads or available_threads(),
+        }
+        try:
+            games = AtariVectorEnv(game, num_envs, **(settings or {}), **own)
+        except (AssertionError, TypeError) as error:
+            raise ValueError(f"AtariEnvs: {error}") from error
+        super().__init__(games)
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401
+        """Begin new games; see `gymnasium.vector.VectorEnv.reset`."""
+        seed, self._first_seed = self._first_seed if seed is None else seed, None
+        return self.env.reset(seed=seed, options=options)[0].copy(), {}
+
+    def step(self, actions: NDArray[Any]) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        obs, rewards, terminated, truncated, infos = self.env.step(actions)
+        obs, ended, last = obs.copy(), terminated | truncated, {}
+        if ended.any():
+            final = obs.copy()
+            final[ended] = infos["final_obs"][ended]  # the other rows are not valid
+            last = {"final_obs": final, "_final_obs": ended}
+        return obs, rewards.astype(np.float32), terminated.copy(), truncated.copy(), last

@@ -91,12 +91,9 @@ class PacketPlayer:
         self._acts_from = 0
 
     def controls(self, packet: Any, index: int, pads: Sequence[Any]) -> Float:  # noqa: ANN401
-        """Return the controls `[8]` after a `GamePacket`: throttle, steer, pitch, yaw, roll, jump, boost, handbrake.
+        """Return the controls `[8]` of car `index` after a `GamePacket`; `pads` are `FieldInfo.boost_pads`.
 
-        Args:
-            packet: Packet from RLBot.
-            index: Index of the played car.
-            pads: `FieldInfo.boost_pads`.
+        Their order is throttle, steer, pitch, yaw, roll, jump, boost, handbrake.
         """
         phase, frame = int(packet.match_info.match_phase), packet.match_info.frame_num
         if phase not in (KICKOFF, ACTIVE) or not packet.balls:

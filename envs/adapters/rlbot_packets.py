@@ -171,10 +171,7 @@ def format_team_sizes(team_sizes: Iterable[Sequence[int]]) -> str:
 def layout_mismatch(packet: Any, teams: Sequence[int], pads: Sequence[Any]) -> str:  # noqa: ANN401
     """Return why a packet cannot be used, or an empty string.
 
-    Args:
-        packet: Packet from RLBot.
-        teams: Teams (0 and 1) of all players of the match, in any order.
-        pads: `FieldInfo.boost_pads`.
+    `teams` are those of all players of the match, in any order; `pads` are `FieldInfo.boost_pads`.
     """
     if sorted(teams_of(packet)) != sorted(teams):
         blue, now = teams.count(layout.BLUE), teams_of(packet).count(layout.BLUE)
@@ -203,7 +200,8 @@ def _follow(car: _Car, player: Any, ticks: int) -> None:  # noqa: ANN401
     car.boost_ticks = car.boost_ticks + ticks if car.boost > 0 and goes_on else 0
     car.boost = player.boost
     # The game's flag only depends on the minimum speed.
-    stays = 0 < car.supersonic_ticks < _STAYS_SUPERSONIC_TICKS and _speed(player) >= _STAYS_SUPERSONIC
+    speed = np.linalg.norm(_motion([player])[1, 0])
+    stays = 0 < car.supersonic_ticks < _STAYS_SUPERSONIC_TICKS and speed >= _STAYS_SUPERSONIC
     car.supersonic_ticks = car.supersonic_ticks + ticks if player.is_supersonic or stays else 0
     # Jumping takes precedence over OnGround, although the wheels still touch for a moment, and so does demolition.
     jumps = int(player.air_state) == JUMPING
@@ -217,11 +215,6 @@ def _follow(car: _Car, player: Any, ticks: int) -> None:  # noqa: ANN401
         car.since_jump = max(0.0, game.DOUBLEJUMP_MAX_DELAY - player.dodge_timeout)
     else:
         car.since_jump += seconds
-
-
-def _speed(player: Any) -> float:  # noqa: ANN401
-    velocity = player.physics.velocity
-    return float(np.linalg.norm((velocity.x, velocity.y, velocity.z)))
 
 
 def _motion(bodies: Sequence[Any]) -> NDArray[np.float64]:

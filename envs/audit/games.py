@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, BIG_PAD_RECHARGE_SECONDS
 
-from envs.actions import ActionParser, ContinuousAction
-from envs.audit.replay import Paid, coarser, difference, reordered, replay, swapped
+from envs.actions import ContinuousAction
+from envs.audit.replay import coarser, difference, reordered, replay, swapped
 from envs.audit.result import FARMING, PLAYING, PartReport
 from envs.bots import BallChaser, IdleBot, KickoffThenShoot, RandomBot, TeamBots
-from envs.bots.base import Bot
 from envs.dones import DoneCondition, GoalCondition, NoTouchCondition, TimeoutCondition
-from envs.matches.match_trace import MatchTrace, record_trace, record_traces
-from envs.matches.matches import PoolFactory
+from envs.matches.matches import MatchTrace, PoolFactory, record_trace, record_traces
+from envs.pool.players import Bot, SplitBot
 from envs.resets import Kickoff, MixedStates, RandomState, StateSetter
 from envs.resets.base import CAR_REST_HEIGHT
 from envs.rewards.base import Reward
@@ -114,12 +113,14 @@ class Games:
         (mirrored, mirror_order), (shuffled, order) = self.mirrored, self.shuffled
         by_skip = {skip: replay(fresh(), trace, name).sum(axis=0) for skip, trace in self.skips.items()}
         finest = self.skips[TICK_SKIPS[0]]
+        every = [*paid.values(), rough]
+        signs = {"+": any((each > 1e-9).any() for each in every), "-": any((each < -1e-9).any() for each in every)}
         return PartReport(
             name=name,
             unit=unit,
             weight=weight,
             share=sum(float(np.abs(paid[what]).sum()) for what in ("random", "scripted", *PLAYING)),
-            sign=_sign([*paid.values(), rough]),
+            sign="".join(sign for sign, paying in signs.items() if paying) or "0",
             per_minute=per_minute,
             mirror=difference(replay(fresh(), mirrored, name), rough[:, :, mirror_order]),
             order=difference(replay(fresh(), shuffled, name), rough[:, :, order]),
@@ -155,11 +156,6 @@ class Games:
         return found
 
 
-def _sign(paid: list[Paid]) -> str:
-    pays, charges = (any((sign * array > 1e-9).any() for array in paid) for sign in (1, -1))
-    return ("+" if pays else "") + ("-" if charges else "") or "0"
-
-
 def actors(state: GameState) -> Bool:
     """Return `[A, C]`, True for the acting car: the first blue one in even arenas, the first orange one in odd ones."""
     acting = np.zeros(state.present.shape, np.bool_)
@@ -170,19 +166,14 @@ def actors(state: GameState) -> Bool:
     return acting
 
 
-class ActorBot(Bot):
+class ActorBot(SplitBot):
     """Bot for the acting car; all other cars are idle."""
 
     def __init__(self, actor: Bot) -> None:
         self.actor, self.others = actor, IdleBot()
 
-    def act(self, state: GameState) -> Float:
-        return np.where(actors(state)[..., None], self.actor.act(state), self.others.act(state))
-
-    def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
-        mine, rest = self.actor.actions(state, parser), self.others.actions(state, parser)
-        acting = actors(state)[state.present]
-        return np.where(acting.reshape(-1, *[1] * (mine.ndim - 1)), mine, rest)
+    def split(self, state: GameState) -> tuple[Bool, Bot, Bot]:
+        return actors(state), self.actor, self.others
 
 
 class OneActor(StateSetter):

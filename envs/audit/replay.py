@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.matches.match_trace import MatchTrace
+from envs.matches.matches import MatchTrace
 from envs.rewards.base import Reward
 from envs.state.game_state import GameState
 from envs.state.layout import MIRROR, TOUCHED, Bool
@@ -17,12 +17,8 @@ Paid = NDArray[np.float64]
 def replay(reward: Reward, trace: MatchTrace, name: str | None = None) -> Paid:
     """Return the rewards `[steps, A, C]` float64 of a trace.
 
-    Only the first of several consecutive steps with a goal counts, as in a pool, which ends an episode with a goal.
-
-    Args:
-        reward: Reward, which must not be used elsewhere.
-        trace: Recorded states.
-        name: Name of the reward in messages.
+    Only the first of several consecutive steps with a goal counts, as in a pool, which ends an episode with a goal. The
+    reward must not be used elsewhere; messages call it `name`.
     """
     paid: list[Paid] = []
     over = np.zeros(trace.first.num_arenas, np.bool_)
@@ -55,12 +51,7 @@ def reordered(trace: MatchTrace) -> tuple[MatchTrace, NDArray[np.intp]]:
 def coarser(trace: MatchTrace, stride: int) -> MatchTrace:
     """Return the trace reduced to every `stride`-th step; touches in between still count.
 
-    Args:
-        trace: Trace whose episodes end on multiples of `stride` steps.
-        stride: Steps that are merged into one.
-
-    Raises:
-        ValueError: An episode ends within a merged step.
+    A ValueError if an episode ends within a merged step.
     """
     frames: list[tuple[Bool | None, GameState]] = []
     touched: Bool | None = None

@@ -9,17 +9,18 @@ of a pool at once:
         pool.step(bot.actions(pool.state, pool.action_parser))
 """
 
-from envs.bots.actions import nearest_actions as nearest_actions
-from envs.bots.base import Bot as Bot
-from envs.bots.base import IdleBot as IdleBot
-from envs.bots.base import RandomBot as RandomBot
-from envs.bots.base import TeamBots as TeamBots
-from envs.bots.policy import PolicyBot as PolicyBot
+from envs.actions.nearest import nearest_actions as nearest_actions
 from envs.bots.scripted import BallChaser as BallChaser
 from envs.bots.scripted import CircleBot as CircleBot
 from envs.bots.scripted import HopBot as HopBot
 from envs.bots.scripted import HoverBot as HoverBot
+from envs.bots.scripted import IdleBot as IdleBot
 from envs.bots.scripted import KickoffThenShoot as KickoffThenShoot
+from envs.bots.scripted import RandomBot as RandomBot
+from envs.pool.players import Bot as Bot
+from envs.pool.players import Diagnostics as Diagnostics
+from envs.pool.players import PolicyBot as PolicyBot
+from envs.pool.players import TeamBots as TeamBots
 
 BOTS: dict[str, type[Bot]] = {
     "idle": IdleBot,

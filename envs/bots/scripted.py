@@ -1,16 +1,23 @@
-"""Scripted bots, and their driving functions: steering, turning in the air, recovering from the roof.
+"""Scripted bots, and the driving functions of most of them: steering, turning in the air, recovering from the roof.
 
-All of them use the car's own view (`GameState.own`). Points and lengths in uu, angles in radians.
+These use the car's own view (`GameState.own`). Points and lengths in uu, angles in radians.
 """
 
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
 import numpy as np
+from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, BALL_RADIUS, GRAVITY, SIDE_WALL_X
 
-from envs.actions.base import BOOST, HANDBRAKE, JUMP, PITCH, ROLL, STEER, THROTTLE, YAW
-from envs.bots.base import Bot, blank
+from envs.actions import ActionParser
+from envs.actions.base import ANALOGUE, BOOST, BUTTONS, HANDBRAKE, JUMP, PITCH, ROLL, STEER, THROTTLE, YAW
+from envs.pool.players import Bot
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 from envs.state.quantities import dot
+from fabric_rl.base.settings import CountOrZero
 
 _SPEEDS = np.array([0, 500, 1000, 1500, 1750, 2300], np.float32)
 _TURNING_RADII = np.array([145, 251, 425, 727, 909, 1136], np.float32)
@@ -38,7 +45,7 @@ def drive(state: GameState, target: Float, speed: float | Float = TOP_SPEED) -> 
         target: `[A, C, 3]` seen from the car's own side; of a point in the air, the place below counts.
         speed: uu/s, one number or `[A, C]`; above 1410 it takes boost, if there is some.
     """
-    controls, own = blank(state), state.own
+    controls, own = np.zeros_like(state.controls), state.own
     angle, distance = bearing(state, target)
     velocity = dot(own.car_vel, own.car_forward)
     radius = np.interp(np.abs(velocity), _SPEEDS, _TURNING_RADII)
@@ -56,7 +63,7 @@ def drive(state: GameState, target: Float, speed: float | Float = TOP_SPEED) -> 
 
 def recover(state: GameState, angle: Float) -> Float:
     """Return controls `[A, C, 8]` off the wheels: level out, turn the nose right by `angle`, roll off the roof."""
-    controls, own = blank(state), state.own
+    controls, own = np.zeros_like(state.controls), state.own
     up, spin = own.car_up, own.car_ang_vel
     controls[..., THROTTLE] = 1
     controls[..., PITCH] = -TURN_GAIN * own.car_forward[..., 2] + TURN_DAMPING * dot(spin, own.car_right)
@@ -99,9 +106,48 @@ def arrival_seconds(state: GameState, target: Float) -> Float:
     return seconds
 
 
-def can_dodge(state: GameState) -> Bool:
-    """Return `[A, C]` True where a car has jumped, let go of the button, and its flip is unspent."""
-    return state.has_jumped & state.can_flip
+class IdleBot(Bot):
+    """Never press any control."""
+
+    def act(self, state: GameState) -> Float:
+        return np.zeros_like(state.controls)
+
+
+@dataclass(eq=False, repr=False)
+class RandomBot(Bot):
+    """Choose random controls in every step, like an untrained policy."""
+
+    seed: CountOrZero = 0
+    """The same seed and number of cars give the same play."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._rng = np.random.default_rng(self.seed)
+
+    def act(self, state: GameState) -> Float:
+        """Draw sticks from -1, 0 and 1, and press each button half of the time; see `Bot.act`."""
+        controls = np.zeros_like(state.controls)
+        shape = controls.shape[:2]
+        controls[..., ANALOGUE] = self._rng.integers(-1, 2, (*shape, 5))
+        controls[..., BUTTONS] = self._rng.integers(0, 2, (*shape, 3))
+        return controls
+
+    def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
+        """Draw `[N, ...]` evenly from a discrete or bounded space (else a ValueError); see `Bot.actions`."""
+        space, count = parser.action_space, int(state.present.sum())
+        if isinstance(space, gymnasium.spaces.Discrete):
+            return self._rng.integers(space.start, space.start + space.n, count)
+        if isinstance(space, gymnasium.spaces.MultiDiscrete):
+            return self._rng.integers(space.start, space.start + space.nvec, (count, *space.shape))
+        if isinstance(space, gymnasium.spaces.Box) and space.is_bounded():
+            return self._rng.uniform(space.low, space.high, (count, *space.shape)).astype(space.dtype)
+        raise ValueError(f"RandomBot: cannot draw actions from {space}")
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"rng": dict(self._rng.bit_generator.state)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._rng.bit_generator.state = state["rng"]
 
 
 LEAD_SECONDS = 1.0
@@ -129,7 +175,7 @@ class CircleBot(Bot):
     """Drive in a circle."""
 
     def act(self, state: GameState) -> Float:
-        controls = blank(state)
+        controls = np.zeros_like(state.controls)
         controls[..., THROTTLE] = controls[..., STEER] = 1
         level = np.zeros(controls.shape[:2], np.float32)
         return np.where(state.on_ground[..., None], controls, recover(state, level))
@@ -187,7 +233,8 @@ class KickoffThenShoot(Bot):
         distance = np.sqrt(dot(way, way))
         line = unit(GOAL - spot[..., :2])
         aligned = dot(unit(way), line)
-        kickoff = self._is_kickoff(state)
+        rests = dot(own.ball_vel, own.ball_vel) < 1
+        kickoff = rests & (np.abs(own.ball_pos[..., :2]).max(axis=-1) < 1)
         ready = kickoff | (aligned > 0.93)
 
         off_line: Float = np.clip(3 * (1 - aligned), 0, 1)
@@ -207,14 +254,6 @@ class KickoffThenShoot(Bot):
         return self._dodge(state, controls, ready)
 
     @staticmethod
-    def _is_kickoff(state: GameState) -> Bool:
-        """Return `[A, C]` True where the ball rests on the middle."""
-        own = state.own
-        still = dot(own.ball_vel, own.ball_vel) < 1
-        begins: Bool = still & (np.abs(own.ball_pos[..., :2]).max(axis=-1) < 1)
-        return begins
-
-    @staticmethod
     def _dodge(state: GameState, controls: Float, ready: Bool) -> Float:
         """Jump when the ball is within reach ahead, then flip at it."""
         own = state.own
@@ -223,7 +262,7 @@ class KickoffThenShoot(Bot):
         soon = (distance - 150 < closing * DODGE_SECONDS) & (closing > 300)
         ahead = soon & (np.abs(angle) < 0.3) & (own.ball_pos[..., 2] < DODGE_HEIGHT)
         jump = state.on_ground & ahead & ready & ~state.is_holding_jump
-        flip = can_dodge(state) & ahead
+        flip = state.has_jumped & state.can_flip & ahead  # it has let go of the button, and its flip is unspent
         controls[..., JUMP] = np.where(jump | flip, 1, controls[..., JUMP])
         controls[..., PITCH] = np.where(flip, -1, controls[..., PITCH])
         controls[..., YAW : ROLL + 1] *= ~flip[..., None]
@@ -232,6 +271,5 @@ class KickoffThenShoot(Bot):
 
 def unit(vectors: Float) -> Float:
     """Return the vectors `[..., 2]` with length 1, or zero."""
-    size: Float = np.sqrt(dot(vectors, vectors))[..., None]
-    scaled: Float = vectors / np.maximum(size, np.float32(1e-6))
+    scaled: Float = vectors / np.maximum(np.sqrt(dot(vectors, vectors))[..., None], np.float32(1e-6))
     return scaled

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.adapters.rlgym_rewards import WatchedGames
+from envs.adapters.rlgym_pool import WatchedGames
 from envs.demonstrations.file import WEIGHT, columns_of_states, frame_of
 from envs.loggers import StateLogger
-from envs.replays.format import Column
+from envs.pool.replay_format import Column
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
@@ -89,9 +89,6 @@ class _Seen(StateLogger):
 
     def update(self, state: GameState, done: Bool) -> None:
         self.frame, self.on_ground = frame_of(state), state.on_ground[0].copy()
-
-    def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        return {}
 
 
 class _HumanEpisode:

@@ -4,7 +4,7 @@ demonstration = Demonstration("chaser.frd")
 for episode in demonstration.episodes():
     episode.columns["controls"]     # [frames, cars, 8] float32
 
-The format is that of replays (`envs.replays.format`): checksummed records, chunks of columns. The columns differ:
+The format is that of replays (`envs.pool.replay_format`): checksummed records, chunks of columns. The columns differ:
 floats are not rounded, and incomplete files are refused. An episode of T steps has T + 1 frames, including the final
 one. `action`, `reward` and `controls` are stored in the frame that they led to.
 """
@@ -21,12 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.replays.format import (
+from envs.pool.replay_format import (
     CHUNK,
     END,
     HEADER,
     TOTAL,
     Column,
+    ReplayWriter,
     check_columns,
     column_of,
     frames_in,
@@ -35,7 +36,6 @@ from envs.replays.format import (
     unpack_chunk,
     unpack_json,
 )
-from envs.replays.replay import ReplayWriter
 from envs.state.game_state import GameState
 from envs.state.layout import CAR_ID
 

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
-from envs.bots.base import TeamBots
 from envs.demonstrations.file import MEANT, OBSERVATIONS, STATES, DemonstrationWriter, frame_of
 from envs.dones import GoalCondition, TimeoutCondition
 from envs.loggers import StateLogger
-from envs.pool.play import play
+from envs.pool.players import TeamBots, play
+from envs.pool.replay_format import Column
 from envs.pool.rocket_pool import RocketSimPool
-from envs.replays.format import Column
 from envs.resets import Kickoff, MixedStates, RandomState
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
@@ -32,14 +31,11 @@ def about_states(
 ) -> dict[str, Any]:
     """Return the header of a demonstration of states.
 
-    Args:
-        names: Names of the blue and the orange player.
-        teams: Team of each car, 0 blue, 1 orange.
-        demonstrators: Indices of the cars to learn from.
-        tick_skip: Physics ticks (1/120 s) between frames.
+    `names` are those of the blue and the orange player, `teams` are 0 for blue cars and 1 for orange ones,
+    `demonstrators` are the indices of the cars to learn from.
     """
-    told = {"names": list(names), "teams": list(teams), "demonstrators": list(demonstrators), "tick_skip": tick_skip}
-    return {"demonstration": STATES, **told}
+    about = {"names": list(names), "teams": list(teams), "demonstrators": list(demonstrators), "tick_skip": tick_skip}
+    return {"demonstration": STATES, **about}
 
 
 class StateRecorder(StateLogger):
@@ -67,9 +63,6 @@ class StateRecorder(StateLogger):
         if len(self._frames) > 1:
             self._writer.add(self._frames, {"terminated": terminated})
         self._frames = []
-
-    def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        return {}
 
 
 def record_states(

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from envs.actions import ActionParser, DelayAction, StickyButtons
 from envs.actions.base import get_action_mask, unwrapped
-from envs.bots.actions import nearest_actions, soft_labels
+from envs.actions.nearest import nearest_actions, soft_labels
 from envs.demonstrations.file import MEANT, WEIGHT, Demonstration, Episode, states_of
 from envs.obs import ObsBuilder
 from envs.obs.base import build_obs
 from envs.rewards import Reward, RewardSignals
-from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
 
@@ -55,7 +54,7 @@ def trajectories(
         num_blue: Blue slots of its arenas.
         obs: Observation builder; it is copied.
         action: Action parser; it is copied. Controls are converted to the nearest actions, see
-            `envs.bots.actions.nearest_actions`.
+            `envs.actions.nearest.nearest_actions`.
         soft: Also compute `soft`, if `action` is a table.
         reward: Reward of the steps; it is copied. With a reward, actions are those executed, even if the player chose
             others. None: no rewards.
@@ -99,23 +98,17 @@ class _Replayed:
                 action.reset(np.ones(1, np.bool_), state)
             build_obs(obs, state, self.obs[number : number + 1])
             if number + 1 < frames:
-                found.append(self._decided(action, state, meant[number + 1], soft))
-                done = nearest_actions(action, self.states.controls[number + 1], state.on_ground[0])
+                controls, on_ground, mask = meant[number + 1], state.on_ground[0], get_action_mask(action, state)
+                allowed = None if mask is None else mask[0]
+                fits = soft_labels(action, controls, on_ground, allowed) if soft else None
+                found.append((nearest_actions(action, controls, on_ground, allowed), allowed, fits))
+                done = nearest_actions(action, self.states.controls[number + 1], on_ground)
                 action.parse(done, state)  # updates its memory
         self.action = np.stack([each[0] for each in found])  # [T, C, ...]
         self.mask, self.soft = (
             None if found[0][column] is None else np.stack([each[column] for each in found])  # type: ignore[misc]
             for column in (1, 2)
         )
-
-    @staticmethod
-    def _decided(
-        action: ActionParser, state: GameState, controls: Float, soft: bool
-    ) -> tuple[NDArray[Any], Bool | None, Float | None]:
-        mask = get_action_mask(action, state)
-        allowed = None if mask is None else mask[0]
-        fits = soft_labels(action, controls, state.on_ground[0], allowed) if soft else None
-        return nearest_actions(action, controls, state.on_ground[0], allowed), allowed, fits
 
     def paid(self, reward: Reward) -> Float:
         """Return the rewards of the steps, `[T, C]`, or `[T, C, K]` for K reward signals."""

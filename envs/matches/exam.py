@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
-from envs.bots.base import Bot
 from envs.checks import check_seed
 from envs.dones import BallOnGroundCondition, DoneCondition
 from envs.matches.matches import Player
-from envs.pool.play import play
+from envs.pool.players import Bot, play
+from envs.pool.recorder import ReplayRecorder
 from envs.pool.rocket_pool import RocketSimPool
-from envs.replays.recorder import ReplayRecorder
 from envs.resets.base import CAR_REST_HEIGHT, PerArenaSetter
 from envs.resets.training_packs import Pack, place_shot
 from envs.state.game_state import GameState
@@ -27,11 +26,6 @@ PARKED_X, PARKED_Y = (2600, -2600, 2000, -2000, 1400, -1400, 3200, -3200), 4700
 """Places of the other cars, uu: beside the goal that is not attacked."""
 CLEARANCE = 400.0
 """uu between a parked car and anything else."""
-
-
-def is_goalie(pack: Pack) -> bool:
-    """Return True if the car guards its goal, False if it attacks the other one."""
-    return pack.metadata.get("type") == "Goalie"
 
 
 def take_exam(
@@ -78,15 +72,15 @@ def take_exam(
     check_value("take_exam: at_once", at_once, Count)
     if not sum(len(pack.shots) for pack in packs):
         raise ValueError("take_exam: the packs contain no shots")
-    queue = _ShotQueue(packs, at_once)
+    exam = _Exam(packs, at_once)
     bot = player(seed)
     recorders = [] if record is None else [record(bot)]
     pool = RocketSimPool(
-        num_arenas=len(queue.at),
+        num_arenas=len(exam.at),
         team_size=team_size,
         action=ContinuousAction(),
-        state_setter=queue,
-        done=_ExamScorer(queue),
+        state_setter=exam,
+        done=exam,
         tick_skip=tick_skip,
         action_delay_ticks=action_delay_ticks,
         num_threads=num_threads,
@@ -100,19 +94,19 @@ def take_exam(
     try:
         steps = play(pool, bot, change=only_the_first_car)
         next(steps)
-        while (queue.at >= 0).any():
+        while (exam.at >= 0).any():
             next(steps)
             if progress is not None:
-                progress(queue.handed_out / len(queue.shots))
+                progress(exam.handed_out / len(exam.shots))
     finally:
         for recorder in recorders:
             recorder.end_game()
         pool.close()
-    return np.split(queue.passed, np.cumsum([len(pack.shots) for pack in packs])[:-1])
+    return np.split(exam.passed, np.cumsum([len(pack.shots) for pack in packs])[:-1])
 
 
-class _ShotQueue(PerArenaSetter):
-    """Setter that assigns the shots to arenas, those with the longest limits first, and stores the results.
+class _Exam(PerArenaSetter, DoneCondition):
+    """Assigns the shots to arenas, those with the longest limits first, ends them, and stores the results.
 
     Attributes:
         at: `[A]` int64, index of the shot in each arena; -1 if none is left, and the arena repeats one without scoring.
@@ -121,10 +115,12 @@ class _ShotQueue(PerArenaSetter):
     def __init__(self, packs: Sequence[Pack], at_once: int) -> None:
         self.shots = np.concatenate([pack.shots for pack in packs])
         self.limits = np.concatenate([pack.limits for pack in packs])
-        self.goalie = np.repeat([is_goalie(pack) for pack in packs], [len(pack.shots) for pack in packs])
+        goalie = [pack.metadata.get("type") == "Goalie" for pack in packs]  # else the car attacks
+        self.goalie = np.repeat(goalie, [len(pack.shots) for pack in packs])
         self.passed = np.zeros(len(self.shots), np.bool_)
         self.at: NDArray[np.int64] = np.full(min(at_once, len(self.shots)), -1)
         self.handed_out = 0
+        self._ground = BallOnGroundCondition()
         self._order = np.argsort(-self.limits, kind="stable")
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
@@ -141,21 +137,13 @@ class _ShotQueue(PerArenaSetter):
 
         place_shot(state, arena, self.shots[shot], beside_the_goal)
 
-
-class _ExamScorer(DoneCondition):
-    """Done condition that ends the shots and stores their results."""
-
-    def __init__(self, queue: _ShotQueue) -> None:
-        self._queue, self._ground = queue, BallOnGroundCondition()
-
     def check(self, state: GameState) -> Bool:
-        queue = self._queue
-        late = state.episode_ticks / TICKS_PER_SECOND - queue.limits[queue.at]
+        late = state.episode_ticks / TICKS_PER_SECOND - self.limits[self.at]
         down = self._ground.check(state)
         over: Bool = state.goal_scored | ((late >= 0) & down) | (late >= LONGEST_FLIGHT_SECONDS)
-        over &= queue.at >= 0
-        shots, scored = queue.at[over], state.scoring_team[over]
-        queue.passed[shots] = np.where(queue.goalie[shots], scored != ORANGE, scored == BLUE)
+        over &= self.at >= 0
+        shots, scored = self.at[over], state.scoring_team[over]
+        self.passed[shots] = np.where(self.goalie[shots], scored != ORANGE, scored == BLUE)
         return over
 
     def reset(self, mask: Bool, state: GameState) -> None:

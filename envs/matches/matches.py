@@ -1,7 +1,7 @@
-"""Matches between two players, in pairs with swapped sides; `PoolFactory` rebuilds a pool with other components."""
+"""Matches between two players: pairs with swapped sides, replays, traces of states; PoolFactory for their pools."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -11,17 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.actions import ActionParser, ContinuousAction
-from envs.bots.base import Bot
+from envs.actions import ContinuousAction
 from envs.checks import check_seed, team_sizes
 from envs.dones import GoalCondition
 from envs.factories import unwrap_partial
 from envs.matches.statistics import Counts, GameStatistics, MatchKickoffs, get_count, pair_totals
 from envs.phased import Phased
-from envs.pool.play import play
+from envs.pool.players import Bot, SplitBot, TeamBots, play
+from envs.pool.recorder import ReplayRecorder
+from envs.pool.replay_format import CHUNK_FRAMES, Sink
 from envs.pool.rocket_pool import RocketSimPool
 from envs.processes.process_pool import ProcessPool
 from envs.rewards import Reward, default_reward
+from envs.rewards.parts import Part
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, Bool, Float
 from fabric_rl.base.settings import Count, Positive, check_value
@@ -166,37 +168,79 @@ def play_matches(
             for step, _ in enumerate(islice(play(pool, bots, change=kickoffs.delayed(pool)), steps + 1)):
                 if progress is not None and step:
                     progress((block + step / steps) / blocks)
-        found.append(_by_pairs(score.counts))
+        as_blue, as_orange = np.split(score.counts, SIDES, axis=1)
+        found.append(np.stack((as_blue, as_orange[..., ::-1]), axis=2))  # [K, P, 2, 2]: the player, its opponent
     counts = np.concatenate(found, axis=1)[:, :num_pairs]
     return Matches(get_count(counts, "goals"), get_count(counts, "touches"), minutes, team_size, pair_totals(counts))
 
 
 @dataclass(eq=False, repr=False)
-class _BothSides(Bot):
+class _BothSides(SplitBot):
     """Bot that plays the player as blue in the first half of the arenas, and as orange in the others."""
 
     player: Bot
     opponent: Bot
 
-    def act(self, state: GameState) -> Float:
-        return np.where(self._is_players(state)[..., None], self.player.act(state), self.opponent.act(state))
-
-    def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
-        ours, theirs = self.player.actions(state, parser), self.opponent.actions(state, parser)
-        return np.where(self._is_players(state).reshape(-1, 1), ours, theirs)
-
-    @staticmethod
-    def _is_players(state: GameState) -> Bool:
-        """Return `[A, C]`, True for the player's cars."""
+    def split(self, state: GameState) -> tuple[Bool, Bot, Bot]:
         as_blue = np.arange(state.num_arenas) < PAIRS_AT_ONCE
-        cars: Bool = (state.team == BLUE) == as_blue[:, None]
-        return cars
+        return (state.team == BLUE) == as_blue[:, None], self.player, self.opponent
 
 
-def _by_pairs(counts: Counts) -> Counts:
-    """Reshape `[K, A, 2]` to `[K, P, 2, 2]`: pair; the player as blue and as orange; the player and its opponent."""
-    as_blue, as_orange = np.split(counts, SIDES, axis=1)
-    return np.stack((as_blue, as_orange[..., ::-1]), axis=2)
+class RecordedMatch:
+    """A recorded match with a kickoff at the start and after each goal; every kickoff is different.
+
+    Attributes:
+        recorder: Recorder with score and time; ends games.
+        step_seconds: Game time of a step.
+    """
+
+    def __init__(
+        self,
+        bots: TeamBots,
+        sink: Sink,
+        names: tuple[str, str],
+        team_size: int = 1,
+        seed: int = 0,
+        tick_skip: int = 8,
+        action_delay_ticks: int = 1,
+        rewards: Sequence[Part] = (),
+        chunk_frames: int = CHUNK_FRAMES,
+    ) -> None:
+        """Build the arena; `seed` is that of the kickoffs, for the rest see `ReplayRecorder` and `RocketSimPool`."""
+        check_value("RecordedMatch: team_size", team_size, Count)
+        about = {"names": names, "seed": seed, "tick_skip": tick_skip}
+        self.recorder = ReplayRecorder(sink, bots, about, rewards, chunk_frames=chunk_frames)
+        self._kickoffs = MatchKickoffs([np.random.SeedSequence(seed)], 2 * team_size)
+        self._steps: Iterator[GameState] = iter(())
+        self._pool = RocketSimPool(
+            num_arenas=1,
+            team_size=team_size,
+            action=ContinuousAction(),
+            state_setter=self._kickoffs,
+            done=GoalCondition(),
+            tick_skip=tick_skip,
+            action_delay_ticks=action_delay_ticks,
+            num_threads=1,
+            seed=seed,
+            loggers=[self.recorder],
+        )
+        self.step_seconds = float(tick_skip / TICKS_PER_SECOND)
+
+    def begin(self, bots: TeamBots | None = None) -> None:
+        """End the present game and begin the next one, with new bots if given."""
+        self.recorder.end_game()
+        self.recorder.bots = bots or self.recorder.bots
+        self._steps = play(self._pool, self.recorder.bots, change=self._kickoffs.delayed(self._pool))
+        next(self._steps)
+
+    def step(self) -> None:
+        """Play one step."""
+        next(self._steps)
+
+    def close(self) -> None:
+        """End the game and close the pool."""
+        self.recorder.end_game()
+        self._pool.close()
 
 
 class PoolFactory:
@@ -279,3 +323,75 @@ class PoolFactory:
     def action_delay_ticks(self) -> int:
         """Ticks at the start of a step that still run the previous action."""
         return int(self.arguments.get("action_delay_ticks", 1))
+
+
+@dataclass(frozen=True)
+class MatchTrace:
+    """Recorded states of a game, to compute any reward from them later.
+
+    Attributes:
+        frames: In order: (mask `[A]`, initial states) when episodes begin, (None, state) after every step.
+        tick_skip: Ticks per step.
+    """
+
+    frames: list[tuple[Bool | None, GameState]]
+    tick_skip: int
+
+    @property
+    def first(self) -> GameState:
+        """Initial state."""
+        return self.frames[0][1]
+
+    @property
+    def steps(self) -> list[GameState]:
+        """States after steps."""
+        return [state for mask, state in self.frames if mask is None]
+
+    @property
+    def minutes(self) -> float:
+        """Game time in one arena, in minutes."""
+        return float(len(self.steps) * self.tick_skip / TICKS_PER_SECOND / 60)
+
+
+class _Recorder(Reward):
+    """Reward of zero that keeps a copy of every state, as in `MatchTrace.frames`."""
+
+    def __init__(self) -> None:
+        self.frames: list[tuple[Bool | None, GameState]] = []
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        self.frames.append((mask.copy(), state.copy()))
+
+    def compute(self, state: GameState) -> Float:
+        self.frames.append((None, state.copy()))
+        return np.zeros((state.num_arenas, state.num_cars), np.float32)
+
+
+def record_trace(factory: PoolFactory, bot: Bot, seconds: float, seed: int, **changes: Any) -> MatchTrace:  # noqa: ANN401
+    """Record the states while `bot` plays all cars; see `record_traces`."""
+    return record_traces(factory, {"": bot}, seconds, seed, **changes)[""]
+
+
+def record_traces(
+    factory: PoolFactory,
+    bots: Mapping[str, Bot],
+    seconds: float,
+    seed: int,
+    **changes: Any,  # noqa: ANN401 - the settings of a pool
+) -> dict[str, MatchTrace]:
+    """Let bots play one after the other, each all cars from the same seed, and record the states.
+
+    Each plays `seconds` of game time in each arena, at least one step. The pool's observations and reward are replaced;
+    `changes` are other settings of it.
+    """
+    recorder = _Recorder()
+    pool = factory.build(**({"obs": None, "seed": seed} | changes | {"reward": recorder}))
+    steps = max(1, round(seconds * TICKS_PER_SECOND / pool.tick_skip))
+    traces = {}
+    with closing(pool):
+        for name, bot in bots.items():
+            recorder.frames = []
+            for _ in islice(play(pool, bot, seed), steps + 1):
+                pass
+            traces[name] = MatchTrace(recorder.frames, pool.tick_skip)
+    return traces

@@ -143,9 +143,6 @@ class GameStatistics(StateLogger):
         self._since_touch[mask], self._kickoff[mask] = np.inf, -1
         self._judged[mask] = self._over[mask] = False
 
-    def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        return {}
-
     def _row(self, name: str) -> Counts:
         row: Counts = self.counts[_ROW[name]]
         return row
@@ -214,12 +211,7 @@ class MatchKickoffs(Kickoff):
     MAX_SHIFT, MAX_TURN, MAX_BOOST, MAX_DELAY = 50.0, 0.05, 10.0, 16
 
     def __init__(self, seeds: Sequence[np.random.SeedSequence], num_cars: int) -> None:
-        """Create the generators.
-
-        Args:
-            seeds: Seed of each arena; arenas with the same seed get the same kickoffs.
-            num_cars: Cars per arena.
-        """
+        """Set the seed of each arena; arenas with the same seed get the same kickoffs."""
         self._rngs = [np.random.default_rng(seed) for seed in seeds]
         self.delay_ticks: NDArray[np.int64] = np.zeros((len(self._rngs), num_cars), np.int64)
 

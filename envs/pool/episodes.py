@@ -3,12 +3,13 @@
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
+from envs.component import Component
 from envs.parameters import LiveParameters, ParameterRandomizer, TunableArenas
 from envs.resets import StateSetter, check_start
 from envs.sim.arena import SimArena
@@ -37,16 +38,6 @@ class EpisodeTracker:
         """Seed arena `i` with `seed + i`."""
         self.parameters.seed(seed)
         self.rngs = [np.random.default_rng(seed + i) for i in range(self._arenas.state.num_arenas)]
-
-    @property
-    def rng_states(self) -> list[dict[str, Any]]:
-        """The states of `rngs`, for an exact resume."""
-        return [dict(rng.bit_generator.state) for rng in self.rngs]
-
-    @rng_states.setter
-    def rng_states(self, states: list[dict[str, Any]]) -> None:
-        for rng, state in zip(self.rngs, states, strict=True):
-            rng.bit_generator.state = state
 
     def begin(self, mask: Bool) -> int:
         """Begin an episode in the arenas of `mask [A]`; rebuild broken arenas first, with a warning each.
@@ -85,59 +76,39 @@ class EpisodeTracker:
 
 HEADLINES = {"game/touches_per_minute": "touches/min", "game/goals_per_minute": "goals/min"}
 """Headline metrics with their short labels."""
-_COUNTED = ("touches", "goals", "physics_errors", "episodes", "steps")
 
 
-class GameCounts:
+class GameCounts(Component):
     """Counts of touches, goals, broken physics, episodes and steps over all arenas since the last `drain`."""
 
+    _in_state_dict: ClassVar[dict[str, str]] = {
+        name: name for name in ("touches", "goals", "physics_errors", "episodes", "steps")
+    }
+
     def __init__(self) -> None:
-        self._counts = dict.fromkeys(_COUNTED, 0)
+        self.touches = self.goals = self.physics_errors = self.episodes = self.steps = 0
 
     def add_step(self, new_touches: Bool, goals: NDArray[np.bool_], done: NDArray[np.bool_]) -> None:
         """Count a step: `new_touches [A, C]`, `goals [A]`, and ending episodes `done [A]`."""
-        counts = self._counts
-        counts["steps"] += 1
-        counts["episodes"] += int(done.sum())
-        counts["touches"] += int(new_touches.sum())
-        counts["goals"] += int(goals.sum())
-
-    def add_physics_errors(self, number: int) -> None:
-        """Count arenas whose physics broke."""
-        self._counts["physics_errors"] += number
+        self.steps += 1
+        self.episodes += int(done.sum())
+        self.touches += int(new_touches.sum())
+        self.goals += int(goals.sum())
 
     def drain(self, tick_skip: int, num_arenas: int, num_cars: int) -> dict[str, tuple[float, float]]:
-        """Return the metrics since the last call as name -> (sum, minutes).
+        """Return the metrics since the last call as name -> (sum, minutes of game time).
 
-        Minutes are game time, per car for touches and per arena for the rest.
-
-        Args:
-            tick_skip: Ticks per step.
-            num_arenas: Number of arenas.
-            num_cars: Number of cars in all arenas together.
+        Minutes are those of all cars together for touches, and of all arenas together for the rest.
         """
-        counts, self._counts = self._counts, dict.fromkeys(_COUNTED, 0)
-        minutes = counts["steps"] * tick_skip / TICKS_PER_SECOND / 60
-        arena_minutes = minutes * num_arenas
-        return {
-            "game/touches_per_minute": (float(counts["touches"]), minutes * num_cars),
-            "game/goals_per_minute": (float(counts["goals"]), arena_minutes),
-            "game/episodes_per_minute": (float(counts["episodes"]), arena_minutes),
-            "game/physics_errors_per_minute": (float(counts["physics_errors"]), arena_minutes),
+        minutes = self.steps * tick_skip / TICKS_PER_SECOND / 60
+        metrics = {
+            "game/touches_per_minute": (float(self.touches), minutes * num_cars),
+            "game/goals_per_minute": (float(self.goals), minutes * num_arenas),
+            "game/episodes_per_minute": (float(self.episodes), minutes * num_arenas),
+            "game/physics_errors_per_minute": (float(self.physics_errors), minutes * num_arenas),
         }
-
-    def state_dict(self) -> dict[str, int]:
-        """Return the counts."""
-        return dict(self._counts)
-
-    def load_state_dict(self, state: dict[str, int]) -> None:
-        """Restore what `state_dict` returned."""
-        self._counts = {name: int(state[name]) for name in _COUNTED}
-
-
-def results(scoring_team: NDArray[Any], team: NDArray[Any]) -> NDArray[np.float32]:
-    """Return 1 if a car's team has scored, 0 if the opponents have, 0.5 if nobody has (`scoring_team` -1)."""
-    return np.where(scoring_team < 0, 0.5, scoring_team == team).astype(np.float32)
+        self.touches = self.goals = self.physics_errors = self.episodes = self.steps = 0
+        return metrics
 
 
 PARTS = ("physics", "gather", "obs", "rewards", "dones_and_resets", "actions")
@@ -170,14 +141,6 @@ class StepTimers:
 
 
 _PARTS = ("state", "arenas", "rngs", "components", "counts", "started", "parameters")
-
-
-def components_state(components: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the states and the class names of `components`, which are role -> component."""
-    return {
-        "components": [part.state_dict() for part in components.values()],
-        "component_names": [type(part).__name__ for part in components.values()],
-    }
 
 
 def check_snapshot(

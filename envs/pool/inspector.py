@@ -11,13 +11,11 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 from envs.actions import ContinuousAction
 from envs.actions.base import unwrapped
 from envs.actions.tables import ActionTable
-from envs.bots.base import TeamBots
-from envs.bots.policy import Diagnostics, PolicyBot, PolicyFn
 from envs.dones import TimeoutCondition
 from envs.loggers import TurtleRecoveryLogger
-from envs.pool.play import play
-from envs.replays.recorder import ReplayRecorder
-from envs.replays.replay import SUFFIX, Sink
+from envs.pool.players import Diagnostics, PolicyBot, PolicyFn, TeamBots, play
+from envs.pool.recorder import ReplayRecorder
+from envs.pool.replay_format import SUFFIX, Sink
 from envs.resets import TurtledStart
 from envs.resets.first_states import ResetRow, describe_problems, problems, ranges_of, rows_of
 from envs.rewards.parts import parts_of
@@ -58,7 +56,7 @@ class PoolInspector:
     def describe_resets(self) -> list[str]:
         """Return lines with the ranges of the recorded initial states."""
         if not self._rows:
-            return ["no episode has begun just now (a resumed run goes on in the middle of its episodes)"]
+            return ["no episode has begun just now (a resumed run continues in the middle of its episodes)"]
         lines: dict[str, list[str]] = {}
         for what, quantity, least, _, greatest in ranges_of(self._rows):
             lines.setdefault(what, []).append(f"{quantity} {least:.0f}..{greatest:.0f}")
@@ -80,8 +78,50 @@ class PoolInspector:
     def record_game(
         self, policy: Callable[[ProbeSink], PolicyFn], sink: Sink, title: str, seconds: float, seed: int
     ) -> Generator[float, None, None]:
-        """Record a game beside the training, see `record_side_game`."""
-        return record_side_game(self._pool, policy, sink, title, seconds, seed)
+        """Record a game beside the training, with copies of the pool's resets, done conditions, phase, obs and actions.
+
+        The physics is the default one, whatever parameters the pool samples. Yields the seconds played. If the
+        generator is closed early, the game ends there; the replay stores the planned length.
+
+        Args:
+            policy: Builds the policy of all cars from a function that receives its values and probabilities.
+            sink: Receives the replay.
+            title: Title of the replay.
+            seconds: Game time.
+            seed: Seed of the resets; if the pool's arenas have different numbers of cars, it chooses one of them.
+        """
+        pool = self._pool
+        setter, conditions = pool.state_setter, pool.done_conditions
+        own = conditions[: len(conditions) - len(setter.conditions())]  # the new pool adds those of the setter again
+        setter, own, obs, action = copy.deepcopy((setter, own, pool.obs_builder, pool.action_parser))
+        mind = Diagnostics()
+        bot = PolicyBot(policy(mind.tell), obs, action, pool.tick_skip, pool.action_delay_ticks, mind)
+        about = {"names": ("blue", "orange"), "title": title, "seconds": seconds, "seed": seed}
+        about |= {"tick_skip": pool.tick_skip}
+        recorder = ReplayRecorder(sink, TeamBots(bot, bot), about, parts_of(pool.reward))
+        sizes = self._team_sizes()
+        spare = type(pool)(
+            1,
+            sizes,
+            action=ContinuousAction(),
+            state_setter=setter,
+            done=own,
+            tick_skip=pool.tick_skip,
+            action_delay_ticks=pool.action_delay_ticks,
+            num_threads=1,
+            seed=seed,
+            first_arena=seed % len(sizes),
+            loggers=[recorder],
+        )
+        try:
+            steps = play(spare, bot)
+            next(steps)
+            while recorder.seconds < seconds:
+                next(steps)
+                yield recorder.seconds
+        finally:
+            recorder.end_game()
+            spare.close()
 
     def probe(self, choose: Callable[..., NDArray[Any]]) -> list[str]:
         """Let a policy play a few cars that lie on their roofs, in a separate pool, and report how many get up.
@@ -89,13 +129,12 @@ class PoolInspector:
         The initial states are always the same. The inspected pool is not changed.
 
         Args:
-            choose: Policy, see `envs.bots.policy.PolicyFn`.
+            choose: Policy, see `envs.pool.players.PolicyFn`.
         """
-        pool, blue = self._pool, self._pool.state.num_blue
-        sizes = {(int(row[:blue].sum()), int(row[blue:].sum())) for row in pool.state.present}
+        pool, sizes = self._pool, self._team_sizes()
         probed = type(pool)(
             max(PROBED_ARENAS, len(sizes)),
-            sorted(sizes),
+            sizes,
             copy.deepcopy(pool.obs_builder),
             copy.deepcopy(pool.action_parser),
             state_setter=TurtledStart(),
@@ -119,52 +158,7 @@ class PoolInspector:
             f"{len(up)} of {probed.num_envs} cars that lay on their roofs stood up within {PROBE_SECONDS:g} s{after}"
         ]
 
-
-def record_side_game(
-    pool: "RocketSimPool", policy: Callable[[ProbeSink], PolicyFn], sink: Sink, title: str, seconds: float, seed: int
-) -> Generator[float, None, None]:
-    """Record a game with the components of `pool`: resets, done conditions, phase, cars, delay, obs and actions.
-
-    The physics is the default one, whatever parameters the pool samples. The pool is not changed: its parts are copied.
-    Yields the seconds played. If the generator is closed early, the game ends there; the replay stores the planned
-    length.
-
-    Args:
-        pool: The pool; if its arenas have different numbers of cars, the seed chooses one of them.
-        policy: Builds the policy of all cars from a function that receives its values and probabilities.
-        sink: Receives the replay.
-        title: Title of the replay.
-        seconds: Game time.
-        seed: Seed of the resets.
-    """
-    setter, conditions = pool.state_setter, pool.done_conditions
-    own = conditions[: len(conditions) - len(setter.conditions())]  # the new pool adds those of the setter again
-    setter, own, obs, action = copy.deepcopy((setter, own, pool.obs_builder, pool.action_parser))
-    mind = Diagnostics()
-    bot = PolicyBot(policy(mind.tell), obs, action, pool.tick_skip, pool.action_delay_ticks, mind)
-    about = {"names": ("blue", "orange"), "title": title, "seconds": seconds, "seed": seed, "tick_skip": pool.tick_skip}
-    recorder = ReplayRecorder(sink, TeamBots(bot, bot), about, parts_of(pool.reward))
-    blue = pool.state.num_blue
-    sizes = sorted({(int(row[:blue].sum()), int(row[blue:].sum())) for row in pool.state.present})
-    spare = type(pool)(
-        1,
-        sizes,
-        action=ContinuousAction(),
-        state_setter=setter,
-        done=own,
-        tick_skip=pool.tick_skip,
-        action_delay_ticks=pool.action_delay_ticks,
-        num_threads=1,
-        seed=seed,
-        first_arena=seed % len(sizes),
-        loggers=[recorder],
-    )
-    try:
-        steps = play(spare, bot)
-        next(steps)
-        while recorder.seconds < seconds:
-            next(steps)
-            yield recorder.seconds
-    finally:
-        recorder.end_game()
-        spare.close()
+    def _team_sizes(self) -> list[tuple[int, int]]:
+        """Return the (blue, orange) cars that occur in the pool's arenas, sorted."""
+        blue = self._state.num_blue
+        return sorted({(int(row[:blue].sum()), int(row[blue:].sum())) for row in self._state.present})

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 from gymnasium import Space
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ActionParser, LookupTable
 from envs.actions.base import get_action_mask, parse_actions
@@ -27,21 +28,20 @@ from envs.pool.episodes import (
     GameCounts,
     StepTimers,
     check_snapshot,
-    components_state,
     load_components,
-    results,
 )
+from envs.pool.frame import render_frame
 from envs.pool.inspector import PoolInspector
-from envs.pool.slots import CarSlots, ScriptedPlayers
-from envs.render.frame import render_frame
-from envs.render.rocketsimvis import RocketSimVis
-from envs.render.videos import EpisodeVideos
+from envs.pool.players import CarSlots, ScriptedPlayers
+from envs.pool.videos import EpisodeVideos, RocketSimVis
 from envs.resets import Kickoff, StateSetter
 from envs.rewards import Reward, RewardSignals, default_reward
 from envs.sim.arena import init_rocketsim
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 from fabric_rl.base.state_schema import load_part
+
+RENDER_MODES = ("human", "rgb_array")
 
 
 class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
@@ -124,6 +124,9 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             FileNotFoundError: The collision meshes are missing.
         """
         sizes = team_sizes(team_size)
+        if render_mode not in (None, *RENDER_MODES):
+            modes = " or ".join(RENDER_MODES)
+            raise ValueError(f"RocketSimPool: render_mode (--env.render_mode) must be {modes}, got {render_mode!r}")
         settings.check_pool_sizes(num_arenas, tick_skip, action_delay_ticks, num_threads, first_arena)
         seed = check_seed("RocketSimPool", seed)
         self.obs_builder = settings.component("obs", DefaultObs.rlgym_guide() if obs is None else obs, ObsBuilder)
@@ -148,9 +151,10 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self.single_action_space: Space[Any] = self.action_parser.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self.render_mode, self.metadata = render_mode, settings.metadata(render_mode, tick_skip)
+        self.render_mode, fps = render_mode, TICKS_PER_SECOND / tick_skip
+        self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": RENDER_MODES, "render_fps": fps}
         self._viewer = RocketSimVis() if render_mode == "human" else None
-        self._videos = EpisodeVideos(video_folder, self.metadata["render_fps"], lambda: render_frame(self.state))
+        self._videos = EpisodeVideos(video_folder, fps, lambda: render_frame(self.state))
         if parameters is not None:
             settings.component("parameters", parameters, ParameterRandomizer)
         self._arenas = TunableArenas(self.state, tick_skip, action_delay_ticks, num_threads or available_threads())
@@ -325,11 +329,13 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         """
         if not self._started:
             raise RuntimeError("RocketSimPool: call reset() before state_dict(), there is no game to save yet")
+        components = self._components().values()
         snapshot = {
             "state": self.state.state_dict(),
             "arenas": [sim.snapshot() for sim in self._arenas.sims],
-            "rngs": self._episodes.rng_states,
-            **components_state(self._components()),
+            "rngs": [dict(rng.bit_generator.state) for rng in self._episodes.rngs],
+            "components": [part.state_dict() for part in components],
+            "component_names": [type(part).__name__ for part in components],
             "counts": self._counts.state_dict(),
             "started": self._started,
             "parameters": self._parameters.state_dict(),
@@ -346,7 +352,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self._look_ahead()
         for index, numbers in enumerate(snapshot["arenas"]):
             self._arenas.restore(index, numbers)
-        self._episodes.rng_states = snapshot["rngs"]
+        for rng, saved in zip(self._episodes.rngs, snapshot["rngs"], strict=True):
+            rng.bit_generator.state = saved
         load_components(components, snapshot)
         load_part(self._counts, snapshot["counts"], "RocketSimPool: what was saved of the counts")
         self._started = snapshot["started"]
@@ -360,7 +367,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return first | {"reward": self.reward} | dones | loggers | guests
 
     def _begin_episodes(self, mask: Bool) -> None:
-        self._counts.add_physics_errors(self._episodes.begin(mask))
+        self._counts.physics_errors += self._episodes.begin(mask)
         parts = (self.action_parser, self.obs_builder, self.reward, *self.done_conditions, *self.loggers, self.guests)
         for part in parts:
             part.reset(mask, self.state)
@@ -413,5 +420,6 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def _results(self, obs: Float, done: Bool) -> dict[str, Any]:
         """Return the infos about ending episodes, before the next ones begin."""
         arena_of = self._slots.arena_of
-        result = results(self.state.scoring_team[arena_of], self._slots.team_of)
+        scoring = self.state.scoring_team[arena_of]
+        result = np.where(scoring < 0, 0.5, scoring == self._slots.team_of).astype(np.float32)
         return {"final_obs": self._slots.cars_of(obs.copy()), "_final_obs": done[arena_of], "result": result}

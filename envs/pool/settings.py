@@ -6,8 +6,6 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.vector import AutoresetMode
-from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ActionParser, ActionTable
 from envs.actions.base import unwrapped
@@ -26,17 +24,6 @@ ONLY_IN_TRAINING = (
 """Settings that are only needed in training: exported agents leave them out."""
 GIVES_SPACES = ("team_size", "obs", "action")
 """Settings that determine the observation and action spaces."""
-
-
-def metadata(render_mode: Any, tick_skip: int) -> dict[str, Any]:  # noqa: ANN401 - checked here
-    """Return Gymnasium's metadata of a pool; a ValueError for an unknown render mode."""
-    modes = ("human", "rgb_array")
-    if render_mode not in (None, *modes):
-        raise ValueError(
-            f"RocketSimPool: render_mode (--env.render_mode) must be {' or '.join(modes)}, got {render_mode!r}"
-        )
-    fps = TICKS_PER_SECOND / tick_skip
-    return {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": modes, "render_fps": fps}
 
 
 def component(name: str, value: Any, kind: type[Any]) -> Any:  # noqa: ANN401 - checked here
@@ -82,11 +69,12 @@ def observation_space(builder: ObsBuilder, num_blue: int, num_orange: int) -> gy
 def layout(builder: ObsBuilder, parser: ActionParser, num_blue: int, num_orange: int) -> dict[str, str]:
     """Describe observation columns and action table, to tell if a checkpoint fits a pool.
 
-    Returns texts under `observation columns` (builder and `columns()`) and `action table` (parser; for a table the
-    number of rows and their hash).
+    Returns texts under `observation columns` (`DefaultObs: ball_pos 0-2, ball_vel 3-5, ...`) and `action table` (see
+    `action_table`).
     """
-    columns = observation_columns(builder, num_blue, num_orange)
-    return {"observation columns": columns, "action table": action_table(parser)}
+    columns = builder.columns(num_blue, num_orange).items()
+    listed = ", ".join(f"{name} {column_range(at.start, at.stop)}" for name, at in columns)
+    return {"observation columns": f"{type(builder).__name__}: {listed}", "action table": action_table(parser)}
 
 
 def layout_in_numbers(
@@ -110,13 +98,6 @@ def layout_in_numbers(
         "observations": {"builder": type(builder).__name__, "columns": columns},
         "actions": {"parser": action_table(parser), "controls": list(CONTROL_NAMES), "table": rows},
     }
-
-
-def observation_columns(builder: ObsBuilder, num_blue: int, num_orange: int) -> str:
-    """Return the builder's class and columns: `DefaultObs: ball_pos 0-2, ball_vel 3-5, ...`."""
-    columns = builder.columns(num_blue, num_orange)
-    listed = ", ".join(f"{name} {column_range(at.start, at.stop)}" for name, at in columns.items())
-    return f"{type(builder).__name__}: {listed}"
 
 
 def action_table(parser: ActionParser) -> str:

@@ -1,11 +1,14 @@
 """ProcessPool: any vector environment, in shards over worker processes that are restarted when they fail."""
 
+import functools
+import inspect
 import itertools
 import logging
+import pickle
 import warnings
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
 from gymnasium import Space
@@ -13,16 +16,15 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from envs.checks import as_actions, check_actions, check_seed
+from envs.checks import check_actions, check_seed
 from envs.cores import available_threads
-from envs.processes.memory import ProcessInspector, Shards, VectorEnvFactory, merge_infos, pickled, split_factory
-from envs.processes.worker import START_SECONDS, ShardResult, ShardWorker, WorkerError, WorkerLostError
+from envs.factories import unwrap_partial
+from envs.processes.worker import START_SECONDS, ShardWorker, StepResult, WorkerError
 from fabric_rl.base.settings import Count, Positive, check_value
 from fabric_rl.base.state_schema import CannotBeSavedError
 
 Array = NDArray[Any]
 Number = TypeVar("Number", int, float)
-Problem = WorkerError | WorkerLostError
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +34,13 @@ _RESTART_SEED = 1_000_003
 MOST_RESTARTS = 3
 """Restarts of one worker without `GOOD_STEPS` steps in between; the next failure ends the pool."""
 GOOD_STEPS = 1000
+
+
+class VectorEnvFactory(Protocol):
+    """Builds a vector environment; a class, or a `functools.partial` of one."""
+
+    def __call__(self, *, seed: int) -> VectorEnv[Any, Any, Any]:
+        """Build the environment, whose sub-environments' seeds count from `seed`."""
 
 
 class ProcessPool(VectorEnv[Array, Array, Array]):
@@ -54,11 +63,8 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         restart: True if failed workers are restarted.
         group_rows: The sub-environments of each group.
         num_seeds: Number of consecutive seeds that `reset(seed=...)` uses.
-        reward_signals: Names of the columns of `infos["reward_signals"]`, as in the environment.
-        headlines: The most important metrics, as in the environment.
-        sides: As in `RocketSimPool.sides`; None if the environment has none.
-        layout: As in `RocketSimPool.layout`; empty if the environment has none.
-        inspector: Inspector for the callback `fabric_rl.callbacks.Debug`.
+        reward_signals: As in `RocketSimPool`, like `headlines`, `layout` and `sides`; empty or None if the environment
+            has none.
     """
 
     def __init__(
@@ -95,13 +101,11 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         check_value("ProcessPool: groups (--env.groups)", groups, Count)
         check_value("ProcessPool: timeout_seconds", timeout_seconds, Positive)
         seed = check_seed("ProcessPool", seed)
-        total, divide = split_factory(factory)
+        total, part = split_factory(factory)
         default = -(-available_threads() // groups) * groups
         workers = max(groups, min(default, total)) if num_workers is None else num_workers
-        self._starts, self._groups = Shards.divide(total, workers, groups)
-        self._factories = [
-            pickled(divide(start, stop - start, seed + start)) for start, stop in itertools.pairwise(self._starts)
-        ]
+        self._starts, self._groups = divide(total, workers, groups)
+        self._factories = [part(start, stop - start, seed + start) for start, stop in itertools.pairwise(self._starts)]
         self.timeout_seconds, self.restart, self._seed = timeout_seconds, restart, seed
         self._settings: dict[str, tuple[Any, ...]] = {}  # commands that are repeated for a restarted worker
         self._restarts, self._restarts_in_a_row, self._new_restarts = [0] * workers, [0] * workers, 0
@@ -128,7 +132,6 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         self.layout = specs[0].pool_layout
         sides = [(first + s.sides[0], s.sides[1]) for first, s in zip(self._starts, specs, strict=False) if s.sides]
         self.sides = tuple(np.concatenate(parts) for parts in zip(*sides, strict=True)) or None
-        self.inspector = ProcessInspector(self.layout)
         self._obs: Array | None = None
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -148,18 +151,13 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         """
         if seed is not None:
             seed = self._seed = check_seed("ProcessPool", seed, "reset(seed=...)")
-        everyone = range(self.num_workers)
-        self._settle(everyone)
-        for k, worker in enumerate(self._workers):
-            worker.post("reset", None if seed is None else seed + self._starts[k], options)
-        replies = self._replies(everyone, START_SECONDS)
-        self._raise_failures(replies)
-        results = [self._workers[k].result(infos) for k, infos in replies.items()]
-        obs = np.concatenate([result.obs for result in results])
+        seeds = [None if seed is None else seed + start for start in self._starts[:-1]]
+        infos = self._ask("reset", [(each, options) for each in seeds], stop=True)
+        obs, *_, joined = _concatenated([w.result(each) for w, each in zip(self._workers, infos, strict=True)])
         self._obs = obs.copy()
-        return obs, _joined_infos(results)
+        return obs, joined
 
-    def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+    def step(self, actions: Array) -> StepResult:
         """Step all parts at the same time.
 
         Args:
@@ -181,16 +179,11 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
     def step_group(self, group: int, actions: Array) -> None:
         """Start a step of one group and return immediately; `wait_group` waits for its result.
 
-        Args:
-            group: Index of the group.
-            actions: `[n, ...]` actions of the group's sub-environments, see `group_rows`.
-
-        Raises:
-            ValueError: As in `step`.
+        `actions [n, ...]` are those of the group's sub-environments, see `group_rows`; a ValueError as in `step`.
         """
         self._post_steps(self._groups[group], self.group_rows[group], actions)
 
-    def wait_group(self, group: int) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+    def wait_group(self, group: int) -> StepResult:
         """Wait for the step of a group, and return its result as `step` does, with the same errors."""
         return self._step_results(self._groups[group])
 
@@ -216,11 +209,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         self._ask_all("set_phase", name, number)
 
     def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
-        """Check the values for `set_parameters`.
-
-        Raises:
-            ValueError: The environment has no parameters that can be set, or rejects these values.
-        """
+        """Raise ValueError if the environment has no parameters that can be set, or rejects these values."""
         self._ask_all("check_parameters", dict(values))
 
     def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
@@ -251,11 +240,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         parts = state["parts"]
         if len(parts) != self.num_workers:
             raise ValueError(f"ProcessPool: the state has {len(parts)} workers, this pool has {self.num_workers}")
-        everyone = range(self.num_workers)
-        self._settle(everyone)
-        for worker, part in zip(self._workers, parts, strict=True):
-            worker.post("load_state_dict", part)
-        self._raise_failures(self._replies(everyone, START_SECONDS), stop=False)
+        self._ask("load_state_dict", [(part,) for part in parts])
         self._obs = None if state["obs"] is None else np.array(state["obs"])
         self._seed = state["seed"]
 
@@ -263,39 +248,28 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         """Stop the workers."""
         self._stop()
 
-    # ------------------------------------------------------------------ workers
-
     def _post_steps(self, workers: range, rows: slice, actions: Array) -> None:
         if self._obs is None:
             raise RuntimeError("ProcessPool: call reset() before step()")
-        actions = as_actions("ProcessPool", actions)
-        expected = (rows.stop - rows.start, *(self.single_action_space.shape or ()))
-        if actions.shape != expected or not np.can_cast(actions.dtype, self.single_action_space.dtype, "same_kind"):
-            raise ValueError(
-                f"ProcessPool: actions must be {self.single_action_space.dtype} of shape {list(expected)}, got "
-                f"{actions.dtype} of shape {list(actions.shape)}"
-            )
-        check_actions("ProcessPool", actions, self.single_action_space)
+        actions = check_actions("ProcessPool", actions, self.single_action_space, rows.stop - rows.start)
         self._settle(workers)
         for k in workers:
             own = self._rows(k)
             self._workers[k].post_step(actions[own.start - rows.start : own.stop - rows.start])
 
-    def _step_results(self, workers: range) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+    def _step_results(self, workers: range) -> StepResult:
         assert self._obs is not None
         replies = self._replies(workers, self.timeout_seconds)
         if not self.restart:
             self._raise_failures(replies)
-        results = [
-            self._restart(k, reply) if isinstance(reply, Problem) else self._workers[k].result(reply)
-            for k, reply in replies.items()
-        ]
-        obs = np.concatenate([result.obs for result in results])
-        rewards = np.concatenate([result.rewards for result in results])
-        terminated = np.concatenate([result.terminated for result in results])
-        truncated = np.concatenate([result.truncated for result in results])
-        self._obs[self._rows(workers[0]).start : self._rows(workers[-1]).stop] = obs
-        return obs, rewards, terminated, truncated, _joined_infos(results)
+        stepped = _concatenated(
+            [
+                self._restart(k, reply) if isinstance(reply, WorkerError) else self._workers[k].result(reply)
+                for k, reply in replies.items()
+            ]
+        )
+        self._obs[self._rows(workers[0]).start : self._rows(workers[-1]).stop] = stepped[0]
+        return stepped
 
     def _rows(self, k: int) -> slice:
         return slice(int(self._ends[k]) - self._specs[k].num_envs, int(self._ends[k]))
@@ -310,12 +284,11 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         for k in workers:
             try:
                 self._workers[k].drain_pending(self.timeout_seconds)
-            except WorkerError:  # of the interrupted call
-                pass
-            except WorkerLostError as error:
-                if not self.restart:
+            except WorkerError as error:
+                if error.lost and not self.restart:
                     self._fail(k, error)
-                self._restart(k, error)
+                if error.lost:  # else it belongs to the interrupted call
+                    self._restart(k, error)
 
     def _replies(self, workers: range, timeout_seconds: float) -> dict[int, Any]:
         """Return the reply of each worker to its posted command, or the exception of one that failed."""
@@ -323,30 +296,33 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         for k in workers:
             try:
                 replies[k] = self._workers[k].receive(timeout_seconds)
-            except (WorkerError, WorkerLostError) as error:
+            except WorkerError as error:
                 replies[k] = error
         return replies
 
     def _ask_all(self, command: str, *arguments: Any) -> list[Any]:  # noqa: ANN401 - the command's
-        """Return the replies of all workers to one command; they continue if one of them raises an exception."""
+        return self._ask(command, [arguments] * self.num_workers)
+
+    def _ask(self, command: str, arguments: Sequence[tuple[Any, ...]], stop: bool = False) -> list[Any]:
+        """Return the replies of all workers to a command, each with its own arguments; see `_raise_failures`."""
         everyone = range(self.num_workers)
         self._settle(everyone)
-        for worker in self._workers:
-            worker.post(command, *arguments)
+        for worker, own in zip(self._workers, arguments, strict=True):
+            worker.post(command, *own)
         replies = self._replies(everyone, START_SECONDS)
-        self._raise_failures(replies, stop=False)
+        self._raise_failures(replies, stop)
         return list(replies.values())
 
     def _raise_failures(self, replies: dict[int, Any], stop: bool = True) -> None:
         """Raise the first failure; with `stop` false the workers continue, unless one is lost."""
-        for k, reply in replies.items():
-            if isinstance(reply, WorkerLostError) or (isinstance(reply, WorkerError) and stop):
-                self._fail(k, reply)
-        for k, reply in replies.items():
-            if isinstance(reply, WorkerError):
-                raise reply.raised_by(self._label(k))
+        failures = {k: reply for k, reply in replies.items() if isinstance(reply, WorkerError)}
+        for k, error in failures.items():
+            if stop or error.lost:
+                self._fail(k, error)
+        for k, error in failures.items():
+            raise error.raised_by(self._label(k))
 
-    def _restart(self, k: int, problem: Problem) -> ShardResult:
+    def _restart(self, k: int, problem: WorkerError) -> StepResult:
         """Restart a worker after `problem`, with a warning; return a result in which all its episodes are truncated.
 
         Raises:
@@ -363,18 +339,14 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             for command, arguments in self._settings.items():
                 worker.call(command, *arguments)
             worker.call("reset", self._seed + self._starts[k] + _RESTART_SEED * self._restarts[k], None)
-        except (WorkerError, WorkerLostError) as error:
+        except WorkerError as error:
             self._fail(k, error)
-        begun = worker.result(None)
-        return begun._replace(
-            rewards=np.zeros(len(begun.obs), reward_dtype),
-            terminated=np.zeros(len(begun.obs), np.bool_),
-            truncated=np.ones(len(begun.obs), np.bool_),
-            final_obs=begun.obs if last is None else last,
-            ended=np.ones(len(begun.obs), np.bool_),
-        )
+        obs, *_, infos = worker.result(None)
+        none, every = np.zeros(len(obs), np.bool_), np.ones(len(obs), np.bool_)
+        infos |= {"final_obs": obs if last is None else last, "_final_obs": every}
+        return obs, np.zeros(len(obs), reward_dtype), none, every, infos
 
-    def _count_failure(self, k: int, problem: Problem) -> None:
+    def _count_failure(self, k: int, problem: WorkerError) -> None:
         """Log a failure and warn; raise the problem if there are too many."""
         logger.warning("%s failed: %s", self._label(k), problem)
         if self._workers[k].steps >= GOOD_STEPS:
@@ -385,28 +357,106 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         self._restarts[k] += 1
         self._new_restarts += 1
         warnings.warn(
-            f"ProcessPool: restarted worker {k}, its episodes are truncated: {problem.summary}",
+            f"ProcessPool: restarted worker {k}, its episodes are truncated: {problem.message}",
             RuntimeWarning,
             stacklevel=5,
         )
 
-    def _fail(self, k: int, problem: Problem, given_up: str = "") -> NoReturn:
+    def _fail(self, k: int, problem: WorkerError, given_up: str = "") -> NoReturn:
         """Stop all workers and raise the problem of one."""
         self._stop()
-        if isinstance(problem, WorkerError):
-            raise problem.raised_by(f"{self._label(k)} {given_up}".rstrip())
-        advice = f"it {given_up}" if given_up else "restart=True (--env.restart true) would start it again"
-        raise problem.raised_by(self._label(k), advice) from None
+        advice = "; restart=True (--env.restart true) would start it again" if problem.lost and not self.restart else ""
+        raise problem.raised_by(f"{self._label(k)} {given_up}".rstrip(), advice)
 
 
-def _joined_infos(results: Sequence[ShardResult]) -> dict[str, Any]:
-    infos = merge_infos([result.infos for result in results], [len(result.obs) for result in results])
-    if any(result.ended is not None for result in results):
-        ended = [np.zeros(len(each.obs), np.bool_) if each.ended is None else each.ended for each in results]
-        infos |= {"final_obs": np.concatenate([result.final_obs for result in results])}
-        infos |= {"_final_obs": np.concatenate(ended)}
-    masks = [result.action_mask for result in results if result.action_mask is not None]
-    return infos | ({"action_mask": np.concatenate(masks)} if len(masks) == len(results) else {})
+def divide(arenas: int, workers: int, groups: int) -> tuple[list[int], list[range]]:
+    """Divide arenas over workers, and workers into groups, as evenly as possible.
+
+    Returns:
+        `[workers + 1]` the first arena of each worker, and the number of all arenas; and the workers of each group. The
+        arenas of a group do not depend on the number of workers, so neither do trajectories.
+
+    Raises:
+        ValueError: More workers than arenas, or more groups than workers.
+    """
+    if workers > arenas:
+        raise ValueError(
+            f"ProcessPool: num_workers (--env.num_workers) is {workers}, but there are only {arenas} parts"
+        )
+    if workers < groups:
+        raise ValueError(
+            f"ProcessPool: groups (--env.groups) is {groups}, but there are only {workers} workers; every group "
+            "needs one of its own (--env.num_workers)"
+        )
+    starts, members = [0], []
+    for group in range(groups):
+        members.append(range(workers * group // groups, workers * (group + 1) // groups))
+        first, stop = arenas * group // groups, arenas * (group + 1) // groups
+        count = len(members[group])
+        starts += [first + (stop - first) * (k + 1) // count for k in range(count)]
+    return starts, members
+
+
+def split_factory(factory: VectorEnvFactory) -> tuple[int, Callable[[int, int, int], bytes]]:
+    """Return the number of arenas that `factory` builds, and a function (first, count, seed) -> pickled factory.
+
+    Raises:
+        TypeError: The factory has no parameter for the seed or for the size, or cannot be pickled.
+        ValueError: The size is less than 1.
+    """
+    call = unwrap_partial(factory)
+    function, given = call.function, call.named()
+    parameters = inspect.signature(function).parameters
+    name = getattr(function, "__name__", str(function))
+    size = next((size for size in ("num_arenas", "num_envs") if size in parameters), None)
+    if size is None or "seed" not in parameters:
+        raise TypeError(
+            "ProcessPool: the factory must take seed and a number num_arenas or num_envs to divide over the workers; "
+            f"{name} takes {', '.join(parameters)}"
+        )
+    total = check_value(f"ProcessPool: {name}'s {size}", given.get(size, parameters[size].default), Count)
+
+    def part(first: int, count: int, seed: int) -> bytes:
+        arguments = given | {size: count, "seed": seed}
+        if "num_threads" in parameters:
+            arguments["num_threads"] = given.get("num_threads") or 1
+        if "first_arena" in parameters:
+            arguments["first_arena"] = given.get("first_arena", 0) + first
+        try:
+            return pickle.dumps(functools.partial(function, **arguments))
+        except Exception as error:
+            raise TypeError(
+                f"ProcessPool: the factory cannot be sent to another process ({error}); define it and the classes it "
+                "uses at the top level of a module file"
+            ) from error
+
+    return total, part
+
+
+def merge_infos(infos: Sequence[dict[str, Any]], sizes: Sequence[int]) -> dict[str, Any]:
+    """Merge the infos of all parts into one dict of arrays over all sub-environments, zero in parts without the key.
+
+    `sizes` are the parts' numbers of sub-environments. Values with another number of entries are dropped.
+    """
+    joined: dict[str, Any] = {}
+    for name in dict.fromkeys(name for info in infos for name in info):
+        values = [info.get(name) for info in infos]
+        known = [value for value in values if value is not None]
+        if all(isinstance(value, dict) for value in known):
+            joined[name] = merge_infos([value or {} for value in values], sizes)
+            continue
+        like, pairs = np.asarray(known[0]), list(zip(values, sizes, strict=True))
+        if all(value is None or np.shape(value)[:1] == (size,) for value, size in pairs):
+            rows = [np.zeros((size, *like.shape[1:]), like.dtype) if value is None else value for value, size in pairs]
+            joined[name] = np.concatenate(rows)
+    return joined
+
+
+def _concatenated(results: Sequence[StepResult]) -> StepResult:
+    obs, rewards, terminated, truncated, infos = zip(*results, strict=True)
+    merged = merge_infos(infos, [len(each) for each in obs])
+    obs, rewards = np.concatenate(obs), np.concatenate(rewards)
+    return obs, rewards, np.concatenate(terminated), np.concatenate(truncated), merged
 
 
 def _added(parts: Iterable[dict[str, tuple[float, Number]]]) -> dict[str, tuple[float, Number]]:
@@ -414,8 +464,8 @@ def _added(parts: Iterable[dict[str, tuple[float, Number]]]) -> dict[str, tuple[
     found: dict[str, tuple[float, Number]] = {}
     for part in parts:
         for name, (total, count) in part.items():
-            before = found.get(name)
-            found[name] = (total, count) if before is None else (before[0] + total, before[1] + count)
+            before = found.get(name, (0.0, 0))
+            found[name] = before[0] + total, before[1] + count
     return found
 
 

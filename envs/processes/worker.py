@@ -1,4 +1,4 @@
-"""Worker process of a ProcessPool: its main loop, the pool's handle on it, and their protocol.
+"""Worker process of a ProcessPool: its main loop, the pool's handle on it, and the memory that they share.
 
 A step costs two semaphore operations per worker; everything that has a row per sub-environment is in shared memory.
 The pipe carries the rest, which is rare: building, resets, metrics, states, errors and unusual infos. Semaphores were
@@ -6,6 +6,7 @@ measured to wake the other side 4 to 7 times faster than a pipe (after which the
 its parent), and no slower than spinning, which would take a core from the workers.
 """
 
+import math
 import multiprocessing
 import os
 import pickle
@@ -20,17 +21,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import connection
 from multiprocessing.connection import Connection
+from multiprocessing.shared_memory import SharedMemory
 from multiprocessing.synchronize import Semaphore
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 import numpy as np
 from gymnasium import Space, spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
-from envs.processes.memory import Layout, SharedArrays
 from fabric_rl.base.state_schema import CannotBeSavedError
 
 # Columns of the "header" array.
@@ -38,53 +39,81 @@ IS_STEP, FLAGS, REWARD_DTYPE = range(3)
 # Bits of the flags.
 HAS_FINAL, HAS_MASK, HAS_PAYLOAD = 1, 2, 4
 
-_ONE_LINE: tuple[type[Exception], ...] = (ValueError, CannotBeSavedError, TypeError, FloatingPointError)
-"""Exceptions that components raise with a one-line message for the user."""
-_USER_ERRORS: tuple[type[Exception], ...] = (*_ONE_LINE, FileNotFoundError, OSError, ImportError)
+_KEPT_ERRORS: tuple[type[Exception], ...] = (
+    *(ValueError, CannotBeSavedError, TypeError, FloatingPointError, FileNotFoundError, OSError, ImportError),
+)
+"""Exceptions that settings of the user can cause, raised with a one-line message; the parent raises the same type."""
 _NO_PARTS = (str(Path(__file__).parent), *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")))
 
+StepResult = tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+"""Observations, rewards, terminated, truncated and infos of a step, as of any vector environment."""
+Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
+"""Name -> (shape, dtype) of every array."""
 
-class ShardResult(NamedTuple):
-    """Result of a step or reset of `n` sub-environments."""
+_ALIGNMENT_BYTES = 64
 
-    obs: NDArray[Any]
-    rewards: NDArray[Any]
-    terminated: NDArray[np.bool_]
-    truncated: NDArray[np.bool_]
-    final_obs: NDArray[Any]
-    """`[n, ...]` last observations, valid where `ended`."""
-    ended: NDArray[np.bool_] | None
-    """`[n]` episodes that ended in this step; None if the environment does not report them."""
-    action_mask: NDArray[np.bool_] | None
-    """None if the environment has no masks."""
-    infos: dict[str, Any]
-    """All other infos."""
+
+class SharedArrays:
+    """Arrays of a fixed layout. One process creates the block, the other attaches to it by its name.
+
+    As soon as the other process has attached, the creator calls `forget_name`: from then on the memory is freed with
+    the last process that uses it, however that process ends.
+    """
+
+    def __init__(self, layout: Layout, name: str | None = None) -> None:
+        """Create a block of zeros, or attach to the one called `name`."""
+        size, offsets = 0, []
+        for shape, dtype in layout.values():
+            offsets.append(size)
+            size += math.ceil(math.prod(shape) * dtype.itemsize / _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
+        self._memory = SharedMemory(name, create=name is None, size=size)
+        self.name, self._named = self._memory.name, name is None
+        self._arrays: dict[str, NDArray[Any]] = {
+            key: np.ndarray(shape, dtype, self._memory.buf, offset)
+            for (key, (shape, dtype)), offset in zip(layout.items(), offsets, strict=True)
+        }
+
+    def __getitem__(self, key: str) -> NDArray[Any]:
+        """Return the array itself. Drop every reference to it before `close`."""
+        return self._arrays[key]
+
+    def forget_name(self) -> None:
+        """Remove the name of a block that this object created; attached processes keep the memory."""
+        if self._named:
+            self._named = False
+            self._memory.unlink()
+
+    def close(self) -> None:
+        """Release the memory."""
+        self.forget_name()
+        self._arrays.clear()
+        with suppress(BufferError):  # an array is still referenced, for example by a traceback: freed together with it
+            self._memory.close()
 
 
 @dataclass(frozen=True)
 class ShardSpec:
-    """Description of a worker's environments, sent once they are built."""
+    """Description of a worker's environments, sent once they are built; empty where they lack an attribute.
 
-    num_envs: int
-    """Number of sub-environments."""
-    observation_space: Space[Any]
-    """Observation space of one sub-environment."""
-    action_space: Space[Any]
-    """Action space of one sub-environment."""
-    num_seeds: int
-    """Consecutive seeds that `reset(seed=...)` uses."""
-    resumable: bool
-    """True if it has `state_dict` and `load_state_dict`."""
-    reward_signals: tuple[str, ...]
-    """Names of the columns of `infos["reward_signals"]`."""
-    pool_layout: dict[str, str]
-    """`RocketSimPool.layout`, or empty."""
-    headlines: dict[str, str]
-    """`RocketSimPool.headlines`, or empty."""
-    sides: tuple[NDArray[np.intp], NDArray[np.intp]] | None
-    """`RocketSimPool.sides`, or None."""
+    Attributes:
+        name: Class of the environment.
+        num_envs: Number of sub-environments.
+        observation_space: Of one sub-environment, like `action_space`.
+        num_seeds: Number of consecutive seeds that `reset(seed=...)` uses.
+        resumable: True if it has `state_dict` and `load_state_dict`.
+        reward_signals: As in `RocketSimPool`, like `pool_layout`, `headlines` and `sides`.
+    """
+
     name: str
-    """Class of the environment."""
+    num_envs: int
+    observation_space: Space[Any]
+    action_space: Space[Any]
+    num_seeds: int
+    resumable: bool
+    reward_signals: tuple[str, ...]
+    pool_layout: dict[str, str]
+    headlines: dict[str, str]
+    sides: tuple[NDArray[np.intp], NDArray[np.intp]] | None
 
     @property
     def layout(self) -> Layout:
@@ -100,74 +129,58 @@ class ShardSpec:
             "rewards": ((n,), np.dtype(np.float64)),  # holds every float32 exactly
             "terminated": ((n,), np.dtype(np.bool_)),
             "truncated": ((n,), np.dtype(np.bool_)),
-            "action_mask": ((n, _mask_size(action)), np.dtype(np.bool_)),
+            "action_mask": ((n, spaces.flatdim(action)), np.dtype(np.bool_)),
         }
 
 
-class WorkerLostError(RuntimeError):
-    """A worker has ended, tried to end, or does not answer; the message is one line.
-
-    Attributes:
-        failed_in: Function that failed, for example `MyEnv.step()`.
-    """
-
-    def __init__(self, message: str, failed_in: str = "") -> None:
-        super().__init__(message)
-        self.failed_in = failed_in
-
-    @property
-    def summary(self) -> str:
-        """One-line message."""
-        return str(self)
-
-    def raised_by(self, label: str, advice: str = "") -> "WorkerLostError":
-        """Return the error for the parent: one line with the worker, the cause, and `advice`."""
-        text = f"{label}: {self}; {advice}" if advice else f"{label}: {self}"
-        return WorkerLostError(text, self.failed_in)
-
-
 class WorkerError(RuntimeError):
-    """Stand-in for an exception that a worker raised, because not every exception can be pickled.
+    """Failure of a worker: an exception of its environment, or the loss of its process.
 
-    Its text is the traceback in the worker, so it is the cause of what the pool raises (`raised_by`).
+    It stands in for the exception, because not every exception can be pickled. Its text is the traceback in the worker.
 
     Attributes:
-        kind: ValueError, FloatingPointError, OSError... if user settings can cause it, else RuntimeError.
-        message: Text of the exception.
-        summary: Type and text.
+        kind: Type that the parent raises: the exception's own if settings of the user can cause it, else RuntimeError.
+        message: The exception, or how the process was lost, in one line.
         failed_in: Function that failed, for example `MyEnv.step() (my_env.py, line 12)`.
+        lost: True if the process has ended, tried to end, or does not answer.
     """
 
-    kind: type[Exception]
-    message: str
-    summary: str
-    failed_in: str
+    kind: type[Exception] = RuntimeError
+    message = failed_in = ""
+    lost = False
 
     @classmethod
-    def of(cls, error: Exception) -> "WorkerError":
-        """Describe `error`."""
+    def of(cls, error: BaseException) -> "WorkerError":
+        """Describe an exception of this process."""
+        text = f"{type(error).__name__}: {error}".removesuffix(": ")
+        if not isinstance(error, Exception):
+            return cls.of_loss(
+                _failed_in(error), f"raised {text}; it must return or raise an error, not end its process"
+            )
         made = cls(f"Traceback in the worker:\n{''.join(traceback.format_exception(error))}")
-        made.kind = next((kind for kind in _USER_ERRORS if isinstance(error, kind)), RuntimeError)
-        made.message, made.summary = str(error), f"{type(error).__name__}: {error}".removesuffix(": ")
+        made.kind = next((kind for kind in _KEPT_ERRORS if isinstance(error, kind)), RuntimeError)
+        made.message = text if made.kind is RuntimeError else str(error)
         made.failed_in = _failed_in(error)
         return made
 
-    def raised_by(self, label: str) -> Exception:
-        """Return a one-line error for the parent: of the same kind if components raise it on purpose."""
-        kind, text = (self.kind, self.message) if self.kind in _ONE_LINE else (RuntimeError, self.summary)
-        error = kind(f"{label}: {' '.join(text.split())}")
-        error.__cause__ = self
+    @classmethod
+    def of_loss(cls, failed_in: str, how: str) -> "WorkerError":
+        """Describe the loss of a process, which happened in `failed_in`."""
+        made = cls(f"{failed_in} {how}")
+        made.message, made.failed_in, made.lost = str(made), failed_in, True
+        return made
+
+    def raised_by(self, label: str, advice: str = "") -> Exception:
+        """Return a one-line error for the parent; its cause is this one, if it has a traceback."""
+        text = f"{label}: {' '.join(self.message.split())}{advice}"
+        if self.lost:
+            error: Exception = WorkerError(text)
+            vars(error).update(vars(self), message=text)
+            error.__cause__ = None
+        else:
+            error = self.kind(text)
+            error.__cause__ = self
         return error
-
-
-def _as_sent(error: BaseException) -> WorkerError | WorkerLostError:
-    """Return the stand-in for an exception of this process."""
-    if isinstance(error, Exception):
-        return WorkerError.of(error)
-    failed_in, raised = _failed_in(error), f"{type(error).__name__}: {error}".removesuffix(": ")
-    return WorkerLostError(
-        f"{failed_in} raised {raised}; it must return or raise an error, not end its process", failed_in
-    )
 
 
 def _failed_in(error: BaseException) -> str:
@@ -178,13 +191,6 @@ def _failed_in(error: BaseException) -> str:
             owner = f"{type(frame.f_locals['self']).__name__}." if "self" in frame.f_locals else ""
             return f"{owner}{code.co_name}() ({Path(code.co_filename).name}, line {line})"
     return "the environment"
-
-
-def _mask_size(space: Space[Any]) -> int:
-    """Return the number of columns of an action mask; 0 for spaces without masks."""
-    if isinstance(space, spaces.Discrete):
-        return int(space.n)
-    return int(np.sum(space.nvec)) if isinstance(space, spaces.MultiDiscrete) else 0
 
 
 _IN_ARRAYS = {"final_obs", "_final_obs", "action_mask"}
@@ -198,18 +204,16 @@ def run_shard(conn: Connection, go: Semaphore, done: Semaphore, factory: bytes) 
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         env = _build(factory)
-    except BaseException as error:  # also SystemExit and KeyboardInterrupt
-        conn.send(_as_sent(error))
-        return
-    try:
         spec = _spec_of(env)
         conn.send(spec)
+    except BaseException as error:  # also SystemExit and KeyboardInterrupt
+        conn.send(WorkerError.of(error))
+        return
+    try:
         arrays = SharedArrays(spec.layout, conn.recv())
         done.release()
         _Server(env, arrays, conn).serve(go, done)
         arrays.close()
-    except (TypeError, ValueError) as error:
-        conn.send(WorkerError.of(error))
     finally:
         env.close()
 
@@ -242,12 +246,18 @@ def _spec_of(env: VectorEnv[Any, Any, Any]) -> ShardSpec:
     obs, action = env.single_observation_space, env.single_action_space
     if any(space.shape is None or space.dtype is None for space in (obs, action)):
         raise TypeError(f"{name}: observations and actions must be single arrays, got {obs} and {action}")
-    signals = tuple(getattr(env, "reward_signals", ()))
-    resumable = hasattr(env, "state_dict") and hasattr(env, "load_state_dict")
-    seeds, layout = getattr(env, "num_seeds", env.num_envs), dict(getattr(env, "layout", {}))
-    headlines = dict(getattr(env, "headlines", {}))
-    sides = getattr(env, "sides", None)
-    return ShardSpec(env.num_envs, obs, action, seeds, resumable, signals, layout, headlines, sides, name)
+    return ShardSpec(
+        name=name,
+        num_envs=env.num_envs,
+        observation_space=obs,
+        action_space=action,
+        num_seeds=getattr(env, "num_seeds", env.num_envs),
+        resumable=hasattr(env, "state_dict") and hasattr(env, "load_state_dict"),
+        reward_signals=tuple(getattr(env, "reward_signals", ())),
+        pool_layout=dict(getattr(env, "layout", {})),
+        headlines=dict(getattr(env, "headlines", {})),
+        sides=getattr(env, "sides", None),
+    )
 
 
 class _Server:
@@ -271,7 +281,7 @@ class _Server:
                     reply = self._answer(command, arguments)
                 payload = b"" if reply is None else pickle.dumps(reply)
             except BaseException as error:  # as above
-                payload = pickle.dumps(_as_sent(error))
+                payload = pickle.dumps(WorkerError.of(error))
             if payload:
                 header[FLAGS] |= HAS_PAYLOAD
             done.release()
@@ -343,11 +353,9 @@ class ShardWorker:
     """The parent's handle on one worker process."""
 
     def __init__(self, label: str, factory: bytes) -> None:
-        """Start the process; `connect` waits until it is ready.
+        """Start the process, which messages call `label`; `connect` waits until it is ready.
 
-        Args:
-            label: Name in messages, for example `ProcessPool worker 1 (arenas 2 to 3)`.
-            factory: Pickled function without parameters that builds the environments.
+        `factory` is a pickled function without parameters that builds the environments.
         """
         self.label = label
         self.steps = 0
@@ -367,9 +375,8 @@ class ShardWorker:
 
     @property
     def arrays(self) -> SharedArrays:
-        """Shared arrays; a RuntimeError after `stop`."""
-        if self._arrays is None:
-            raise RuntimeError(f"{self.label} is not running")
+        """Shared arrays, from `connect` to `stop`."""
+        assert self._arrays is not None
         return self._arrays
 
     @property
@@ -383,23 +390,22 @@ class ShardWorker:
 
         Raises:
             ValueError, TypeError, OSError, ImportError: The factory raised it.
-            RuntimeError: The factory raised another exception.
-            WorkerLostError: The process ended or did not become ready.
+            RuntimeError: The factory raised another exception, or the process ended or did not become ready.
         """
         try:
             spec = self._receive(START_SECONDS)
-            if isinstance(spec, ShardSpec):
-                self._env, self._arrays = spec.name, SharedArrays(spec.layout)
-                self._conn.send(self._arrays.name)
-                self._wait(time.monotonic() + START_SECONDS, START_SECONDS)
-                self._arrays.forget_name()
-                return spec
-        except WorkerLostError as error:
-            raise error.raised_by(self.label) from None
-        if isinstance(spec, WorkerError) and spec.kind is not RuntimeError:
-            raise spec.kind(spec.message)
-        failed: WorkerError | WorkerLostError = spec
-        raise failed.raised_by(f"{self.label}, while it was built")
+            if isinstance(spec, WorkerError):
+                raise spec
+            self._env, self._arrays = spec.name, SharedArrays(spec.layout)
+            self._conn.send(self._arrays.name)
+            self._wait(time.monotonic() + START_SECONDS, START_SECONDS)
+        except WorkerError as error:
+            if error.kind is not RuntimeError:
+                raise error.kind(error.message) from None
+            failed = error.raised_by(f"{self.label}, while it was built")
+            raise failed from failed.__cause__
+        self._arrays.forget_name()
+        return cast(ShardSpec, spec)
 
     def post_step(self, actions: NDArray[Any]) -> None:
         """Start a step; `receive` waits for its end."""
@@ -421,15 +427,15 @@ class ShardWorker:
         """Return the result of the posted command: for step and reset the infos that have no array, or None.
 
         Raises:
-            WorkerError: The command raised an exception.
-            WorkerLostError: The process ended, or did not answer within `timeout_seconds` of `post`.
+            WorkerError: The command raised an exception, the process ended, or it did not answer within
+                `timeout_seconds` of `post`.
         """
         assert self._busy_since is not None
         self._wait(self._busy_since + timeout_seconds, timeout_seconds)
         header = self.arrays["header"]
         reply = self._receive(timeout_seconds) if header[FLAGS] & HAS_PAYLOAD else None
         self._busy_since = None
-        if isinstance(reply, WorkerError | WorkerLostError):
+        if isinstance(reply, WorkerError):
             raise reply
         self.steps += int(header[IS_STEP])
         return reply
@@ -439,19 +445,15 @@ class ShardWorker:
         self.post(command, *arguments)
         return self.receive(START_SECONDS)
 
-    def result(self, infos: dict[str, Any] | None) -> ShardResult:
+    def result(self, infos: dict[str, Any] | None) -> StepResult:
         """Return the last step or reset: its arrays, which the next one overwrites, and the `infos` of `receive`."""
-        arrays, flags = self.arrays, int(self.arrays["header"][FLAGS])
-        return ShardResult(
-            obs=arrays["obs"],
-            rewards=arrays["rewards"].astype(self.reward_dtype),
-            terminated=arrays["terminated"],
-            truncated=arrays["truncated"],
-            final_obs=arrays["final_obs"],
-            ended=arrays["_final_obs"] if flags & HAS_FINAL else None,
-            action_mask=arrays["action_mask"] if flags & HAS_MASK else None,
-            infos=infos or {},
-        )
+        arrays, flags, infos = self.arrays, int(self.arrays["header"][FLAGS]), infos or {}
+        if flags & HAS_FINAL:
+            infos |= {"final_obs": arrays["final_obs"], "_final_obs": arrays["_final_obs"]}
+        if flags & HAS_MASK:
+            infos["action_mask"] = arrays["action_mask"]
+        rewards = arrays["rewards"].astype(self.reward_dtype)
+        return arrays["obs"], rewards, arrays["terminated"], arrays["truncated"], infos
 
     def drain_pending(self, timeout_seconds: float) -> None:
         """Wait for a command whose `receive` was interrupted, and drop its result."""
@@ -499,13 +501,12 @@ class ShardWorker:
         except (EOFError, OSError):
             raise self._lost(self._how_it_ended()) from None
 
-    def _lost(self, how: str) -> WorkerLostError:
+    def _lost(self, how: str) -> WorkerError:
         """Return the error of a lost worker: the function that was running, and `how` it failed."""
         doing = "step" if self._arrays is not None and self._arrays["header"][IS_STEP] else self._command
-        failed_in = f"{self._env}.{doing}()" if self._env else "building its environment"
-        return WorkerLostError(f"{failed_in} {how}", failed_in)
+        return WorkerError.of_loss(f"{self._env}.{doing}()" if self._env else "its factory", how)
 
-    def _no_answer(self, seconds: float) -> WorkerLostError:
+    def _no_answer(self, seconds: float) -> WorkerError:
         more = "; a larger timeout_seconds (--env.timeout_seconds) waits longer" if seconds != START_SECONDS else ""
         return self._lost(f"did not answer for {seconds:g} s{more}")
 

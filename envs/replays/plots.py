@@ -21,7 +21,7 @@ from rlgym.rocket_league.common_values import (
     SIDE_WALL_X,
 )
 
-from envs.replays.format import FLAGS
+from envs.pool.replay_format import FLAGS
 from envs.replays.replay import Game, Replay
 from envs.state.layout import CONTROL_NAMES
 
@@ -97,7 +97,7 @@ def reward_by_part(replay: Replay, car: int = 0, episode: int = 0, axes: "Axes |
         if part.any():
             axes.plot(seconds, part, label=name)
     axes.plot(seconds, paid.sum(axis=1), "k--", label="sum")
-    axes.set(xlabel="seconds since the kickoff", ylabel="paid so far")
+    axes.set(xlabel="seconds since the kickoff", ylabel="cumulative reward")
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small", frameon=False)
     return axes
 

@@ -1,4 +1,4 @@
-"""ReplayWriter and read_replay: write games to a file and read them.
+"""read_replay and render_frames: read recorded games, and draw them.
 
 replay = read_replay("game.frl")
 game = replay.games[0]
@@ -8,97 +8,40 @@ game.events[0]               # {"kind": "goal", "frame": 412, "seconds": 27.4, "
 
 import io
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.replays.format import (
+from envs.pool.frame import SIZE, render_frame
+from envs.pool.replay_format import (
     BEGIN,
     CHUNK,
     END,
     EVENTS,
+    FLAGS,
     HEADER,
-    START,
     Column,
+    Event,
+    ReplayWriter,
     check_columns,
     column_of,
     frames_in,
     game_columns,
-    pack,
-    pack_chunk,
-    pack_json,
     unpack,
     unpack_chunk,
     unpack_json,
 )
+from envs.state.game_state import GameState
+from envs.state.layout import CAR_BASIS, Float
+from envs.state.view import bases
 
-SUFFIX = ".frl"
-CHUNK_FRAMES = 150
-MOST_BYTES = 1 << 30
-"""Maximum size of an unpacked file."""
-Event = dict[str, Any]
-"""`kind`, `frame`, `seconds`, `team`, `car` (for a goal the team's last touch, or None); a goal also has `score`."""
-
-
-class Sink(Protocol):
-    """Target of a replay: a file, or an object that forwards the bytes."""
-
-    def write(self, data: bytes, /) -> object:
-        """Write the next bytes."""
-
-
-class ReplayWriter:
-    """Writer of games, chunk by chunk, so that they can be read while they are played."""
-
-    def __init__(
-        self, sink: Sink, columns: Sequence[Column], about: Mapping[str, Any], chunk_frames: int = CHUNK_FRAMES
-    ) -> None:
-        """Write the header.
-
-        Args:
-            sink: Receives the bytes.
-            columns: Columns of every frame.
-            about: Other contents of the header, as JSON.
-            chunk_frames: Frames per chunk: few for live viewers, many for a small file.
-
-        Raises:
-            ValueError: The columns or the header exceed the reader's limits.
-        """
-        check_columns(columns)
-        self.columns, self._sink, self._chunk_frames = tuple(columns), sink, chunk_frames
-        described = [vars(column) | {"shape": list(column.shape)} for column in columns]
-        sink.write(START + pack_json(HEADER, {**about, "columns": described}))
-        self._frames: list[Mapping[str, NDArray[Any]]] = []
-        self._events: list[Event] = []
-
-    def begin(self, about: Mapping[str, Any]) -> None:
-        """Begin a game."""
-        self._sink.write(pack_json(BEGIN, about))
-
-    def add(self, frame: Mapping[str, NDArray[Any]], events: Sequence[Event] = ()) -> None:
-        """Add a frame, an array for each column, and its events."""
-        self._frames.append(frame)
-        self._events += events
-        if len(self._frames) >= self._chunk_frames:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the frames and events added so far."""
-        data = pack(CHUNK, pack_chunk(self.columns, self._frames)) if self._frames else b""
-        data += pack_json(EVENTS, {"events": self._events}) if self._events else b""
-        self._frames, self._events = [], []
-        if data:
-            self._sink.write(data)
-
-    def end(self, result: Mapping[str, Any]) -> None:
-        """End the game."""
-        self.flush()
-        self._sink.write(pack_json(END, result))
+MOST_UNPACKED_BYTES = 1 << 30
 
 
 @dataclass
@@ -188,7 +131,8 @@ def _read(path: Path) -> Replay:
                 games[-1].result = unpack_json(payload)
     if about is None:
         raise ValueError("the replay has just begun; try again in a moment")
-    if (frames := sum(game.num_frames for game in games)) * sum(4 * column.count for column in columns) > MOST_BYTES:
+    frames = sum(game.num_frames for game in games)
+    if frames * sum(4 * column.count for column in columns) > MOST_UNPACKED_BYTES:
         raise ValueError(f"{frames:,} frames are too many to read at once")
     return Replay(about, games)
 
@@ -203,17 +147,10 @@ def _check_about(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
 
 
 def excerpt(replay: Replay, pieces: Iterable[tuple[Game, int, int]] | None = None) -> bytes:
-    """Return a replay of parts of another one, each a separate game whose time begins at 0; values do not change.
+    """Return the file of a replay of parts of another one, each a separate game whose time begins at 0.
 
-    Args:
-        replay: Source.
-        pieces: Game, first frame and end frame (exclusive) of each part; default: all games.
-
-    Returns:
-        Content of the file.
-
-    Raises:
-        ValueError: Damaged chunks.
+    `pieces` are game, first frame and end frame (exclusive) of each part; default: all games. Values do not change. A
+    ValueError for damaged chunks.
     """
     sink = io.BytesIO()
     writer = ReplayWriter(sink, [column_of(said) for said in replay.about["columns"]], replay.about)
@@ -233,3 +170,52 @@ def excerpt(replay: Replay, pieces: Iterable[tuple[Game, int, int]] | None = Non
             writer.add(now, events.get(frame, ()))
         writer.end((game.result or {}) if pieces is None else {})
     return sink.getvalue()
+
+
+_AT_ONCE = 64
+
+
+def render_frames(
+    replay: Replay, frames_per_second: float, size: tuple[int, int] = SIZE
+) -> Iterator[NDArray[np.uint8]]:
+    """Yield images `[H, W, 3]` uint8 of all games; motion is interpolated linearly between frames of the replay."""
+    teams = replay.about["teams"]
+    for game in (game for game in replay.games if game.num_frames):
+        times = np.arange(0, float(game.columns["ticks"][-1]) + 1, TICKS_PER_SECOND / frames_per_second)
+        for first in range(0, len(times), _AT_ONCE):
+            states = states_at(game, teams, times[first : first + _AT_ONCE])
+            yield from (render_frame(states, row, size) for row in range(states.num_arenas))
+
+
+def states_at(game: Game, teams: Sequence[int], times: NDArray[np.float64]) -> GameState:
+    """Return the visible state of a game at several times (in ticks), one per row.
+
+    `episode_ticks` count from the beginning of the game.
+    """
+    columns, blue = game.columns, teams.count(0)
+    at = np.maximum(columns["ticks"].searchsorted(times, side="right") - 1, 0)
+    after = np.minimum(at + 1, game.num_frames - 1)
+    after = np.where(columns["begins"][after] > 0, at, after)  # no interpolation into the next episode
+    share = (times - columns["ticks"][at]) / np.maximum(columns["ticks"][after] - columns["ticks"][at], 1)
+
+    def between(name: str) -> Float:
+        start, end = columns[name][at], columns[name][after]
+        if name == "car_rotation":
+            end = end * np.where((start * end).sum(axis=-1, keepdims=True) < 0, -1, 1)  # q and -q are the same
+        moved: Float = start + (end - start) * share.reshape(-1, *[1] * (start.ndim - 1)).astype(np.float32)
+        return moved
+
+    flags = {name: (columns["car_flags"][at].astype(np.uint8) >> bit & 1) > 0 for bit, name in enumerate(FLAGS)}
+    state = GameState(len(times), blue, len(teams) - blue, flags["present"])
+    state.clear(np.arange(len(times)))
+    state.world.ball_pos[:], state.world.car_pos[:] = between("ball_pos"), between("car_pos")
+    state.car_rows[..., 0, CAR_BASIS] = bases(between("car_rotation")).reshape(*flags["present"].shape, 9)
+    state.boost[:], state.pad_timers[:] = columns["car_boost"][at], columns["pad_timers"][at]
+    state.boost_active_time[:] = flags["is_boosting"]
+    state.demo_respawn_timer[:] = flags["is_demoed"]
+    state.episode_ticks[:] = times
+    for event in game.events:
+        if event["kind"] == "goal":
+            for team, car in ((0, 0), (1, blue)):
+                state.goals[at >= event["frame"], car : car + 1] = event["score"][team]
+    return state

@@ -12,14 +12,14 @@ from typing import Annotated, Any
 import numpy as np
 from rich.table import Table
 
-from envs.bots.base import TeamBots
+from envs.bots import TeamBots
 from envs.matches.exam import take_exam
 from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches, PoolFactory
 from envs.matches.statistics import STATISTICS
+from envs.pool.recorder import ReplayRecorder
+from envs.pool.replay_format import SUFFIX
 from envs.pool.rocket_pool import RocketSimPool
-from envs.render.videos import FORMATS
-from envs.replays.recorder import ReplayRecorder
-from envs.replays.replay import SUFFIX
+from envs.pool.videos import FORMATS
 from envs.resets.training_packs import Pack, packaged_file, read_packs
 from fabric_rl.analysis.curves import new_figure
 from fabric_rl.base.settings import Between, Positive

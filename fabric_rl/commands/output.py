@@ -123,7 +123,7 @@ def check_out(paths: Iterable[Path], suffixes: Collection[str], flag: str = "--o
         if path.suffix == ".png":
             new_figure(1, 1)
         if path.suffix in (".mp4", ".gif"):
-            import_module("envs.render.videos").find_ffmpeg()
+            import_module("envs.pool.videos").find_ffmpeg()
 
 
 def check_file(path: Path, flag: str) -> None:

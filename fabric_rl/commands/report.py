@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from envs.replays.replay import SUFFIX, excerpt, read_replay
+from envs.pool.replay_format import SUFFIX
+from envs.replays.replay import excerpt, read_replay
 from fabric_rl.analysis import comparison
 from fabric_rl.analysis.comparison import ALL, Comparison, Estimate, Improvement, Scores
 from fabric_rl.analysis.curves import SPEED, Curve, choose_metrics, mean_of_tenth, minutes_at, new_figure, read_metrics

@@ -9,9 +9,9 @@ from typing import Annotated
 
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.render.videos import FORMATS, Frame, write_video
-from envs.replays.film import render_frames
-from envs.replays.replay import SUFFIX, read_replay
+from envs.pool.replay_format import SUFFIX
+from envs.pool.videos import FORMATS, Frame, write_video
+from envs.replays.replay import read_replay, render_frames
 from fabric_rl.base.files import write_text
 from fabric_rl.base.settings import Between
 from fabric_rl.base.tables import progress

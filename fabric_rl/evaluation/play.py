@@ -19,10 +19,10 @@ from typing import BinaryIO, NamedTuple, NoReturn
 import torch
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.bots.base import TeamBots
-from envs.matches.matches import PAIRS_AT_ONCE, Matches, Player, PoolFactory, play_matches
-from envs.matches.recorded import RecordedMatch
-from envs.replays.replay import CHUNK_FRAMES, Sink, read_replay
+from envs.bots import TeamBots
+from envs.matches.matches import PAIRS_AT_ONCE, Matches, Player, PoolFactory, RecordedMatch, play_matches
+from envs.pool.replay_format import CHUNK_FRAMES, Sink
+from envs.replays.replay import read_replay
 from envs.rewards.parts import Part, parts_of
 from fabric_rl.base.errors import describe_failure
 from fabric_rl.base.messages import MISTAKES

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agents import RolesAgent
-from envs.bots import BOTS, Bot
-from envs.bots.policy import Diagnostics, PolicyBot
+from envs.bots import BOTS, Bot, Diagnostics, PolicyBot
 from envs.matches.matches import Player, PoolFactory
 from envs.obs.combinators import RoleObs
 from envs.pool.rocket_pool import RocketSimPool
@@ -67,7 +66,7 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
         name: As for `fabric-rl evaluate`. `NAME#ROLE` is one role of an `agents.RolesAgent`, for any car.
         sample: Agents sample their actions instead of taking the most probable ones.
         runs_dir: Folder of the run ids.
-        explain: Agents keep `envs.bots.policy.Diagnostics` for replays.
+        explain: Agents keep `envs.bots.Diagnostics` for replays.
 
     Raises:
         ValueError: There is no such player, or it does not play Rocket League.

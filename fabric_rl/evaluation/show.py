@@ -5,7 +5,8 @@ import io
 import os
 from pathlib import Path
 
-from envs.replays.replay import SUFFIX, Replay, excerpt, read_replay
+from envs.pool.replay_format import SUFFIX
+from envs.replays.replay import Replay, excerpt, read_replay
 from fabric_rl.evaluation.play import Duel
 from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.runs.trained import Trained

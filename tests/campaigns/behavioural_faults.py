@@ -63,7 +63,7 @@ final-obs-copy | envs/pool/*.py | tests/envs/pool
 - cars_of(obs.copy())
 + cars_of(obs)
 pool-generators | envs/pool/*.py | tests/envs/pool
-- self._episodes.rng_states = snapshot["rngs"]
+- rng.bit_generator.state = saved
 + pass
 boost-rate | envs/sim/*.py | tests/envs/sim
 - = game.BOOST_CONSUMPTION_RATE
@@ -77,15 +77,15 @@ mirrored-pads | envs/state/*.py | tests/envs/state tests/envs/obs
 bot-damping | envs/bots/*.py | tests/envs/bots
 - + TURN_DAMPING * dot(spin, own.car_right)
 + - TURN_DAMPING * dot(spin, own.car_right)
-replay-goals | envs/replays/*.py | tests/envs/replays
+replay-goals | envs/pool/*.py | tests/envs/replays
 - demos.copy(), scoring >= 0
 + demos.copy(), False
 demolished-weight | envs/demonstrations/*.py | tests/envs/demonstrations
 - self.states.is_demoed[:-1, car]
 + self.states.is_demoed[1:, car]
 process-seeds | envs/processes/process_pool.py | tests/envs/processes/test_process_pool.py
-- None if seed is None else seed + self._starts[k]
-+ None if seed is None else seed + k
+- None if seed is None else seed + start for start in self._starts[:-1]
++ None if seed is None else seed + k for k in range(self.num_workers)
 rlgym-contact | envs/adapters/rlgym_pool.py | tests/envs/adapters/test_rlgym_pool.py
 - self._touching[own] = False
 + pass

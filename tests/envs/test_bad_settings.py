@@ -85,7 +85,7 @@ VALUES = [
     (lambda: RLGymPool(build_env, 0), "num_envs .*at least 1"),
     (lambda: RLGymPool(build_env, 1.5), "RLGymPool: num_envs .* got 1.5"),
     (lambda: RLGymPool(build_env, 1, seed="a"), "RLGymPool: seed .* got 'a'"),
-    (lambda: RLGymPool(build_env, 1).step(np.zeros(2)), "actions must be integers"),
+    (lambda: RLGymPool(build_env, 1).step(np.zeros(2)), "actions must be int64"),
     (lambda: RLGymPool(build_env, 1).step(np.zeros(3, int)), r"of shape \[2\]"),
     (lambda: RLGymPool(iter([build_env(1), build_env(2)]).__next__, 2), "zero_padding"),
     (lambda: ProcessPool(short_games, 1.5), "ProcessPool: num_workers .* got 1.5"),

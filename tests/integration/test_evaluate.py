@@ -329,7 +329,7 @@ def test_an_exported_agent_loads_where_the_modules_of_its_training_are_absent(fo
 
 def test_a_table_agent_plays_its_own_rows(runs):
     """What the pool of the matches is told are the rows that the agent chose."""
-    from envs.bots.policy import PolicyBot
+    from envs.bots import PolicyBot
     from envs.state.game_state import GameState
 
     trained = load_trained("plain", runs)

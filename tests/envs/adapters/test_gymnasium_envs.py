@@ -12,9 +12,8 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import FilterObservation
 
 from envs import AtariEnvs, Gaussian, GymnasiumEnvs, ParameterRandomizer, ProcessPool, Uniform
-from envs.adapters.gymnasium_envs import EntriesBox
-from envs.render import videos
-from envs.render.videos import RecordVideos
+from envs.adapters.gymnasium_envs import EntriesBox, RecordVideos
+from envs.pool import videos
 from tests.envs.adapters.tasks import Entries, Numbered, Seen, Worded
 
 

@@ -13,8 +13,7 @@ from rlgym.rocket_league.reward_functions import TouchReward as RLGymTouch
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
 
 from benchmarks.rlgym_guide import InAir, SpeedTowardBall, VelocityBallToGoal, build_env
-from envs.adapters.rlgym_pool import RLGymPool
-from envs.adapters.rlgym_rewards import RLGymReward, to_rlgym
+from envs.adapters.rlgym_pool import RLGymPool, RLGymReward, to_rlgym
 from envs.dones import GoalCondition, TimeoutCondition
 from envs.loggers import GameMetrics, StateLogger
 from envs.pool.rocket_pool import RocketSimPool

@@ -11,8 +11,7 @@ from envs.audit.games import Push, actors
 from envs.audit.replay import coarser, difference, reordered, replay, swapped
 from envs.audit.resets import reset_rows
 from envs.audit.trace import reward_trace
-from envs.matches.match_trace import MatchTrace, record_trace
-from envs.matches.matches import PoolFactory
+from envs.matches.matches import MatchTrace, PoolFactory, record_trace
 from envs.resets.first_states import ranges_of
 from envs.rewards import default_reward
 from envs.rewards.parts import part_label, parts_of

@@ -18,8 +18,7 @@ from envs.audit.replay import reordered, swapped
 from envs.bots import BOTS, BallChaser, IdleBot, KickoffThenShoot, RandomBot, TeamBots, nearest_actions
 from envs.bots.scripted import CircleBot, HopBot, HoverBot, arrival_seconds, ball_after, bearing, landing_seconds
 from envs.dones import TimeoutCondition
-from envs.matches.match_trace import record_trace
-from envs.matches.matches import PoolFactory
+from envs.matches.matches import PoolFactory, record_trace
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import ExplicitState, Kickoff, MixedStates, RandomState, TurtledStart
 from tests.envs.fakes import Scene

@@ -22,10 +22,9 @@ from envs.actions import (
     StateAwareTable,
     StickyButtons,
 )
+from envs.actions.nearest import nearest_actions, soft_labels
 from envs.adapters.gymnasium_envs import GymnasiumEnvs
-from envs.bots import BallChaser
-from envs.bots.actions import nearest_actions, soft_labels
-from envs.bots.base import TeamBots
+from envs.bots import BallChaser, TeamBots
 from envs.demonstrations.convert import INFERRED, _check_spacing, _episodes, convert, converted_columns
 from envs.demonstrations.file import MEANT, Demonstration, DemonstrationWriter, columns_of_states, states_of
 from envs.demonstrations.record import (
@@ -39,9 +38,9 @@ from envs.demonstrations.record import (
 from envs.demonstrations.trajectories import of_observations, trajectories
 from envs.dones import GoalCondition, TimeoutCondition
 from envs.obs import AdvancedObs, AdvancedObsPlus, DefaultObs, EntityObs, StackedObs
+from envs.pool.replay_format import CHUNK, TOTAL, Column, ReplayWriter, pack, pack_json
 from envs.pool.rocket_pool import RocketSimPool
-from envs.replays.format import CHUNK, TOTAL, Column, pack, pack_json
-from envs.replays.replay import ReplayWriter, read_replay
+from envs.replays.replay import read_replay
 from envs.resets import RandomState
 from envs.rewards import TouchReward
 from envs.state.game_state import GameState

@@ -5,7 +5,7 @@ import pytest
 
 from envs import GameState
 from envs.bots import BallChaser, Bot, IdleBot, KickoffThenShoot, RandomBot
-from envs.matches.exam import CLEARANCE, _ExamScorer, _ShotQueue, take_exam
+from envs.matches.exam import CLEARANCE, _Exam, take_exam
 from envs.resets import check_start
 from envs.resets.training_packs import Pack
 
@@ -55,15 +55,15 @@ def test_shots_that_pass_or_fail_by_themselves():
 
 
 def test_the_ball_cannot_stay_in_the_air_for_ever():
-    queue = _ShotQueue([pack("Goalie", RESTS, RESTS, limit=2.0)], 8)
-    queue.at[:] = 0, -1
-    marks, both = _ExamScorer(queue), np.zeros((2, 1, 3))
+    exam = _Exam([pack("Goalie", RESTS, RESTS, limit=2.0)], 8)
+    exam.at[:] = 0, -1
+    both = np.zeros((2, 1, 3))
     for ticks, over in ((12 * 120 - 16, False), (12 * 120 - 8, False), (12 * 120, True)):
         state = GameState.from_numbers(both, 1, ball_pos=(0, 0, 800), episode_ticks=ticks)
         if ticks == 12 * 120 - 16:
-            marks.reset(np.ones(2, bool), state)
-        ended = marks.check(state)
-        assert ended.tolist() == [over, False] and queue.passed.tolist() == [over, False]
+            exam.reset(np.ones(2, bool), state)
+        ended = exam.check(state)
+        assert ended.tolist() == [over, False] and exam.passed.tolist() == [over, False]
 
 
 class Watching(Bot):

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from envs import AdvancedObs, ContinuousAction, Kickoff, LookupTable, RepeatAction, RocketSimPool, StackedObs
-from envs.bots import BallChaser, Bot, IdleBot, KickoffThenShoot, RandomBot
-from envs.bots.policy import PolicyBot
+from envs.bots import BallChaser, Bot, IdleBot, KickoffThenShoot, PolicyBot, RandomBot
 from envs.matches.matches import PAIRS_AT_ONCE, Matches, play_matches
 from envs.matches.statistics import MatchKickoffs
 from envs.resets import check_start

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from envs import GameState, GoalCondition, RocketSimPool
-from envs.bots import IdleBot, KickoffThenShoot
-from envs.bots.base import TeamBots
+from envs.bots import IdleBot, KickoffThenShoot, TeamBots
 from envs.loggers import StateLogger
 from envs.matches.matches import play_matches
 from envs.matches.statistics import STATISTICS, GameStatistics, get_count, pair_totals, ratio_samples

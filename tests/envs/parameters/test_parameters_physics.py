@@ -8,7 +8,7 @@ import RocketSim
 
 from envs.actions import ContinuousAction, HybridTable
 from envs.parameters import PARAMETERS, Constant, Gaussian, MultirangeUniform, Uniform
-from envs.parameters.catalogue import default_values, mutators
+from envs.parameters.live import default_values, mutators
 from envs.resets import RandomState
 from envs.sim.arena import SimArena, init_rocketsim
 from tests.envs.parameters.test_parameters import TICK, HighBall, pool_with

@@ -9,8 +9,8 @@ from imageio_ffmpeg import read_frames
 
 from envs import RocketSimPool
 from envs.dones import DoneCondition
-from envs.render import rocketsimvis
-from envs.render.frame import TEAM_COLOURS, Canvas, _following, render_frame
+from envs.pool import videos
+from envs.pool.frame import TEAM_COLOURS, Canvas, _following, render_frame
 from envs.state.game_state import GameState
 from envs.state.layout import CONTROL_NAMES
 
@@ -214,8 +214,8 @@ def listener(monkeypatch):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("127.0.0.1", 0))
         sock.settimeout(10)
-        monkeypatch.setattr(rocketsimvis, "ADDRESS", sock.getsockname())
-        monkeypatch.setattr(rocketsimvis, "MOST_PACKETS_PER_SECOND", 1e9)
+        monkeypatch.setattr(videos, "ADDRESS", sock.getsockname())
+        monkeypatch.setattr(videos, "MOST_PACKETS_PER_SECOND", 1e9)
         yield sock
 
 
@@ -264,18 +264,18 @@ def test_taken_pads_are_false(listener):
     pool = RocketSimPool(1, render_mode="human", num_threads=1)
     pool.reset()
     pool.state.pad_timers[0, [3, 13]] = 5.0
-    states = rocketsimvis.packet(pool.state)["boost_pad_states"]
+    states = videos.packet(pool.state)["boost_pad_states"]
     assert [pad for pad, there in enumerate(states) if not there] == [3, 13] and len(states) == 34
     pool.close()
 
 
 def test_it_sends_at_most_so_many_a_second_and_never_waits(listener, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(rocketsimvis, "MOST_PACKETS_PER_SECOND", 60)
-    monkeypatch.setattr(rocketsimvis.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(videos, "MOST_PACKETS_PER_SECOND", 60)
+    monkeypatch.setattr(videos.time, "monotonic", lambda: now[0])
     pool = RocketSimPool(1, num_threads=1)
     pool.reset()
-    viewer = rocketsimvis.RocketSimVis()
+    viewer = videos.RocketSimVis()
     for tick in range(120):
         now[0] = 100 + tick / 120
         viewer.send(pool.state)

@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from envs.replays.format import (
+from envs.pool.replay_format import (
     CHUNK,
     DTYPES,
     HEADER,
     START,
     Column,
+    ReplayWriter,
     check_columns,
     column_of,
     game_columns,
@@ -27,7 +28,7 @@ from envs.replays.format import (
     unpack,
     unpack_chunk,
 )
-from envs.replays.replay import ReplayWriter, read_replay
+from envs.replays.replay import read_replay
 
 OWN = [Column("place", "<i2", (2, 3), 0.2, 2), Column("flags", "|u1", (2,)), Column("pay", "<f2", (2,))]
 COLUMNS = [*game_columns(2), *OWN]

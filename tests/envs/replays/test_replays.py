@@ -9,15 +9,13 @@ from imageio_ffmpeg import read_frames
 
 from envs import GoalReward, RocketSimPool, SpeedTowardBallReward
 from envs.actions import LookupTable
-from envs.bots import BallChaser, IdleBot, KickoffThenShoot, TeamBots
-from envs.bots.policy import Diagnostics, PolicyBot
-from envs.matches.recorded import RecordedMatch
+from envs.bots import BallChaser, Diagnostics, IdleBot, KickoffThenShoot, PolicyBot, TeamBots
+from envs.matches.matches import RecordedMatch
 from envs.obs import DefaultObs
-from envs.render.videos import write_video
-from envs.replays.film import render_frames, states_at
-from envs.replays.format import FLAGS, game_columns
-from envs.replays.recorder import ReplayRecorder
-from envs.replays.replay import Replay, read_replay
+from envs.pool.recorder import ReplayRecorder
+from envs.pool.replay_format import FLAGS, game_columns
+from envs.pool.videos import write_video
+from envs.replays.replay import Replay, read_replay, render_frames, states_at
 from envs.rewards import CombinedReward
 from envs.rewards.parts import parts_of
 from envs.state.game_state import GameState

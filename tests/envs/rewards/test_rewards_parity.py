@@ -7,7 +7,7 @@ import pytest
 from rlgym.rocket_league.reward_functions import TouchReward as RLGymTouch
 
 import envs
-from envs.adapters.rlgym_rewards import to_rlgym
+from envs.adapters.rlgym_pool import to_rlgym
 from tests.envs.fakes import Scene, record
 
 TOOLS = "rlgym_tools.rocket_league.reward_functions"

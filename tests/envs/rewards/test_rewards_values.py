@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import envs
-from envs.bots import IdleBot, KickoffThenShoot
-from envs.bots.base import TeamBots
+from envs.bots import IdleBot, KickoffThenShoot, TeamBots
 from envs.rewards.potential import flies_into_goal, goal_view, height_after
 from envs.state.layout import BOOST_PICKUPS, DEMOS, SAVES, SHOTS
 from tests.envs.fakes import HeadOn, Scene, from_the_other_side

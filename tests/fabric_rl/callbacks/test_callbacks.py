@@ -22,7 +22,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
-from envs.render.videos import RecordVideos
+from envs.adapters.gymnasium_envs import RecordVideos
 from fabric_rl import Callback, History, Run, TrainArgs, TrainState, load_checkpoint, train
 from fabric_rl.callbacks import AdaptiveBatchSize, Callbacks, KeyPress, Notify, StopAfter, VideoLogger
 from fabric_rl.callbacks.batch_size import RAM, GPUMemory, allowed_sizes, choose_size

@@ -181,8 +181,8 @@ def processes(seed):
         (
             processes,
             [
-                "the action table is in worker processes",
-                "first states are in worker processes",
+                "no action table: ProcessPool cannot be looked into",
+                "no first states: ProcessPool cannot be looked into",
                 "debug probe: ProcessPool has no test of its own",
             ],
         ),

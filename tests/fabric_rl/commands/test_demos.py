@@ -14,7 +14,7 @@ import train_fabric
 from agents import PPOLightningAgent
 from envs import AdvancedObs, ContinuousAction, GymnasiumEnvs, RocketSimPool
 from envs.demonstrations import Demonstration, DemonstrationWriter
-from envs.replays.format import Column
+from envs.pool.replay_format import Column
 from fabric_rl import Saving, StartArgs, TrainArgs
 from fabric_rl.evaluation.demonstrations import trajectories_of
 from fabric_rl.imitation import Cloning, Kickstart

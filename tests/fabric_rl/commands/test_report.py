@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from envs.replays.replay import ReplayWriter, read_replay
+from envs.pool.replay_format import ReplayWriter
+from envs.replays.replay import read_replay
 from fabric_rl.analysis.curves import read_metrics
 from fabric_rl.commands.main import main
 from fabric_rl.commands.report import best_goals

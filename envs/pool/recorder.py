@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_RADIUS, BOOST_LOCATIONS, TICKS_PER_SECOND
 
-from envs.bots.base import TeamBots
 from envs.loggers import StateLogger
-from envs.replays.format import FLAGS, MOST_ACTIONS, game_columns
-from envs.replays.replay import CHUNK_FRAMES, Event, ReplayWriter, Sink
+from envs.pool.players import TeamBots
+from envs.pool.replay_format import CHUNK_FRAMES, FLAGS, MOST_ACTIONS, Event, ReplayWriter, Sink, game_columns
 from envs.rewards.base import Reward
 from envs.rewards.parts import Part, part_label
 from envs.state.game_state import GameState
@@ -93,9 +92,6 @@ class ReplayRecorder(StateLogger):
             self._writer.end({"score": self.score, "seconds": self.seconds, "frames": self._frame})
         self._playing = False
         self._begin_game()
-
-    def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        return {}
 
     def _one(self, state: GameState) -> GameState:
         return state if state.num_arenas == 1 else state.select(np.array([self._arena]))

@@ -1,8 +1,11 @@
-"""Videos: a separate ffmpeg process scales and encodes the frames while the episode continues."""
+"""Videos of episodes, which a separate ffmpeg process encodes meanwhile, and the live viewer RocketSimVis."""
 
+import json
 import os
 import shutil
+import socket
 import subprocess
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -12,9 +15,11 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-import gymnasium
 import numpy as np
 from numpy.typing import NDArray
+
+from envs.state.game_state import GameState
+from envs.state.layout import CONTROL_NAMES
 
 Frame = NDArray[np.uint8]
 """`[H, W, 3]`, all of the same size."""
@@ -102,36 +107,6 @@ class EpisodeVideos:
         self._written = [video for video in self._written if video.thread.is_alive()]
 
 
-class RecordVideos(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Wrapper that records `videos` of an environment's episodes, see `EpisodeVideos`."""
-
-    def __init__(self, env: gymnasium.Env[Any, Any], folder: str | Path) -> None:
-        """Wrap `env`, which must render "rgb_array".
-
-        Raises:
-            ValueError: The environment has another render mode.
-        """
-        if env.render_mode != "rgb_array":
-            raise ValueError(f"videos need an environment that renders rgb_array, this one renders {env.render_mode}")
-        super().__init__(env)
-        rate = env.metadata.get("render_fps") or 30
-        self.videos = EpisodeVideos(folder, rate, lambda: np.asarray(env.render(), np.uint8))
-
-    def reset(self, **settings: Any) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401 - as gymnasium's
-        began = self.env.reset(**settings)
-        self.videos.begin()
-        return began
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:  # noqa: ANN401
-        stepped = self.env.step(action)
-        self.videos.step()
-        return stepped
-
-    def close(self) -> None:
-        self.videos.close()
-        super().close()
-
-
 class _Video:
     """One file and the thread that feeds ffmpeg, once it is started.
 
@@ -212,3 +187,59 @@ def find_ffmpeg() -> str:
 def _is_shown(episode: int) -> bool:
     """Return True for cubes below 1000, then every thousandth, like Gymnasium's function, which needs moviepy."""
     return episode % 1000 == 0 if episode >= 1000 else round(episode ** (1 / 3)) ** 3 == episode
+
+
+ADDRESS = ("127.0.0.1", 9273)
+"""Address of the viewer: UDP, one JSON object per packet."""
+MOST_PACKETS_PER_SECOND = 60
+
+
+class RocketSimVis:
+    """Sender of states to the viewer RocketSimVis (https://github.com/ZealanL/RocketSimVis).
+
+    It never blocks, ignores a missing viewer, and drops states that come too fast.
+    """
+
+    def __init__(self) -> None:
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+        self._next = 0.0
+
+    def send(self, state: GameState, arena: int = 0) -> None:
+        """Send the present state of an arena."""
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + 1 / MOST_PACKETS_PER_SECOND
+            with suppress(OSError):  # nobody listens, or the buffer is full
+                self._socket.sendto(json.dumps(packet(state, arena)).encode(), ADDRESS)
+
+    def close(self) -> None:
+        """Close the socket; states sent later are lost."""
+        self._socket.close()
+
+
+def packet(state: GameState, arena: int = 0) -> dict[str, Any]:
+    """Return a packet in the format of its `networking-format.md`: uu, uu/s, rad/s, boost 0..100, RLGym's pads.
+
+    That page says 0..1 for boost, and `seer`, but the viewer's code reads 0..100 and `steer`. The ball's rotation is
+    not sent; the viewer then rotates it by its angular velocity.
+    """
+    world = state.world
+    ball = {"pos": world.ball_pos, "vel": world.ball_vel, "ang_vel": world.ball_ang_vel}
+    body = {"pos": world.car_pos, "vel": world.car_vel, "ang_vel": world.car_ang_vel}
+    body |= {"forward": world.car_forward, "up": world.car_up}
+    cars = [
+        {
+            "team_num": int(state.team[car]),
+            "phys": {name: vectors[arena, car].tolist() for name, vectors in body.items()},
+            "controls": dict(zip(CONTROL_NAMES, state.controls[arena, car].tolist(), strict=True)),
+            "boost_amount": float(state.boost[arena, car]),
+            "on_ground": bool(state.on_ground[arena, car]),
+            "has_flipped_or_double_jumped": bool((state.has_flipped | state.has_double_jumped)[arena, car]),
+            "is_demoed": bool(state.is_demoed[arena, car]),
+        }
+        for car in state.present[arena].nonzero()[0]
+    ]
+    phys = {name: vectors[arena].tolist() for name, vectors in ball.items()}
+    pads = (world.pad_timers[arena] <= 0).tolist()
+    return {"gamemode": "soccar", "ball_phys": phys, "cars": cars, "boost_pad_states": pads}

@@ -1,4 +1,4 @@
-"""The format of replay files: records that are readable while the file is written, and their columns of numbers.
+"""The format of replay files and its writer: records that can be read while the file grows, columns of numbers in them.
 
 A file is `FRLREP`, the version as two bytes, then records: one byte for the kind, the length and the CRC-32 of the
 payload and the CRC-32 of these nine bytes, four bytes each (all numbers little-endian), then the payload. The reader
@@ -17,7 +17,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 from zlib import crc32
 
 import numpy as np
@@ -237,3 +237,65 @@ def unpack_json(payload: bytes) -> dict[str, Any]:
     """Return the object of a record."""
     content: dict[str, Any] = json.loads(payload)
     return content
+
+
+SUFFIX = ".frl"
+CHUNK_FRAMES = 150
+Event = dict[str, Any]
+"""`kind`, `frame`, `seconds`, `team`, `car` (for a goal the team's last touch, or None); a goal also has `score`."""
+
+
+class Sink(Protocol):
+    """Target of a replay: a file, or an object that forwards the bytes."""
+
+    def write(self, data: bytes, /) -> object:
+        """Write the next bytes."""
+
+
+class ReplayWriter:
+    """Writer of games, chunk by chunk, so that they can be read while they are played."""
+
+    def __init__(
+        self, sink: Sink, columns: Sequence[Column], about: Mapping[str, Any], chunk_frames: int = CHUNK_FRAMES
+    ) -> None:
+        """Write the header.
+
+        Args:
+            sink: Receives the bytes.
+            columns: Columns of every frame.
+            about: Other contents of the header, as JSON.
+            chunk_frames: Frames per chunk: few for live viewers, many for a small file.
+
+        Raises:
+            ValueError: The columns or the header exceed the reader's limits.
+        """
+        check_columns(columns)
+        self.columns, self._sink, self._chunk_frames = tuple(columns), sink, chunk_frames
+        described = [vars(column) | {"shape": list(column.shape)} for column in columns]
+        sink.write(START + pack_json(HEADER, {**about, "columns": described}))
+        self._frames: list[Mapping[str, NDArray[Any]]] = []
+        self._events: list[Event] = []
+
+    def begin(self, about: Mapping[str, Any]) -> None:
+        """Begin a game."""
+        self._sink.write(pack_json(BEGIN, about))
+
+    def add(self, frame: Mapping[str, NDArray[Any]], events: Sequence[Event] = ()) -> None:
+        """Add a frame, an array for each column, and its events."""
+        self._frames.append(frame)
+        self._events += events
+        if len(self._frames) >= self._chunk_frames:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the frames and events added so far."""
+        data = pack(CHUNK, pack_chunk(self.columns, self._frames)) if self._frames else b""
+        data += pack_json(EVENTS, {"events": self._events}) if self._events else b""
+        self._frames, self._events = [], []
+        if data:
+            self._sink.write(data)
+
+    def end(self, result: Mapping[str, Any]) -> None:
+        """End the game."""
+        self.flush()
+        self._sink.write(pack_json(END, result))
