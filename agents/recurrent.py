@@ -46,9 +46,6 @@ class RecurrentPPOAgent(PPOAgent):
     """Class of the activations, for example torch.nn.ReLU."""
     layer_norm: bool = False
     """Layer normalization before each activation."""
-    ortho_init: bool = True
-    """Orthogonal initialization (gain sqrt 2, memory 1, last layers 0.01 for the policy and 1 for the value) and zero
-    biases, except 1 for the forget gate of an lstm."""
     normalize_obs: bool = False
     """Standardize observations with their running mean and standard deviation."""
 
@@ -105,7 +102,6 @@ class RecurrentPPOAgent(PPOAgent):
         return self.policy_head(self.actor(features)), self.value_head(self.critic(features))
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Return Adam with one parameter group for the value function's own layers and one for everything else."""
         actor = [self.encoder, self.memory, self.actor, self.policy_head]
         return self.adam(actor=actor, critic=[self.critic, self.value_head])
 

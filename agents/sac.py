@@ -151,9 +151,8 @@ class SACLightningAgent(OffPolicyAgent):
     ) -> Tensor | None:
         if not isinstance(self.action_space, gymnasium.spaces.Discrete) or self.action_space.start:
             return None
-        head = self.policy_head
-        assert isinstance(head, ExactHead)
-        return head.policy.log_probs(self._params(self._step(obs, state)[0]), action_mask).exp().squeeze(-2)
+        policy = cast(ExactHead, self.policy_head).policy
+        return policy.log_probs(self._params(self._step(obs, state)[0]), action_mask).exp().squeeze(-2)
 
     def distributions(self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None) -> list[Distribution]:
         return [self.policy_head.distribution(self._params(self._step(obs, state)[0]), action_mask)]
@@ -198,7 +197,6 @@ class SACLightningAgent(OffPolicyAgent):
         polyak(list(self.target_critics.weights.values()), list(self.critics.weights.values()), tau)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Return Adam with one parameter group each for policy, critics and temperature, fused on CPU and CUDA."""
         groups: list[dict[str, Any]] = [
             {"params": [*self.actor.parameters(), *self.policy_head.parameters()], "lr": self.actor_lr},
             {"params": list(self.critics.parameters()), "lr": self.critic_lr},
