@@ -12,6 +12,7 @@ from envs.component import Component
 from envs.sim.arena import make_controls
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from fabric_rl.base.settings import describe_value
 
 THROTTLE, STEER, PITCH, YAW, ROLL, JUMP, BOOST, HANDBRAKE = range(8)
 ANALOGUE, BUTTONS = slice(THROTTLE, ROLL + 1), slice(JUMP, HANDBRAKE + 1)
@@ -84,12 +85,12 @@ def parse_actions(parser: ActionParser, actions: NDArray[Any], state: GameState)
 
 def get_action_mask(parser: ActionParser, state: GameState) -> Bool | None:
     """Return the parser's mask, `[A, C, n]`; a ValueError that names the parser if it returned something else."""
-    mask, cars = parser.mask(state), (state.num_arenas, state.num_cars)
-    array = mask if isinstance(mask, np.ndarray) else np.empty(0)
-    if mask is None or (array.dtype == np.bool_ and array.ndim == 3 and array.shape[:2] == cars):
+    mask: Any = parser.mask(state)
+    bools = isinstance(mask, np.ndarray) and mask.dtype == np.bool_ and mask.ndim == 3
+    if mask is None or (bools and mask.shape[:2] == (state.num_arenas, state.num_cars)):
         return mask
-    got = f"{array.dtype} of shape {list(array.shape)}" if array is mask else type(mask).__name__
-    raise ValueError(f"{type(parser).__name__}: mask() must return bools [arenas, cars, actions] or None, got {got}")
+    expected = f"must return bools [arenas, cars, actions] or None, got {describe_value(mask)}"
+    raise ValueError(f"{type(parser).__name__}: mask() {expected}")
 
 
 class RowControls:

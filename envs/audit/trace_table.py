@@ -4,8 +4,8 @@ import html
 from collections.abc import Sequence
 
 from envs.audit.trace import CONTROL, PART, RETURN, TOTAL, TraceRow
-from envs.plain_text import in_columns
 from envs.rewards.parts import part_label
+from fabric_rl.base.text import in_columns
 
 STATE = ("step", "seconds", "speed", "ball_distance", "boost", "touch", "goal")
 

@@ -14,10 +14,10 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 from envs.actions import ActionParser, ContinuousAction
 from envs.bots.base import Bot
 from envs.checks import check_seed, team_sizes
+from envs.component import Phased
 from envs.dones import GoalCondition
 from envs.factories import unwrap_partial
 from envs.matches.statistics import Counts, GameStatistics, MatchKickoffs, get_count, pair_totals
-from envs.phased import Phased
 from envs.pool.play import play
 from envs.pool.rocket_pool import RocketSimPool
 from envs.processes.process_pool import ProcessPool

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from envs.component import Component
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
-from fabric_rl.base.settings import annotations_of
+from fabric_rl.base.settings import annotations_of, describe_value
 
 ZERO, ONE = np.float32(0), np.float32(1)
 
@@ -49,12 +49,9 @@ class Reward(Component, ABC):
             ValueError: It is something else; the message calls this reward `name`, by default by its class.
         """
         paid, shape = self.compute(state), (state.num_arenas, state.num_cars)
-        numbers = isinstance(paid, np.ndarray) and paid.dtype.kind in "biuf"
-        if numbers and paid.shape == shape:
+        if isinstance(paid, np.ndarray) and paid.dtype.kind in "biuf" and paid.shape == shape:
             return paid
-        got = f"an array of {paid.dtype}" if isinstance(paid, np.ndarray) else type(paid).__name__
-        got = f"shape {list(paid.shape)}" if numbers else got
-        name = name or type(self).__name__
+        got, name = describe_value(paid), name or type(self).__name__
         raise ValueError(f"{name}: compute() returned {got}, expected [arenas, cars] = {list(shape)} numbers")
 
     def label(self) -> str:
@@ -168,17 +165,6 @@ def replace_rows(mask: Bool, first: NDArray[Any], kept: NDArray[Any]) -> NDArray
     rows = kept.copy()
     rows[mask] = first[mask]
     return rows
-
-
-def demoed_now_or_before(state: GameState, was_demoed: Bool) -> Bool | None:
-    """Return `[A, C]`, True for cars demolished in this state or the last one; None if no car is."""
-    gone: Bool = state.quantities.is_demoed | was_demoed
-    return gone if gone.any() else None
-
-
-def zero_where(gone: Bool | None, paid: Float) -> Float:
-    """Return `paid [A, C]` with zeros where `gone [A, C]`; the same array if `gone` is None."""
-    return paid if gone is None else np.where(gone, ZERO, paid)
 
 
 def sums_of_teams(state: GameState, cars: NDArray[Any]) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.phased import Phased
+from envs.component import Phased
 from envs.rewards.base import (
     Reward,
     TermStatistics,
