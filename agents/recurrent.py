@@ -67,13 +67,11 @@ class RecurrentPPOAgent(PPOAgent):
     def act(
         self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
-        """Choose actions, see `ActorCritic.act`; without `state`, an episode begins."""
         features, state = self._step(obs, state)
         action, log_prob = self.policy_head.sample(self.policy_head(self.actor(features)), deterministic, action_mask)
         return ActOutput(action, log_prob, self.value_head(self.critic(features)), state)
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
-        """Return values, see `ActorCritic.value`; without `state`, an episode begins."""
         values: Tensor = self.value_head(self.critic(self._step(obs, state)[0]))
         return values
 

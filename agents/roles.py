@@ -158,11 +158,7 @@ class RolesAgent(ActorCritic):
         return total, {key: torch.stack(values).sum() for key, values in found.items()} | stats
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Return one optimizer with the parameter groups of all agents, each with its own learning rate and options.
-
-        Raises:
-            ValueError: The agents use different classes of optimizers.
-        """
+        """Return one optimizer with all agents' parameter groups; a ValueError if they use different classes."""
         every = [agent.configure_optimizers() for agent in self.agents]
         kinds = {type(optimizer) for optimizer in every}
         if len(kinds) > 1:

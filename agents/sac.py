@@ -43,7 +43,6 @@ class TwinCritics(nn.Module):
         self.weights = dict(self.named_parameters())  # used in every update, and slow to collect
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return the Q-values of all outputs."""
         return torch.stack([network(inputs) for network in self.networks]).float()
 
     def frozen(self, inputs: Tensor) -> Tensor:
@@ -132,7 +131,6 @@ class SACLightningAgent(OffPolicyAgent):
     def act(
         self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
-        """Choose actions, see `ActorCritic.act`; returns no values. Without `state`, an episode begins."""
         seen, state = self._step(obs, state)
         params = self._params(seen)
         if self.acts_at_random and not deterministic:

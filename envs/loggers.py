@@ -165,7 +165,6 @@ class GameMetrics(StateLogger):
         return metrics | {"game/touch_height": (sums["touch_height"], sums["touches"])}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the last state, which the next one is compared with, and the sums since `drain_metrics`."""
         return self._cars.state_dict() | super().state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -58,7 +58,6 @@ class ValueHead(nn.Module):
         self.layer = linear(inputs, value_heads, 1.0 if ortho_init else None)
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return the values of `features [..., inputs]`."""
         values: Tensor = self.layer(features).float()
         return values.squeeze(-1) if self.layer.out_features == 1 else values
 

@@ -111,7 +111,6 @@ class ResidualBlock(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return `[N, C, H, W]`, the shape of `x`."""
         out: Tensor = x + self.layers(x)
         return out
 

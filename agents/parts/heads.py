@@ -90,7 +90,7 @@ class CategoricalHead(PolicyHead):
         numbers = action_space.n if isinstance(action_space, Discrete) else action_space.nvec
         sizes: list[int] = np.ravel(numbers).tolist()
         super().__init__(inputs, sum(sizes), gain)
-        self.sizes, self.shape = sizes, action_space.shape
+        self.sizes, self.shape = sizes, action_space.shape or ()
         self.start: Tensor | None
         start = torch.from_numpy(np.ravel(np.asarray(action_space.start, np.int64)))
         self.register_buffer("start", start if start.any() else None, persistent=False)
@@ -254,7 +254,6 @@ class GaussianHead(PolicyHead):
     def sample(
         self, params: Tensor, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Sample actions `[..., *shape]` float32, see `PolicyHead.sample`; a ValueError for a mask."""
         mean, log_std = params.chunk(2, dim=-1)
         raw = mean if deterministic else mean + log_std.exp() * torch.randn_like(mean)
         if self.squash:  # rounding may lead outside
@@ -263,7 +262,6 @@ class GaussianHead(PolicyHead):
         return action, self._log_prob(params, action, action_mask)
 
     def evaluate(self, params: Tensor, action: Tensor, action_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Return log-probabilities and entropies, see `PolicyHead.evaluate`; a ValueError for a mask."""
         mean, log_std = params.chunk(2, dim=-1)
         entropy = (0.5 + HALF_LOG_2PI + log_std).sum(dim=-1)
         if self.squash:

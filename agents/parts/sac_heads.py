@@ -129,13 +129,16 @@ class ExactHead(nn.Module):
         self.greatest_entropy, self._share = sum(math.log(size) for size in sizes), entropy_share
 
     def forward(self, features: Tensor) -> Tensor:
+        """Return the logits, see `PolicyHead.forward`."""
         params: Tensor = self.policy(features)
         return params
 
     def sample(self, params: Tensor, deterministic: bool = False, mask: Mask = None) -> Pair:
+        """Return actions and log-probabilities, see `PolicyHead.sample`."""
         return self.policy.sample(params, deterministic, mask)
 
     def distribution(self, params: Tensor, mask: Mask = None) -> Distribution:
+        """Return the distribution of `sample`, see `PolicyHead.distribution`."""
         return self.policy.distribution(params, mask)
 
     def sample_evenly(self, params: Tensor, mask: Mask = None) -> Pair:

@@ -85,7 +85,7 @@ def parse_actions(parser: ActionParser, actions: NDArray[Any], state: GameState)
 
 def get_action_mask(parser: ActionParser, state: GameState) -> Bool | None:
     """Return the parser's mask, `[A, C, n]`; a ValueError that names the parser if it returned something else."""
-    mask: Any = parser.mask(state)
+    mask = parser.mask(state)
     bools = isinstance(mask, np.ndarray) and mask.dtype == np.bool_ and mask.ndim == 3
     if mask is None or (bools and mask.shape[:2] == (state.num_arenas, state.num_cars)):
         return mask

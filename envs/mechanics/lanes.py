@@ -168,11 +168,9 @@ class MechanicsLanes(PerArenaSetter, Phased):
         return f"{self._drawn or self.inner.author()} (in MechanicsLanes)"
 
     def conditions(self) -> Sequence[DoneCondition]:
-        """Return the lanes' time limits, and what the inner setter brings."""
         return [LaneTimeLimit(self.episodes), *super().conditions()]
 
     def loggers(self) -> Sequence[StateLogger]:
-        """Return the lanes' episodes, and what the inner setter brings."""
         return [self.episodes, *super().loggers()]
 
     def check_phases(self, names: Sequence[str]) -> None:

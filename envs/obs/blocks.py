@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, BOOST_LOCATIONS, GOAL_HEIGHT
 
-from envs.obs.base import AXES, FLAG, LOCAL_AXES, UNIT_VECTOR, Meaning, ObsBuilder, numbered_groups
+from envs.obs.base import AXES, FLAG, LOCAL_AXES, UNIT_VECTOR, Meaning, ObsBuilder
 from envs.state.game_state import GameState
 from envs.state.layout import CAR_BASIS, CAR_COLUMNS, CONTROL_NAMES, Bool, Float
 from fabric_rl.base.settings import Finite, check_value
@@ -68,11 +68,6 @@ def direction_and_distance_columns(group: str, text: str, axes: str) -> tuple[Me
         Meaning(group, "direction", 3, f"{text}: {axes}", UNIT_VECTOR),
         Meaning(group, "distance", 1, f"{text}: length", "uu", "pos_coef"),
     )
-
-
-def nearest_pads_columns(group: str, count: int, point: str) -> tuple[Meaning, ...]:
-    """Return the columns of `nearest_pads`, as `group_0`, `group_1`..."""
-    return numbered_groups(group, PAD, count, point)
 
 
 # ---------------------------------------------------------------- cars

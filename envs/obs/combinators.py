@@ -151,7 +151,6 @@ class PrivilegedObs(ObsBuilder):
         return self._actor_features[teams]
 
     def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
-        """Return the `PrivilegedBox` of both."""
         actor, critic = (flat_space(self, name, num_blue, num_orange) for name in ("actor", "critic"))
         low, high = np.concatenate((actor.low, critic.low)), np.concatenate((actor.high, critic.high))
         return PrivilegedBox(low, high, len(actor.low))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BOOST_LOCATIONS
 
 from envs.component import Phased
-from envs.resets.base import PerArenaSetter, StateSetter, apply_to, normalize_weights
+from envs.resets.base import BALL_VECTORS, CAR_VECTORS, PerArenaSetter, StateSetter, apply_to, normalize_weights
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, MIRROR, ORANGE, Bool
 from fabric_rl.base.settings import NonNegative, Share
@@ -130,12 +130,8 @@ def exchange_teams(state: GameState, arena: int) -> None:
     blue, orange = _slots(state, arena)
     if len(blue) != len(orange):
         raise ValueError(f"exchange_teams: needs equal teams, got {len(blue)} blue and {len(orange)} orange cars")
-    world = state.world
-    for vectors in (
-        *(world.ball_pos, world.ball_vel, world.ball_ang_vel, world.car_pos, world.car_vel, world.car_ang_vel),
-        *(world.car_forward, world.car_right, world.car_up),
-    ):
-        vectors[arena] *= MIRROR
+    for name in (*BALL_VECTORS, *CAR_VECTORS):
+        getattr(state.world, name)[arena] *= MIRROR
     state.pad_timers[arena] = state.pad_timers[arena, ::-1].copy()
     order = np.arange(state.num_cars)
     order[blue], order[orange] = orange, blue

@@ -95,7 +95,6 @@ class RememberingReward(Reward):
         """Return the values to remember from an episode's initial state: name -> array `[A, ...]`, which is copied."""
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """Remember the initial states of the episodes that begin in the arenas of `mask [A]`."""
         first = self._first(state)
         if [v.shape for v in first.values()] != [v.shape for v in self._kept.values()]:
             self._kept = {name: np.array(array) for name, array in first.items()}
@@ -210,7 +209,7 @@ class TermStatistics:
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the sums."""
+        """Return copies of the sums."""
         return {"sums": self._sums.copy(), "sizes": self._sizes.copy(), "count": self._count}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -224,10 +224,6 @@ def _plain(array: NDArray[Any]) -> NDArray[Any]:
     return array.view(np.uint8) if array.dtype.names else array
 
 
-HIGHEST_ON_WHEELS = 20.0
-"""uu: a level car whose centre is no higher stands on its wheels, unless specified otherwise."""
-
-
 def _timer(name: str) -> Derived[Float]:
     column = layout.CAR_TIMERS.index(name)
     return Derived(lambda state: state.car_timers[:, :, column])
@@ -341,8 +337,8 @@ class GameState(StateArrays):
         state.boost[:] = _fitted("boost", boost, each)
         state.demo_respawn_timer[:] = _fitted("demo_respawn_timer", demo_respawn_timer, each)
         state.pad_timers[:] = _fitted("pad_timers", pad_timers, (state.num_arenas, layout.NUM_PADS))
-        level = is_on_wheels(world.car_pos, angles)
-        state.set_on_ground(every, level if on_ground is None else _fitted("on_ground", on_ground, each) > 0)
+        low_and_level = ~angles[..., ::2].any(axis=-1) & (world.car_pos[..., 2] <= 20)
+        state.set_on_ground(every, low_and_level if on_ground is None else _fitted("on_ground", on_ground, each) > 0)
         state.car_rows[..., layout.TOUCHED] = _fitted("touched", touched, each)[..., None]
         hit = state.touched.any(axis=1)
         state.last_touch_car[hit] = state.touched[hit].argmax(axis=1)
@@ -504,12 +500,6 @@ class GameState(StateArrays):
         """`[A]` 0 where blue has scored, 1 where orange has, -1 elsewhere."""
         team = np.where(self.world.ball_pos[:, 1] > 0, layout.BLUE, layout.ORANGE)
         return np.where(self.goal_scored, team, -1).astype(np.int8)
-
-
-def is_on_wheels(car_pos: NDArray[Any], car_rotation: NDArray[Any]) -> Bool:
-    """Return `[...]`, True for cars at `car_pos [..., 3]` that are level (pitch, yaw, roll `[..., 3]`) and low."""
-    level: Bool = ~car_rotation[..., ::2].any(axis=-1) & (car_pos[..., 2] <= HIGHEST_ON_WHEELS)
-    return level
 
 
 def _fitted(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Float:
