@@ -35,7 +35,7 @@ class RolesAgent(ActorCritic):
         roles: Mapping[str, AgentFactory],
         normalize_advantages: bool = False,
     ) -> None:
-        """Build the agents.
+        """Build the agents; a ValueError if they or the spaces do not fit together.
 
         Args:
             observation_space: Observation space of one sub-environment, a Box with one axis whose last number is the
@@ -45,9 +45,6 @@ class RolesAgent(ActorCritic):
             normalize_advantages: Also normalize the advantages of each role separately, to mean 0 and standard
                 deviation 1 in every minibatch of every rank, for roles with very different rewards. Default: only the
                 run's setting applies, to all roles together.
-
-        Raises:
-            ValueError: The spaces or the agents do not fit together.
         """
         super().__init__(observation_space, action_space)
         space = observation_space
@@ -122,11 +119,7 @@ class RolesAgent(ActorCritic):
         ]
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
-        """Return the roles' losses over their own rows (or sequences), weighted by their shares of the minibatch.
-
-        Raises:
-            ValueError: A sequence contains steps of several roles.
-        """
+        """Return the roles' losses over their own rows (or sequences), weighted by their shares of the minibatch."""
         sequences = minibatch.episode_start is not None
         role = minibatch.obs[0, :, -1] if sequences else minibatch.obs[:, -1]
         if sequences and bool((minibatch.obs[..., -1] != role).any()):

@@ -19,7 +19,7 @@ from agents.parts.sac_heads import Critics, ExactHead, sac_head
 from fabric_rl.base.settings import Between, Count, CountOrZero, Finite, Positive, check_settings
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.learning.sac import critic_loss, polyak, soft_value, temperature_loss
-from fabric_rl.types import ActOutput, OffPolicyAgent, Stats, Transitions
+from fabric_rl.types import ActOutput, OffPolicyAgent, Sequences, Stats, Transitions
 
 
 class TwinCritics(nn.Module):
@@ -215,12 +215,11 @@ class SACLightningAgent(OffPolicyAgent):
     def _seen(self, minibatch: Transitions, critics: TwinCritics) -> tuple[Tensor, Tensor]:
         """Return the networks' inputs `[B, ...]` of replayed and of next steps, with the memory of `critics`."""
         seen, after = (self.normalizer(x.float()) for x in (minibatch.obs, minibatch.next_obs))
-        memory, sequences = critics.memory, minibatch.sequences
+        memory = critics.memory
         if memory is None:
             return seen, after
-        if sequences is None or sequences.state is None:
-            raise ValueError(f"{type(self).__name__} with memory learns from sequences, but the minibatch lacks them")
-        state = sequences.state
+        sequences = cast(Sequences, minibatch.sequences)
+        state = cast(Tensor, sequences.state)
         if sequences.burn_in_obs is not None:
             before = self.normalizer(sequences.burn_in_obs.float())[..., : self.columns]
             with torch.no_grad():

@@ -22,17 +22,10 @@ def check_seed(owner: str, value: object, argument: str = "seed") -> int:
 def check_finite(
     owner: str, what: str, array: NDArray[np.float32], present: NDArray[np.bool_], arena_index: NDArray[np.int64]
 ) -> None:
-    """Check numbers `[A, C, ...]` written by a component.
+    """Raise a FloatingPointError that names arena, car and column if numbers `[A, C, ...]` are NaN or infinite.
 
-    Args:
-        owner: Name of the component.
-        what: Name of the numbers: observations, rewards.
-        array: The numbers.
-        present: `[A, C]`, True for slots with a car; other slots are ignored.
-        arena_index: `[A]`, index of each arena in the pool.
-
-    Raises:
-        FloatingPointError: NaN or infinity; the message names arena, car and column.
+    Slots without a car, where `present [A, C]` is False, are ignored. The message calls the component `owner` and its
+    numbers `what` (observations, rewards), and numbers the arenas by `arena_index [A]`.
     """
     if math.isfinite(array.sum()):
         return
@@ -55,11 +48,7 @@ def as_actions(owner: str, actions: object) -> NDArray[Any]:
 
 
 def check_actions(owner: str, actions: NDArray[Any], space: Space[Any]) -> None:
-    """Check actions `[N, ...]` of the right shape: choices must be in `space`, numbers for a Box only finite.
-
-    Raises:
-        ValueError: An action is outside the space; the message names the sub-environment.
-    """
+    """Raise a ValueError that names the sub-environment if actions `[N, ...]` are outside `space` (Box: not finite)."""
     low: Any
     high: Any
     if isinstance(space, spaces.Discrete):
@@ -85,11 +74,7 @@ def check_actions(owner: str, actions: NDArray[Any], space: Space[Any]) -> None:
 
 
 def team_sizes(team_size: Any) -> list[tuple[int, int]]:  # noqa: ANN401 - checked here
-    """Return the (blue, orange) pairs that the arenas use in rotation.
-
-    Raises:
-        ValueError: Neither a number, nor a pair, nor a list of pairs; or a team size out of range.
-    """
+    """Return the (blue, orange) pairs that the arenas use in rotation, from a number, a pair or a list of pairs."""
     try:
         sizes = np.array(team_size)
     except ValueError:  # rows of different lengths

@@ -23,8 +23,8 @@ class Component:
     `drain_metrics` reach those inside by default. A method that overrides them calls `super()` to include these.
 
     Its settings are fields of a dataclass, with their ranges as annotations (`fabric_rl.base.settings`) and a docstring
-    below each; they are checked here. A component that remembers something names it in `_in_state_dict`, or has both
-    methods of saving itself.
+    below each; they are checked here. A component that remembers something names it in `_in_state_dict`, or overrides
+    `state_dict` and `load_state_dict`.
     """
 
     _in_state_dict: ClassVar[dict[str, str]] = {}

@@ -46,12 +46,9 @@ def unwrap_partial(factory: Callable[..., Any]) -> Call:
 
 
 def from_class_path(class_path: str, kind: type[Any], inner: str = "") -> Any:  # noqa: ANN401 - an object of that kind
-    """Create an object from a class path, without arguments except possibly `inner`.
+    """Create an object of class `kind` from a class path such as `envs.AdvancedObs`, `AdvancedObs` or `my.MyObs`.
 
-    Args:
-        class_path: For example `envs.AdvancedObs`, `AdvancedObs` or `my_module.MyObs`; `envs.` may be left out.
-        kind: Required base class.
-        inner: Class path of the component to wrap, for a class with a parameter `inner`.
+    A class with a parameter `inner` wraps an object of the class path `inner`.
 
     Raises:
         ValueError: There is no such class, it has another base class, or it needs other arguments.

@@ -89,7 +89,7 @@ class CarStep(NamedTuple):
 
 
 class CarSteps(Component):
-    """Compares each state with the one before."""
+    """Comparison of each state with the one before."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {"rows": "_rows", "ticks": "_ticks"}
 
@@ -103,11 +103,11 @@ class CarSteps(Component):
         now, before = state.car_rows[:, :, 0, _COLUMNS].copy(), self._rows
         boost, touched, demoed = (now[..., column - SAVES] for column in (BOOST, TOUCHED, IS_DEMOED))
         alive = state.present - demoed
-        drove = alive * (1 - before[..., IS_DEMOED - SAVES])  # one that returns has another amount
+        drove = alive * (1 - before[..., IS_DEMOED - SAVES])  # a car that returns has another amount
         used = drove * np.maximum(before[..., BOOST - SAVES] - boost, 0)
         begun = (touched > before[..., TOUCHED - SAVES]).astype(np.float32)
         new, old = now[..., : len(COUNTED)], before[..., : len(COUNTED)]
-        counted = np.where(new >= old, new - old, new)  # of a restored arena they begin anew
+        counted = np.where(new >= old, new - old, new)  # they restart in a restored arena
         ticks = state.episode_ticks - self._ticks
         step = CarStep(alive, boost, now[..., ON_GROUND - SAVES], used, begun, counted, ticks)
         self._rows, self._ticks = now, state.episode_ticks.copy()

@@ -32,14 +32,8 @@ def hidden_layers(
 ) -> nn.Sequential:
     """Build layers of linear, layer norm (optional) and activation: `[..., inputs]` -> `[..., hidden_sizes[-1]]`.
 
-    Without hidden sizes, the result is the identity.
-
-    Args:
-        inputs: Size of the input vector.
-        hidden_sizes: Sizes of the layers.
-        activation: Class of the activations.
-        layer_norm: Layer normalization before each activation.
-        ortho_init: Orthogonal weights with gain sqrt(2), zero biases.
+    With `ortho_init`, the weights are orthogonal with gain sqrt(2) and the biases zero. Without hidden sizes, the
+    result is the identity.
     """
     layers: list[nn.Module] = []
     for size_in, size_out in pairwise([inputs, *hidden_sizes]):
@@ -63,16 +57,11 @@ class ValueHead(nn.Module):
 
 
 def vector_size(agent: str, space: gymnasium.Space[Any], privileged: bool = False) -> int:
-    """Return the length of a vector observation.
-
-    Args:
-        agent: Name of the agent's class, for messages.
-        space: Observation space of one sub-environment.
-        privileged: True if the agent can hide columns from its actor, see `actor_size`.
+    """Return the length of a vector observation; `privileged` agents can hide columns from the actor (`actor_size`).
 
     Raises:
-        ValueError: The observations are not vectors, contain images, or have columns for the critic only, which the
-            agent does not support.
+        ValueError: The observations are not vectors, contain images, or have columns for the critic only although the
+            agent is not privileged; begins with `agent`, the agent's class.
     """
     if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
         raise ValueError(

@@ -310,17 +310,12 @@ def policy_head(
     gaussian: GaussianOptions | None = None,
     ortho_init: bool = True,
 ) -> PolicyHead:
-    """Build the policy head for an action space.
+    """Build the policy head for Discrete, MultiDiscrete, MultiBinary or (float) Box actions over `inputs` features.
 
-    Args:
-        agent: Name of the agent's class, for messages.
-        inputs: Size of the features.
-        action_space: Action space of one sub-environment: Discrete, MultiDiscrete, MultiBinary, or Box of floats.
-        gaussian: Options for a Box.
-        ortho_init: Orthogonal weights with gain 0.01, so that the initial policy explores evenly.
+    With `ortho_init`, the weights are orthogonal with gain 0.01, so that the initial policy explores evenly.
 
     Raises:
-        ValueError: The space is not supported, or the options do not fit it.
+        ValueError: The space is not supported, or the options do not fit it; begins with `agent`, the agent's class.
     """
     gain = 0.01 if ortho_init else None
     if isinstance(action_space, Box) and np.issubdtype(action_space.dtype, np.floating):

@@ -24,7 +24,7 @@ class Controls(NamedTuple):
     rows: Float
     """`[N, 8]` float32 in the order of the constants above; kept as `GameState.controls`."""
     cars: Sequence[Any]
-    """`N` `RocketSim.CarControls` that say the same. They may be shared between cars; the caller only reads them."""
+    """The same as `N` `RocketSim.CarControls`, which cars may share; the caller only reads them."""
 
 
 class ActionParser(Component, ABC):
@@ -63,11 +63,11 @@ class ActionParser(Component, ABC):
         return None
 
     def look_ahead(self, tick_skip: int, action_delay_ticks: int, steps: int = 1) -> None:
-        """Take note of how long a choice acts: `steps` steps of `tick_skip` ticks, begun some ticks late."""
+        """Learn how long a choice acts: for `steps` steps of `tick_skip` ticks, from `action_delay_ticks` on."""
 
 
 def unwrapped(parser: ActionParser) -> list[ActionParser]:
-    """Return the parser, the one that it is made around (its `inner`), and so on to the innermost."""
+    """Return the parser and those nested in it by `inner`, outermost first."""
     found = [parser]
     while isinstance(inner := getattr(found[-1], "inner", None), ActionParser):
         found.append(inner)
@@ -94,7 +94,7 @@ def get_action_mask(parser: ActionParser, state: GameState) -> Bool | None:
 
 
 class RowControls:
-    """Maker of `RocketSim.CarControls` from rows, new ones only in slots whose row differs from the last call's."""
+    """Converter of rows to `RocketSim.CarControls` that reuses the objects of slots whose row has not changed."""
 
     def __init__(self) -> None:
         self._rows: Float = np.zeros((0, 8), np.float32)
@@ -104,7 +104,7 @@ class RowControls:
         """Return the controls of `rows [N, 8]` float32; a button is pressed when its number is above 0.5."""
         if len(rows) == len(self._rows):
             changed = np.flatnonzero((rows != self._rows).any(axis=1)).tolist()
-            cars = self._cars.copy()  # the list that was handed out before stays what it was
+            cars = self._cars.copy()  # the list returned before must not change
         else:
             changed, cars = range(len(rows)), [None] * len(rows)
         for slot, row in zip(changed, rows[changed].tolist(), strict=True):

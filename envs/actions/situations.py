@@ -53,14 +53,13 @@ class StateAwareTable(ActionTable):
     row of the 90-row table in the air, whose throttle acts alone), a row is valid and stays what it is. One thing does
     differ: a jump that falls back counts as not pressed, so the button need not be released before the next jump.
 
-    The mask shows the rows that do not fall back. They fall back to nothing but themselves, and every car always has
-    one.
+    The mask allows the rows that do not fall back; every car always has at least one.
     """
 
     _in_state_dict: ClassVar[dict[str, str]] = {"fallbacks": "_fallen_back"}
 
     def __init__(self, table: Sequence[Sequence[float]] | Float | None = None, horizon_ticks: int = 9) -> None:
-        """Find out, for every situation, which rows do the same.
+        """Find the rows that act alike in each situation.
 
         Args:
             table: `[n, 8]` rows as in `ActionTable`, among them an all-zero one. Default: the 90 rows of `LookupTable`.
@@ -178,8 +177,8 @@ def without_effect(situation: int, rows: Float) -> Float:
 def situations(state: GameState, horizon_ticks: int) -> NDArray[np.int64]:
     """Return `[A, C]`, the situation of every car that is certain for `horizon_ticks` ticks, whatever its controls.
 
-    Nothing can touch a car, no pad be reached and no car return in that time at the game's highest speeds (2300 uu/s
-    cars, 6000 uu/s ball); where that is not certain the answer is `UNSURE`.
+    In that time, nothing can touch the car and it can reach no pad, even at the game's highest speeds (2300 uu/s cars,
+    6000 uu/s ball), and no car returns; where that is not certain, the situation is `UNSURE`.
     """
     reach = game.CAR_MAX_SPEED * horizon_ticks / game.TICKS_PER_SECOND
     alone = _alone(state, reach, game.BALL_MAX_SPEED * horizon_ticks / game.TICKS_PER_SECOND)
@@ -224,7 +223,7 @@ def _alone(state: GameState, reach: float, ball_reach: float) -> Bool:
 
 
 def _add_empty(found: NDArray[np.int64], state: GameState, reach: float) -> None:
-    """Add `EMPTY` for cars without boost that reach no pad, whether it is there now or not."""
+    """Add `EMPTY` for cars without boost that reach no pad, active or not."""
     arena, car = np.nonzero((state.boost == 0) & state.present & ~state.is_demoed)
     to_pad = state.world.car_pos[arena, car, None, :2] - _PADS_XY
     nearest = np.einsum("npk,npk->np", to_pad, to_pad).min(axis=1, initial=np.inf)

@@ -27,7 +27,7 @@ def described_columns(builder: ObsBuilder, num_blue: int, num_orange: int) -> st
     lines = [
         f"{type(builder).__name__}: {shape} float32, {num_blue} against {num_orange}",
         in_columns(rows),
-        "as the car's own side sees it (everybody attacks +y); other cars: allies first; who is missing is zero",
+        "as the car's own side sees it (everybody attacks +y); other cars: allies first; missing cars are zero",
     ]
     of_objects = getattr(builder, "objects", {})
     objects = [f"{name} {column_range(at.start, at.stop)}" for name, at in of_objects.items() if at.stop > at.start]

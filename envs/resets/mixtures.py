@@ -51,12 +51,12 @@ class MixedStates(PerArenaSetter):
 
 @dataclass(eq=False, repr=False)
 class _Changed(PerArenaSetter):
-    """Another setter's states, changed."""
+    """Base class of setters that modify the states of another one."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {"inner": "inner"}
 
     inner: StateSetter
-    """Writes the states."""
+    """Setter of the states."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -122,11 +122,7 @@ def mirror_left_right(state: GameState, arena: int) -> None:
 
 
 def exchange_teams(state: GameState, arena: int) -> None:
-    """Rotate one arena (world view) by 180 degrees about z, and give each blue car's place to its orange partner.
-
-    Raises:
-        ValueError: The teams have different numbers of cars.
-    """
+    """Rotate one arena (world view) by 180 degrees about z, and exchange each blue car with its orange partner."""
     blue, orange = _slots(state, arena)
     if len(blue) != len(orange):
         raise ValueError(f"exchange_teams: needs equal teams, got {len(blue)} blue and {len(orange)} orange cars")

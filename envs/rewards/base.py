@@ -43,11 +43,7 @@ class Reward(Component, ABC):
         """Return the rewards `[A, C]` (float32) of the step that led to `state`."""
 
     def __call__(self, state: GameState, name: str | None = None) -> Float:
-        """Return `compute(state)` if that is an array of numbers `[A, C]`.
-
-        Raises:
-            ValueError: It is something else; the message calls this reward `name`, by default by its class.
-        """
+        """Return `compute(state)`; a ValueError for anything but numbers `[A, C]`, which calls the reward `name`."""
         paid, shape = self.compute(state), (state.num_arenas, state.num_cars)
         if isinstance(paid, np.ndarray) and paid.dtype.kind in "biuf" and paid.shape == shape:
             return paid

@@ -29,10 +29,6 @@ def with_spare_row(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     NumPy before 2.0.2 takes a column of a matrix to reach beyond the last row (numpy/numpy#26972). A result of
     `arctan2`, `arcsin`, ... that happens to lie there is computed by other code, with other last bits (with AVX-512).
     In the spare row no result can lie.
-
-    Args:
-        shape: Shape of the array, without the spare row.
-        dtype: Type of the array.
     """
     return np.zeros((shape[0] + 1, *shape[1:]), dtype)[:-1]
 
@@ -63,14 +59,7 @@ class StateArrays:
     ticks_since_touch: NDArray[np.int64]
 
     def __init__(self, num_arenas: int, num_blue: int, num_orange: int, present: Bool | None = None) -> None:
-        """Create a state of zeros.
-
-        Args:
-            num_arenas: `A`.
-            num_blue: Blue slots per arena.
-            num_orange: Orange slots per arena.
-            present: `[A, C]` which slots have a car. Default: all.
-        """
+        """Create a state of zeros for `A` arenas; `present [A, C]` says which slots have a car, by default all."""
         num_cars = num_blue + num_orange
         self.num_blue, self.num_orange = num_blue, num_orange
         self.team = np.array([layout.BLUE] * num_blue + [layout.ORANGE] * num_orange, dtype=np.int8)
