@@ -209,7 +209,7 @@ def _alone(state: GameState, reach: float, ball_reach: float) -> Bool:
     x, y = np.abs(pos[..., 0]), np.abs(pos[..., 1])
     gap = reach + CAR_RADIUS
     corner = game.SIDE_WALL_X + 5120 - game.CORNER_CATHETUS_LENGTH  # |x| + |y| of the walls that cut the corners
-    alone = (x < game.SIDE_WALL_X - RAMP - gap) & (y < RESPAWN_Y - CAR_RADIUS - gap)
+    alone: Bool = (x < game.SIDE_WALL_X - RAMP - gap) & (y < RESPAWN_Y - CAR_RADIUS - gap)
     alone &= x + y < corner - 2 * (RAMP + gap)
     to_ball = pos - state.world.ball_pos[:, None]
     alone &= np.einsum("ack,ack->ac", to_ball, to_ball) > (gap + ball_reach + game.BALL_RADIUS) ** 2
@@ -218,8 +218,7 @@ def _alone(state: GameState, reach: float, ball_reach: float) -> Bool:
         near = np.einsum("ack,ack->ac", to_car, to_car) <= (2 * gap) ** 2
         near[:, other] = False
         alone &= ~(near & state.present[:, other, None])
-    result: Bool = alone & state.present & ~state.is_demoed
-    return result
+    return alone & state.present & ~state.is_demoed
 
 
 def _add_empty(found: NDArray[np.int64], state: GameState, reach: float) -> None:

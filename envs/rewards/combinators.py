@@ -148,8 +148,7 @@ class AnnealedReward(WrappedReward):
         weight = self.weight
         self._taken += 1
         self._sum, self._count = self._sum + weight, self._count + 1
-        paid = self.reward(state) * np.float32(weight)
-        return paid.astype(np.float32, copy=False)
+        return (self.reward(state) * np.float32(weight)).astype(np.float32, copy=False)
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """Return the inner reward's metrics, and its weight as `reward_weight/<name>`."""
@@ -179,8 +178,7 @@ class ClippedReward(WrappedReward):
             raise ValueError(f"ClippedReward: needs low <= 0 <= high and low < high, got {found}")
 
     def compute(self, state: GameState) -> Float:
-        paid = np.clip(self.reward(state), self.low, self.high)
-        return paid.astype(np.float32, copy=False)
+        return np.clip(self.reward(state), self.low, self.high).astype(np.float32, copy=False)
 
 
 @dataclass(eq=False, repr=False)

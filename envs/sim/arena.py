@@ -158,7 +158,10 @@ class SimArena:
                 self.arena.remove_car(car)
             if attempt:
                 move_heap()
-            self._replace_ball()
+            config = self.arena.get_mutator_config()
+            radius = config.ball_radius
+            for config.ball_radius in (radius + 1, radius):  # another radius is another body
+                self.arena.set_mutator_config(config)
             self.cars = [
                 self.arena.add_car(RocketSim.Team.ORANGE if team else RocketSim.Team.BLUE) for team in self.teams
             ]
@@ -173,12 +176,6 @@ class SimArena:
             )
         self.car_states = [car.get_state for car in self.cars]
         self.slot_of_id = {car.id: slot for slot, car in zip(self.slots, self.cars, strict=True)}
-
-    def _replace_ball(self) -> None:
-        config = self.arena.get_mutator_config()
-        radius = config.ball_radius
-        for config.ball_radius in (radius + 1, radius):  # another radius is another body
-            self.arena.set_mutator_config(config)
 
     def snapshot(self) -> NDArray[np.float64]:
         """Return everything that `restore` needs as numbers: ball, every car with its controls, every pad."""
