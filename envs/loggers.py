@@ -234,8 +234,10 @@ class TurtleRecoveryLogger(StateLogger):
             return might
         forward, right = world.car_forward[..., 2], world.car_right[..., 2]
         corner = np.minimum(forward * self.FRONT, forward * self.BACK) - np.abs(right) * self.SIDE + up * self.ROOF
-        slow: Bool = np.einsum("aci,aci->ac", world.car_vel, world.car_vel) < self.max_speed**2
-        return might & (world.car_pos[..., 2] + corner < self.CONTACT) & slow & ~state.is_demoed & state.present
+        slow = np.einsum("aci,aci->ac", world.car_vel, world.car_vel) < self.max_speed**2
+        contact = world.car_pos[..., 2] + corner < self.CONTACT
+        on_roof: Bool = might & contact & slow & ~state.is_demoed & state.present
+        return on_roof
 
     def reset(self, mask: Bool, state: GameState) -> None:
         if self._part.shape != state.present.shape:
