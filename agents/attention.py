@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import gymnasium
 import torch
@@ -43,13 +42,17 @@ class AttentionPPOAgent(PPOAgent):
     """Class of the activations, for example torch.nn.GELU."""
     layer_norm: bool = False
     """Layer normalization before each activation of the hidden layers (the attention always has it)."""
-    ortho_init: bool = True
-    """Orthogonal initialization (gain sqrt 2, projections 1, policy 0.01, value 1)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         name = type(self).__name__
-        features = _object_features(name, self.observation_space)
+        space = self.observation_space
+        if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 2 or 0 in space.shape:
+            raise ValueError(
+                f"{name} reads sets of objects (Box [objects, features], as of EntityObs), but the environment has "
+                f"{space}; choose --env.obs envs.EntityObs or another --agent"
+            )
+        features = space.shape[1]
         if self.embed_size % self.num_heads:
             raise ValueError(
                 f"{name}: --agent.embed_size must be a multiple of --agent.num_heads, got {self.embed_size} and "
@@ -62,15 +65,13 @@ class AttentionPPOAgent(PPOAgent):
             )
 
         shape = (self.activation, self.layer_norm, self.ortho_init)
-        attention = (self.embed_size, self.num_heads, self.num_layers, self.present_column)
-        self.trunk = ObjectEncoder(features, *attention, self.activation, self.ortho_init)
+        self.trunk = ObjectEncoder(features, self)
         self.actor = hidden_layers(self.embed_size, self.actor_hidden_sizes, *shape)
         self.critic = hidden_layers(self.embed_size, self.critic_hidden_sizes, *shape)
         size = self.embed_size
         self.add_heads([size, *self.actor_hidden_sizes][-1], [size, *self.critic_hidden_sizes][-1])
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Return Adam with one parameter group for attention and actor and one for the critic."""
         return self.adam(actor=[self.trunk, self.actor, self.policy_head], critic=[self.critic, self.value_head])
 
     def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
@@ -81,28 +82,18 @@ class AttentionPPOAgent(PPOAgent):
 class ObjectEncoder(nn.Module):
     """Encoder of objects `[N, E, F]` -> `[N, embed_size]`: object 0 attends to all objects that are present."""
 
-    def __init__(
-        self,
-        features: int,
-        embed_size: int,
-        num_heads: int,
-        num_layers: int,
-        present_column: int | None,
-        activation: type[nn.Module],
-        ortho_init: bool,
-    ) -> None:
-        """Build the layers; for the arguments see `AttentionPPOAgent`."""
+    def __init__(self, features: int, settings: AttentionPPOAgent) -> None:
+        """Build the layers for objects with that many features."""
         super().__init__()
-        self.present_column = present_column
+        self.present_column, size = settings.present_column, settings.embed_size
+        shape = (settings.num_heads, settings.activation, settings.ortho_init)
         self.embed = nn.Sequential(
-            *hidden_layers(features, (embed_size,), activation, ortho_init=ortho_init),
-            linear(embed_size, embed_size, 1.0 if ortho_init else None),
+            *hidden_layers(features, (size,), settings.activation, ortho_init=settings.ortho_init),
+            linear(size, size, 1.0 if settings.ortho_init else None),
         )
-        self.object_norm = nn.LayerNorm(embed_size)
-        self.layers = nn.ModuleList(
-            ObjectAttention(embed_size, num_heads, activation, ortho_init) for _ in range(num_layers)
-        )
-        self.norm = nn.LayerNorm(embed_size)
+        self.object_norm = nn.LayerNorm(size)
+        self.layers = nn.ModuleList(ObjectAttention(size, *shape) for _ in range(settings.num_layers))
+        self.norm = nn.LayerNorm(size)
 
     def forward(self, obs: Tensor) -> Tensor:
         """Encode `obs [N, E, F]`."""
@@ -134,7 +125,6 @@ class ObjectAttention(nn.Module):
     """
 
     def __init__(self, embed_size: int, num_heads: int, activation: type[nn.Module], ortho_init: bool) -> None:
-        """Build the layer; for the arguments see `AttentionPPOAgent`."""
         super().__init__()
         gain = 1.0 if ortho_init else None
         self.num_heads = num_heads
@@ -172,13 +162,3 @@ class ObjectAttention(nn.Module):
         query = query + self.out(answer.flatten(1))
         updated: Tensor = query + self.mlp(query)
         return updated
-
-
-def _object_features(agent: str, space: gymnasium.Space[Any]) -> int:
-    """Return F of a Box `[E, F]`; a ValueError for other spaces."""
-    if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 2 or 0 in space.shape:
-        raise ValueError(
-            f"{agent} reads sets of objects (Box [objects, features], as of EntityObs), but the environment has "
-            f"{space}; choose --env.obs envs.EntityObs or another --agent"
-        )
-    return int(space.shape[1])

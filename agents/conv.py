@@ -43,7 +43,6 @@ class ConvPPOAgent(PPOAgent):
         self.add_heads(features, features)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Return Adam with one parameter group for the value function's last layer and one for everything else."""
         return self.adam(actor=[self.get_submodule("encoder"), self.hidden, self.policy_head], critic=[self.value_head])
 
     def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:

@@ -69,7 +69,6 @@ class MultiInputPPOAgent(PPOAgent):
         self.add_heads(features, features)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Return Adam with one parameter group for the value function's last layer and one for everything else."""
         return self.adam(actor=[self.encoders, self.hidden, self.policy_head], critic=[self.value_head])
 
     def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:

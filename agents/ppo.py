@@ -62,7 +62,6 @@ class PPOLightningAgent(PPOAgent):
         return values
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Return Adam with one parameter group for the actor and one for the critic."""
         critic = [self.value_head] if self.critic is None else [self.critic, self.value_head]
         return self.adam(actor=[self.actor, self.policy_head], critic=critic)
 

@@ -46,9 +46,6 @@ class RecurrentPPOAgent(PPOAgent):
     """Class of the activations, for example torch.nn.ReLU."""
     layer_norm: bool = False
     """Layer normalization before each activation."""
-    ortho_init: bool = True
-    """Orthogonal initialization (gain sqrt 2, memory 1, last layers 0.01 for the policy and 1 for the value) and zero
-    biases, except 1 for the forget gate of an lstm."""
     normalize_obs: bool = False
     """Standardize observations with their running mean and standard deviation."""
 
@@ -70,13 +67,11 @@ class RecurrentPPOAgent(PPOAgent):
     def act(
         self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
-        """Choose actions, see `ActorCritic.act`; without `state`, an episode begins."""
         features, state = self._step(obs, state)
         action, log_prob = self.policy_head.sample(self.policy_head(self.actor(features)), deterministic, action_mask)
         return ActOutput(action, log_prob, self.value_head(self.critic(features)), state)
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
-        """Return values, see `ActorCritic.value`; without `state`, an episode begins."""
         values: Tensor = self.value_head(self.critic(self._step(obs, state)[0]))
         return values
 
@@ -105,7 +100,6 @@ class RecurrentPPOAgent(PPOAgent):
         return self.policy_head(self.actor(features)), self.value_head(self.critic(features))
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Return Adam with one parameter group for the value function's own layers and one for everything else."""
         actor = [self.encoder, self.memory, self.actor, self.policy_head]
         return self.adam(actor=actor, critic=[self.critic, self.value_head])
 

@@ -1,6 +1,6 @@
-"""RolesAgent: several agents in one, each acts and learns for the rows of its own role."""
+"""RolesAgent: several agents in one; each acts for and learns from the rows of its own role."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import gymnasium
@@ -35,7 +35,7 @@ class RolesAgent(ActorCritic):
         roles: Mapping[str, AgentFactory],
         normalize_advantages: bool = False,
     ) -> None:
-        """Build the agents.
+        """Build the agents; a ValueError if they or the spaces do not fit together.
 
         Args:
             observation_space: Observation space of one sub-environment, a Box with one axis whose last number is the
@@ -45,9 +45,6 @@ class RolesAgent(ActorCritic):
             normalize_advantages: Also normalize the advantages of each role separately, to mean 0 and standard
                 deviation 1 in every minibatch of every rank, for roles with very different rewards. Default: only the
                 run's setting applies, to all roles together.
-
-        Raises:
-            ValueError: The spaces or the agents do not fit together.
         """
         super().__init__(observation_space, action_space)
         space = observation_space
@@ -64,19 +61,15 @@ class RolesAgent(ActorCritic):
         inner = gymnasium.spaces.Box(space.low[:-1], space.high[:-1], dtype=space.dtype.type)
         self.roles = nn.ModuleDict({name: build(inner, action_space) for name, build in roles.items()})
         self.normalize_advantages = normalize_advantages
-        agents = self.agents
-        for name, setting in (
-            ("value_heads", lambda agent: agent.value_heads),
-            ("sequence_length", lambda agent: agent.sequence_length),
-            ("burn_in", lambda agent: agent.burn_in),
-            ("memory", lambda agent: agent.memory_size > 0),
-            ("minibatch_fields", lambda agent: tuple(agent.minibatch_fields)),
-        ):
-            if len(values := {setting(agent) for agent in agents}) > 1:
-                raise ValueError(f"RolesAgent: all roles need the same {name}, got {sorted(values)}")
-        self.value_heads, self.sequence_length = agents[0].value_heads, agents[0].sequence_length
-        self.burn_in, self.minibatch_fields = agents[0].burn_in, agents[0].minibatch_fields
-        self.memory_size = max(agent.memory_size for agent in agents)
+        for name in ("value_heads", "sequence_length", "burn_in", "minibatch_fields"):
+            values = [getattr(agent, name) for agent in self.agents]
+            if any(value != values[0] for value in values):
+                raise ValueError(f"RolesAgent: all roles need the same {name}, got {values}")
+            setattr(self, name, values[0])
+        sizes = [agent.memory_size for agent in self.agents]
+        if max(sizes) and not min(sizes):
+            raise ValueError(f"RolesAgent: either all roles have memory or none, got memory_size {sizes}")
+        self.memory_size = max(sizes)
 
     @property
     def agents(self) -> list[ActorCritic]:
@@ -86,18 +79,15 @@ class RolesAgent(ActorCritic):
     def act(
         self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
-        """Choose actions, see `ActorCritic.act`; each agent chooses those of its rows."""
-
-        def of_role(agent: ActorCritic, rows: Tensor, seen: Tensor, memory: dict[str, Tensor]) -> ActOutput:
-            given = {"action_mask": action_mask[rows]} if action_mask is not None and reads_masks(agent) else {}
-            return agent.act(seen, deterministic=deterministic, **memory, **given)
-
-        every = self._by_role(obs, state, of_role)
-        valued = any(out.value is not None for _, out in every)
-        if valued and any(out.value is None for _, out in every):
-            values: Tensor | None = self.value(obs, state)
+        every = [
+            (rows, agent.act(deterministic=deterministic, **inputs))
+            for rows, agent, inputs in self._by_role(obs, state, action_mask)
+        ]
+        valued = [out.value is not None for _, out in every]
+        if all(valued):
+            values: Tensor | None = self._joined(obs, [(rows, out.value) for rows, out in every])
         else:
-            values = self._joined(obs, [(rows, out.value) for rows, out in every]) if valued else None
+            values = self.value(obs, state) if any(valued) else None
         memories = None
         if self.memory_size:
             memories = obs.new_zeros((len(obs), self.memory_size), dtype=torch.float32)
@@ -108,34 +98,28 @@ class RolesAgent(ActorCritic):
         return ActOutput(actions, self._joined(obs, [(rows, out.log_prob) for rows, out in every]), values, memories)
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
-        return self._joined(obs, self._by_role(obs, state, lambda agent, _, seen, memory: agent.value(seen, **memory)))
+        return self._joined(
+            obs, [(rows, agent.value(**inputs)) for rows, agent, inputs in self._by_role(obs, state, None)]
+        )
 
     def probabilities(
         self, obs: Tensor, state: Tensor | None = None, action_mask: Tensor | None = None
     ) -> Tensor | None:
         """Return action probabilities, see `ActorCritic`; None unless the agents of all roles have them."""
-
-        def of_role(agent: ActorCritic, rows: Tensor, seen: Tensor, memory: dict[str, Tensor]) -> Tensor | None:
-            masks = {} if action_mask is None else {"action_mask": action_mask[rows]}
-            return agent.probabilities(seen, **memory, **masks)
-
-        found = [(rows, each) for rows, each in self._by_role(obs, state, of_role) if each is not None]
-        return self._joined(obs, found) if sum(len(rows) for rows, _ in found) == len(obs) else None
+        every = [
+            (rows, agent.probabilities(**inputs)) for rows, agent, inputs in self._by_role(obs, state, action_mask)
+        ]
+        return None if any(found is None for _, found in every) else self._joined(obs, every)
 
     def distributions(self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None) -> list[Distribution]:
-        """Return the distributions of all agents that have them, see `ActorCritic.distributions`."""
-
-        def of_role(agent: ActorCritic, rows: Tensor, seen: Tensor, memory: dict[str, Tensor]) -> list[Distribution]:
-            return agent.distributions(seen, memory.get("state"), None if action_mask is None else action_mask[rows])
-
-        return [each for _, found in self._by_role(obs, state, of_role) for each in found]
+        return [
+            distribution
+            for _, agent, inputs in self._by_role(obs, state, action_mask)
+            for distribution in agent.distributions(inputs["obs"], inputs.get("state"), inputs.get("action_mask"))
+        ]
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
-        """Return the roles' losses over their own rows (or sequences), weighted by their shares of the minibatch.
-
-        Raises:
-            ValueError: A sequence contains steps of several roles.
-        """
+        """Return the roles' losses over their own rows (or sequences), weighted by their shares of the minibatch."""
         sequences = minibatch.episode_start is not None
         role = minibatch.obs[0, :, -1] if sequences else minibatch.obs[:, -1]
         if sequences and bool((minibatch.obs[..., -1] != role).any()):
@@ -167,11 +151,7 @@ class RolesAgent(ActorCritic):
         return total, {key: torch.stack(values).sum() for key, values in found.items()} | stats
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Return one optimizer with the parameter groups of all agents, each with its own learning rate and options.
-
-        Raises:
-            ValueError: The agents use different classes of optimizers.
-        """
+        """Return one optimizer with all agents' parameter groups; a ValueError if they use different classes."""
         every = [agent.configure_optimizers() for agent in self.agents]
         kinds = {type(optimizer) for optimizer in every}
         if len(kinds) > 1:
@@ -181,15 +161,20 @@ class RolesAgent(ActorCritic):
         optimizer: torch.optim.Optimizer = kind([group for each in every for group in each.param_groups])
         return optimizer
 
-    def _by_role(self, obs: Tensor, state: Tensor | None, of_role: Callable[..., Any]) -> list[tuple[Tensor, Any]]:
-        """Return `(rows, of_role(agent, rows, observations, memory))` for each role that has rows."""
-        found = []
+    def _by_role(
+        self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None
+    ) -> Iterator[tuple[Tensor, ActorCritic, dict[str, Tensor]]]:
+        """Yield the rows, the agent and the agent's inputs for each role that has rows."""
         for number, agent in enumerate(self.agents):
             rows = (obs[:, -1] == number).nonzero().squeeze(1)
-            if len(rows):
-                memory = {} if state is None else {"state": state[rows, : agent.memory_size]}
-                found.append((rows, of_role(agent, rows, obs[rows, :-1], memory)))
-        return found
+            if not len(rows):
+                continue
+            inputs = {"obs": obs[rows, :-1]}
+            if state is not None:
+                inputs["state"] = state[rows, : agent.memory_size]
+            if action_mask is not None and reads_masks(agent):
+                inputs["action_mask"] = action_mask[rows]
+            yield rows, agent, inputs
 
     @staticmethod
     def _joined(obs: Tensor, parts: list[tuple[Tensor, Any]]) -> Tensor:

@@ -19,7 +19,7 @@ from agents.parts.sac_heads import Critics, ExactHead, sac_head
 from fabric_rl.base.settings import Between, Count, CountOrZero, Finite, Positive, check_settings
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.learning.sac import critic_loss, polyak, soft_value, temperature_loss
-from fabric_rl.types import ActOutput, OffPolicyAgent, Stats, Transitions
+from fabric_rl.types import ActOutput, OffPolicyAgent, Sequences, Stats, Transitions
 
 
 class TwinCritics(nn.Module):
@@ -43,7 +43,6 @@ class TwinCritics(nn.Module):
         self.weights = dict(self.named_parameters())  # used in every update, and slow to collect
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return the Q-values of all outputs."""
         return torch.stack([network(inputs) for network in self.networks]).float()
 
     def frozen(self, inputs: Tensor) -> Tensor:
@@ -132,7 +131,6 @@ class SACLightningAgent(OffPolicyAgent):
     def act(
         self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
-        """Choose actions, see `ActorCritic.act`; returns no values. Without `state`, an episode begins."""
         seen, state = self._step(obs, state)
         params = self._params(seen)
         if self.acts_at_random and not deterministic:
@@ -151,9 +149,8 @@ class SACLightningAgent(OffPolicyAgent):
     ) -> Tensor | None:
         if not isinstance(self.action_space, gymnasium.spaces.Discrete) or self.action_space.start:
             return None
-        head = self.policy_head
-        assert isinstance(head, ExactHead)
-        return head.policy.log_probs(self._params(self._step(obs, state)[0]), action_mask).exp().squeeze(-2)
+        policy = cast(ExactHead, self.policy_head).policy
+        return policy.log_probs(self._params(self._step(obs, state)[0]), action_mask).exp().squeeze(-2)
 
     def distributions(self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None) -> list[Distribution]:
         return [self.policy_head.distribution(self._params(self._step(obs, state)[0]), action_mask)]
@@ -198,7 +195,6 @@ class SACLightningAgent(OffPolicyAgent):
         polyak(list(self.target_critics.weights.values()), list(self.critics.weights.values()), tau)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Return Adam with one parameter group each for policy, critics and temperature, fused on CPU and CUDA."""
         groups: list[dict[str, Any]] = [
             {"params": [*self.actor.parameters(), *self.policy_head.parameters()], "lr": self.actor_lr},
             {"params": list(self.critics.parameters()), "lr": self.critic_lr},
@@ -219,12 +215,11 @@ class SACLightningAgent(OffPolicyAgent):
     def _seen(self, minibatch: Transitions, critics: TwinCritics) -> tuple[Tensor, Tensor]:
         """Return the networks' inputs `[B, ...]` of replayed and of next steps, with the memory of `critics`."""
         seen, after = (self.normalizer(x.float()) for x in (minibatch.obs, minibatch.next_obs))
-        memory, sequences = critics.memory, minibatch.sequences
+        memory = critics.memory
         if memory is None:
             return seen, after
-        if sequences is None or sequences.state is None:
-            raise ValueError(f"{type(self).__name__} with memory learns from sequences, but the minibatch lacks them")
-        state = sequences.state
+        sequences = cast(Sequences, minibatch.sequences)
+        state = cast(Tensor, sequences.state)
         if sequences.burn_in_obs is not None:
             before = self.normalizer(sequences.burn_in_obs.float())[..., : self.columns]
             with torch.no_grad():

@@ -26,6 +26,7 @@ from envs.bots import IdleBot as IdleBot
 from envs.bots import KickoffThenShoot as KickoffThenShoot
 from envs.bots import RandomBot as RandomBot
 from envs.bots import TeamBots as TeamBots
+from envs.component import Phased as Phased
 from envs.dones import AllOf as AllOf
 from envs.dones import AnyOf as AnyOf
 from envs.dones import BallOnGroundCondition as BallOnGroundCondition
@@ -62,7 +63,6 @@ from envs.parameters import MultirangeUniform as MultirangeUniform
 from envs.parameters import ParameterRandomizer as ParameterRandomizer
 from envs.parameters import Sampler as Sampler
 from envs.parameters import Uniform as Uniform
-from envs.phased import Phased as Phased
 from envs.pool.rocket_pool import RocketSimPool as RocketSimPool
 from envs.processes.process_pool import ProcessPool as ProcessPool
 from envs.resets import ExplicitState as ExplicitState

@@ -1,9 +1,6 @@
 """Checks of user input: every mistake is reported in one line that names the argument."""
 
-import importlib
-import inspect
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,17 +22,10 @@ def check_seed(owner: str, value: object, argument: str = "seed") -> int:
 def check_finite(
     owner: str, what: str, array: NDArray[np.float32], present: NDArray[np.bool_], arena_index: NDArray[np.int64]
 ) -> None:
-    """Check numbers `[A, C, ...]` written by a component.
+    """Raise a FloatingPointError that names arena, car and column if numbers `[A, C, ...]` are NaN or infinite.
 
-    Args:
-        owner: Name of the component.
-        what: Name of the numbers: observations, rewards.
-        array: The numbers.
-        present: `[A, C]`, True for slots with a car; other slots are ignored.
-        arena_index: `[A]`, index of each arena in the pool.
-
-    Raises:
-        FloatingPointError: NaN or infinity; the message names arena, car and column.
+    Slots without a car, where `present [A, C]` is False, are ignored. The message calls the component `owner` and its
+    numbers `what` (observations, rewards), and numbers the arenas by `arena_index [A]`.
     """
     if math.isfinite(array.sum()):
         return
@@ -53,7 +43,7 @@ def as_actions(owner: str, actions: object) -> NDArray[Any]:
     except ValueError:  # rows of different lengths
         array = np.empty(0, object)
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"{owner}: actions must be an array of numbers, got {_kind_of(actions)}")
+        raise ValueError(f"{owner}: actions must be an array of numbers, got {describe_value(actions)}")
     return array
 
 
@@ -94,63 +84,17 @@ def check_actions(owner: str, actions: object, space: Space[Any], count: int) ->
     return actions
 
 
-def from_class_path(class_path: str, kind: type[Any], inner: str = "") -> Any:  # noqa: ANN401 - an object of that kind
-    """Create an object from a class path, without arguments except possibly `inner`.
-
-    Args:
-        class_path: For example `envs.AdvancedObs`, `AdvancedObs` or `my_module.MyObs`; `envs.` may be left out.
-        kind: Required base class.
-        inner: Class path of the component to wrap, for a class with a parameter `inner`.
-
-    Raises:
-        ValueError: There is no such class, it has another base class, or it needs other arguments.
-    """
-    path = class_path if "." in class_path or not class_path else f"{__package__}.{class_path}"
-    module, _, name = path.rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"no class {class_path!r} ({error})") from error
-    if not (isinstance(found, type) and issubclass(found, kind)):
-        raise ValueError(f"{class_path} is not a subclass of {kind.__name__}")
-    wants_inner = inner and "inner" in inspect.signature(found).parameters
-    arguments = [from_class_path(inner, kind)] if wants_inner else []
-    try:
-        return found(*arguments)
-    except TypeError as error:
-        raise ValueError(f"{class_path} cannot be built without arguments ({error})") from error
-
-
-def _kind_of(actions: object) -> str:
-    if isinstance(actions, np.ndarray):
-        return f"an array of {actions.dtype}"
-    if isinstance(actions, list | tuple):
-        return f"a {type(actions).__name__} of other values"
-    return describe_value(actions)
-
-
 def team_sizes(team_size: Any) -> list[tuple[int, int]]:  # noqa: ANN401 - checked here
-    """Return the (blue, orange) pairs that the arenas use in rotation.
-
-    Raises:
-        ValueError: Neither a number, nor a pair, nor a list of pairs; or a team size out of range.
-    """
-    turns: list[Any]
-    if is_whole(team_size):
-        turns = [(team_size, team_size)]
-    elif isinstance(team_size, Sequence | np.ndarray) and not isinstance(team_size, str):
-        turns = list(team_size)
-        turns = [turns] if all(is_whole(size) for size in turns) else turns
-    else:
-        turns = [team_size]
-    sizes = []
-    for turn in turns:
-        pair = list(turn) if isinstance(turn, Sequence | np.ndarray) and not isinstance(turn, str) else []
-        fits = len(pair) == 2 and all(is_whole(size) and 0 <= size <= MAX_CARS_PER_TEAM for size in pair)
-        if not fits or not sum(pair):
-            raise ValueError(
-                "RocketSimPool: team_size (--env.team_size) must be one number, [blue, orange] or a list of such "
-                f"pairs, 0 to {MAX_CARS_PER_TEAM} cars a team and at least one in all, got {team_size!r}"
-            )
-        sizes.append((int(pair[0]), int(pair[1])))
-    return sizes
+    """Return the (blue, orange) pairs that the arenas use in rotation, from a number, a pair or a list of pairs."""
+    try:
+        sizes = np.array(team_size)
+    except ValueError:  # rows of different lengths
+        sizes = np.array(None)
+    sizes = np.atleast_2d(sizes if sizes.ndim else sizes.repeat(2))
+    fits = sizes.dtype.kind in "iu" and sizes.ndim == 2 and sizes.shape[1] == 2
+    if not fits or not ((sizes >= 0) & (sizes <= MAX_CARS_PER_TEAM)).all() or not sizes.any(axis=1).all():
+        raise ValueError(
+            "RocketSimPool: team_size (--env.team_size) must be one number, [blue, orange] or a list of such "
+            f"pairs, 0 to {MAX_CARS_PER_TEAM} cars a team and at least one in all, got {team_size!r}"
+        )
+    return [(blue, orange) for blue, orange in sizes.tolist()]

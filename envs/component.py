@@ -1,6 +1,7 @@
 """Component: a part of a pool that may contain other parts; reset, metrics, phases and saving walk this tree."""
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,8 +23,8 @@ class Component:
     `drain_metrics` reach those inside by default. A method that overrides them calls `super()` to include these.
 
     Its settings are fields of a dataclass, with their ranges as annotations (`fabric_rl.base.settings`) and a docstring
-    below each; they are checked here. A component that remembers something names it in `_in_state_dict`, or has both
-    methods of saving itself.
+    below each; they are checked here. A component that remembers something names it in `_in_state_dict`, or overrides
+    `state_dict` and `load_state_dict`.
     """
 
     _in_state_dict: ClassVar[dict[str, str]] = {}
@@ -99,3 +100,41 @@ def _restored(value: Any, saved: Any) -> Any:  # noqa: ANN401 - see Component._i
     if isinstance(value, np.ndarray):
         return np.array(saved, value.dtype)
     return type(value)(saved) if isinstance(value, int | float) else saved
+
+
+class Phased(ABC):
+    """A component that depends on the phase of training."""
+
+    phases: tuple[str, ...] = ()
+    """Names of the known phases; empty if any phase is accepted."""
+
+    def check_phases(self, names: Sequence[str]) -> None:
+        """Raise a ValueError unless it knows exactly the phases `names` of a training."""
+        if self.phases and set(self.phases) != set(names):
+            raise ValueError(
+                f"{type(self).__name__}: it has the phases {', '.join(self.phases)}, but training has "
+                f"{', '.join(names)}; give both the same names"
+            )
+
+    @abstractmethod
+    def begin_phase(self, name: str, number: int, state: "GameState") -> None:
+        """Continue in the phase `name`.
+
+        Args:
+            name: The phase.
+            number: Its place among the phases of the training, from 1.
+            state: The present state, in the middle of the episodes.
+
+        Raises:
+            ValueError: It knows phases, but not this one.
+        """
+
+    def _set_phases(self, argument: str, parts: dict[str, Any]) -> None:
+        if not parts:
+            raise ValueError(f"{type(self).__name__}: {argument} must name at least one phase")
+        self.phases = tuple(parts)
+        self.phase = self.phases[0]
+
+    def _check_known(self, name: str) -> None:
+        if name not in self.phases:
+            raise ValueError(f"{type(self).__name__}: there is no phase {name}; it has {', '.join(self.phases)}")

@@ -15,10 +15,10 @@ from fabric_rl.base.settings import Positive, check_value, describe_value
 
 
 class DoneCondition(Component, ABC):
-    """Tells which arenas end their episode."""
+    """Base class: decide which arenas end their episode."""
 
     truncates: bool = False
-    """False: the episode is over and its value is zero from here on (terminated). True: it is only cut off, and the
+    """False: the episode is over, and its value is zero from here on (terminated). True: it is only cut off, and the
     learner bootstraps from the value of the last observation (truncated)."""
 
     @abstractmethod
@@ -27,7 +27,7 @@ class DoneCondition(Component, ABC):
 
 
 class GoalCondition(DoneCondition):
-    """A goal. Terminates."""
+    """Terminate when a goal is scored."""
 
     def check(self, state: GameState) -> Bool:
         return state.goal_scored
@@ -35,7 +35,7 @@ class GoalCondition(DoneCondition):
 
 @dataclass(eq=False, repr=False)
 class NoTouchCondition(DoneCondition):
-    """A while without any touch of the ball. Truncates."""
+    """Truncate after a time without a touch of the ball."""
 
     truncates = True
 
@@ -49,7 +49,7 @@ class NoTouchCondition(DoneCondition):
 
 @dataclass(eq=False, repr=False)
 class TimeoutCondition(DoneCondition):
-    """A limit on the length of an episode. Truncates."""
+    """Truncate at a maximum length of the episode."""
 
     truncates = True
 
@@ -63,17 +63,17 @@ class TimeoutCondition(DoneCondition):
 
 @dataclass(eq=False, repr=False)
 class BallOnGroundCondition(DoneCondition):
-    """A ball on the ground, or bounced off it since the last step. Terminates, unless told to truncate.
+    """Terminate (or truncate) when the ball is on the ground, or has bounced off it since the last step.
 
-    For drills that keep the ball in the air: where it starts on the ground, the first step ends the episode.
+    For drills that keep the ball in the air: if it starts on the ground, the first step ends the episode.
 
-    A bounce mostly falls between two steps, when the ball is up again. So the ball's flight is followed back to the
-    last step, z(-t) = z - v t - g t^2 / 2 (gravity `GRAVITY`), unless a car touched it meanwhile: then its velocity
-    tells nothing about where it was, and only its present height counts.
+    Most bounces happen between two steps. Therefore the ball's flight is traced back to the last step,
+    z(-t) = z - v t - g t^2 / 2 (gravity `GRAVITY`), unless a car has touched it since: then its velocity says nothing
+    about where it was, and only its present height counts.
     """
 
     MARGIN = 2.0
-    """uu above the resting height 93.15 that still count as the ground."""
+    """uu above the resting height of 93.15 that still count as the ground."""
     _in_state_dict: ClassVar[dict[str, str]] = {"ticks_before": "_ticks_before"}
 
     truncates: bool = False
@@ -133,9 +133,9 @@ class _Combined(DoneCondition):
 
 
 class AnyOf(_Combined):
-    """One of several conditions. Terminates or truncates as they do.
+    """End when any of several conditions holds; terminate or truncate as they do.
 
-    A pool takes several conditions by itself; this is for putting them into `AllOf`, or to give them all one kind.
+    A pool takes several conditions by itself; use this inside of `AllOf`, or to give all of them one kind.
     """
 
     def check(self, state: GameState) -> Bool:
@@ -144,7 +144,7 @@ class AnyOf(_Combined):
 
 
 class AllOf(_Combined):
-    """All of several conditions, after the same step. Terminates or truncates as they do."""
+    """End when all of several conditions hold after the same step; terminate or truncate as they do."""
 
     def check(self, state: GameState) -> Bool:
         ended: Bool = np.all([check_done(condition, state) for condition in self.conditions], axis=0)

@@ -1,4 +1,4 @@
-"""Inspect factories (`functools.partial`, also those of jsonargparse) and write objects as configuration."""
+"""Objects and configuration: inspect partials (also those of jsonargparse), build from class paths, write as dicts."""
 
 import dataclasses
 import functools
@@ -7,6 +7,7 @@ import pickle
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from pydoc import locate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +43,24 @@ def unwrap_partial(factory: Callable[..., Any]) -> Call:
     if made is not None and not inspect.isclass(factory):
         factory, args = args[made], args[made + 1 :]
     return Call(factory, args, settings)
+
+
+def from_class_path(class_path: str, kind: type[Any], inner: str = "") -> Any:  # noqa: ANN401 - an object of that kind
+    """Create an object of class `kind` from a class path such as `envs.AdvancedObs`, `AdvancedObs` or `my.MyObs`.
+
+    A class with a parameter `inner` wraps an object of the class path `inner`.
+
+    Raises:
+        ValueError: There is no such class, it has another base class, or it needs other arguments.
+    """
+    made: Any = locate(class_path if "." in class_path else f"{__package__}.{class_path}")
+    if not (isinstance(made, type) and issubclass(made, kind)):
+        raise ValueError(f"there is no {kind.__name__} {class_path!r}")
+    wraps = inner and "inner" in inspect.signature(made).parameters
+    try:
+        return made(from_class_path(inner, kind)) if wraps else made()
+    except TypeError as error:
+        raise ValueError(f"{class_path} cannot be built without arguments ({error})") from error
 
 
 def to_config(value: Any) -> Any:  # noqa: ANN401 - whatever a configuration may hold

@@ -85,7 +85,7 @@ class CarStep(NamedTuple):
 
 
 class CarSteps(Component):
-    """Compares each state with the one before."""
+    """Comparison of each state with the one before."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {"rows": "_rows", "ticks": "_ticks"}
 
@@ -99,11 +99,11 @@ class CarSteps(Component):
         now, before = state.car_rows[:, :, 0, _COLUMNS].copy(), self._rows
         boost, touched, demoed = (now[..., column - SAVES] for column in (BOOST, TOUCHED, IS_DEMOED))
         alive = state.present - demoed
-        drove = alive * (1 - before[..., IS_DEMOED - SAVES])  # one that returns has another amount
+        drove = alive * (1 - before[..., IS_DEMOED - SAVES])  # a car that returns has another amount
         used = drove * np.maximum(before[..., BOOST - SAVES] - boost, 0)
         begun = (touched > before[..., TOUCHED - SAVES]).astype(np.float32)
         new, old = now[..., : len(COUNTED)], before[..., : len(COUNTED)]
-        counted = np.where(new >= old, new - old, new)  # of a restored arena they begin anew
+        counted = np.where(new >= old, new - old, new)  # they restart in a restored arena
         ticks = state.episode_ticks - self._ticks
         step = CarStep(alive, boost, now[..., ON_GROUND - SAVES], used, begun, counted, ticks)
         self._rows, self._ticks = now, state.episode_ticks.copy()
@@ -161,7 +161,6 @@ class GameMetrics(StateLogger):
         return metrics | {"game/touch_height": (sums["touch_height"], sums["touches"])}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the last state, which the next one is compared with, and the sums since `drain_metrics`."""
         return self._cars.state_dict() | super().state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -232,9 +231,8 @@ class TurtleRecoveryLogger(StateLogger):
         forward, right = world.car_forward[..., 2], world.car_right[..., 2]
         corner = np.minimum(forward * self.FRONT, forward * self.BACK) - np.abs(right) * self.SIDE + up * self.ROOF
         slow = np.einsum("aci,aci->ac", world.car_vel, world.car_vel) < self.max_speed**2
-        on_roof: Bool = (
-            might & (world.car_pos[..., 2] + corner < self.CONTACT) & slow & ~state.is_demoed & state.present
-        )
+        contact = world.car_pos[..., 2] + corner < self.CONTACT
+        on_roof: Bool = might & contact & slow & ~state.is_demoed & state.present
         return on_roof
 
     def reset(self, mask: Bool, state: GameState) -> None:

@@ -42,7 +42,7 @@ FLOORS = {
         "commands",
     ],
     "envs": [
-        "checks cores plain_text component factories phased state",
+        "checks cores component factories state",
         "sim obs actions rewards resets dones mechanics parameters loggers",
         "pool processes",
         "bots render adapters",

@@ -1,4 +1,4 @@
-"""Common parts of agents besides policy heads: PPO's settings, loss and optimizer, networks, value heads."""
+"""Common parts of PPO agents: settings, loss and optimizer, hidden layers, the value head."""
 
 import math
 from collections.abc import Sequence
@@ -32,14 +32,8 @@ def hidden_layers(
 ) -> nn.Sequential:
     """Build layers of linear, layer norm (optional) and activation: `[..., inputs]` -> `[..., hidden_sizes[-1]]`.
 
-    Without hidden sizes, the result is the identity.
-
-    Args:
-        inputs: Size of the input vector.
-        hidden_sizes: Sizes of the layers.
-        activation: Class of the activations.
-        layer_norm: Layer normalization before each activation.
-        ortho_init: Orthogonal weights with gain sqrt(2), zero biases.
+    With `ortho_init`, the weights are orthogonal with gain sqrt(2) and the biases zero. Without hidden sizes, the
+    result is the identity.
     """
     layers: list[nn.Module] = []
     for size_in, size_out in pairwise([inputs, *hidden_sizes]):
@@ -58,22 +52,16 @@ class ValueHead(nn.Module):
         self.layer = linear(inputs, value_heads, 1.0 if ortho_init else None)
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return the values of `features [..., inputs]`."""
         values: Tensor = self.layer(features).float()
         return values.squeeze(-1) if self.layer.out_features == 1 else values
 
 
 def vector_size(agent: str, space: gymnasium.Space[Any], privileged: bool = False) -> int:
-    """Return the length of a vector observation.
-
-    Args:
-        agent: Name of the agent's class, for messages.
-        space: Observation space of one sub-environment.
-        privileged: True if the agent can hide columns from its actor, see `actor_size`.
+    """Return the length of a vector observation; `privileged` agents can hide columns from the actor (`actor_size`).
 
     Raises:
-        ValueError: The observations are not vectors, contain images, or have columns for the critic only, which the
-            agent does not support.
+        ValueError: The observations are not vectors, contain images, or have columns for the critic only although the
+            agent is not privileged; begins with `agent`, the agent's class.
     """
     if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
         raise ValueError(
@@ -113,7 +101,8 @@ class PPOAgent(ActorCritic):
     """Action space of one sub-environment: Discrete, MultiDiscrete, MultiBinary or Box."""
     _: KW_ONLY
     ortho_init: bool = True
-    """Orthogonal initialization (gain sqrt 2; last layers 0.01 for the policy and 1 for the value)."""
+    """Orthogonal initialization: gain sqrt 2, but 0.01 for the last layer of the policy and 1 for that of the value,
+    for memory and for projections. Biases are zero, but 1 for the forget gate of an LSTM."""
     actor_lr: Positive = 1e-3
     """Learning rate of the policy and of layers that it shares with the value function."""
     critic_lr: Positive = 1e-3
@@ -141,10 +130,10 @@ class PPOAgent(ActorCritic):
 
     def __post_init__(self) -> None:
         super().__init__(self.observation_space, self.action_space)
-        check_settings(self, f"{type(self).__name__}: --agent.")
-        name = type(self).__name__
-        self.clip_coef = as_schedule(self.clip_coef, f"{name}: --agent.clip_coef", above=0)
-        self.entropy_coef = as_schedule(self.entropy_coef, f"{name}: --agent.entropy_coef", at_least=0)
+        flag = f"{type(self).__name__}: --agent."
+        check_settings(self, flag)
+        self.clip_coef = as_schedule(self.clip_coef, f"{flag}clip_coef", above=0)
+        self.entropy_coef = as_schedule(self.entropy_coef, f"{flag}entropy_coef", at_least=0)
 
     def make_policy_head(self, inputs: int) -> PolicyHead:
         """Return the policy head for the action space, over `inputs` features."""
@@ -176,9 +165,10 @@ class PPOAgent(ActorCritic):
     def probabilities(
         self, obs: Tensor, state: Tensor | None = None, action_mask: Tensor | None = None
     ) -> Tensor | None:
-        if not isinstance(self.policy_head, CategoricalHead) or self.policy_head.start:
+        if not isinstance(self.action_space, gymnasium.spaces.Discrete) or self.action_space.start:
             return None
-        return self.policy_head.probabilities(self.policy_params(obs, state), action_mask)
+        head = cast(CategoricalHead, self.policy_head)
+        return head.log_probs(self.policy_params(obs, state), action_mask).exp().squeeze(-2)
 
     def distributions(self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None) -> list[Distribution]:
         return [self.policy_head.distribution(self.policy_params(obs, state), action_mask)]
@@ -187,11 +177,6 @@ class PPOAgent(ActorCritic):
         """Evaluate a minibatch, see `evaluate`: `[B, P]`, or `[L, S, P]` for sequences."""
         return self.evaluate(minibatch.obs)
 
-    def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
-        """Return PPO's loss on one minibatch, see `fabric_rl.learning.ppo.ppo_loss`."""
-        params, values = self.evaluate_steps(minibatch)
-        return self.ppo_step(params, values, minibatch)
-
     def imitate(self, shown: Shown) -> tuple[Tensor, Stats]:
         """Return the imitation loss of the policy, see `fabric_rl.learning.imitation.CanImitate`."""
         params, values = self.evaluate_steps(shown)
@@ -199,17 +184,11 @@ class PPOAgent(ActorCritic):
             log_prob = (shown.soft * self.policy_head.log_probs(params, shown.action_mask).squeeze(-2)).sum(dim=-1)
         else:
             log_prob, _ = self.policy_head.evaluate(params, shown.action, shown.action_mask)
-        loss = cloning_loss(log_prob, shown.weight)
-        return loss + 0 * values.sum(), {}
+        return cloning_loss(log_prob, shown.weight) + 0 * values.sum(), {}
 
-    def ppo_step(self, params: Tensor, values: Tensor, minibatch: Minibatch) -> tuple[Tensor, Stats]:
-        """Return PPO's loss on one minibatch and its statistics, see `fabric_rl.learning.ppo.ppo_loss`.
-
-        Args:
-            params: `[B, P]` (or `[L, S, P]`) policy parameters of the minibatch's observations.
-            values: `[B]` or `[B, K]` values of the same observations.
-            minibatch: Steps to learn from.
-        """
+    def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
+        """Return PPO's loss on one minibatch, see `fabric_rl.learning.ppo.ppo_loss`, with the kickstart term if any."""
+        params, values = self.evaluate_steps(minibatch)
         log_prob, entropy = self.policy_head.evaluate(params, minibatch.action, minibatch.action_mask)
         progress = self.progress.to(params.device)
         loss, stats = ppo_loss(
@@ -227,14 +206,10 @@ class PPOAgent(ActorCritic):
         )
         if self.reference is None:
             return loss, stats._asdict()
-        asked = (self.reference.policy_params(minibatch.obs), params)
-        kl = (
-            kl_divergence(*(self.policy_head.distribution(each, minibatch.action_mask) for each in asked))
-            .float()
-            .mean()
-        )
-        coef = self.reference.coef(progress)
-        return loss + coef * kl, stats._asdict() | {"reference_kl": kl.detach()}
+        both = (self.reference.policy_params(minibatch.obs), params)
+        taught, own = (self.policy_head.distribution(each, minibatch.action_mask) for each in both)
+        kl = kl_divergence(taught, own).float().mean()
+        return loss + self.reference.coef(progress) * kl, stats._asdict() | {"reference_kl": kl.detach()}
 
     def adam(self, actor: Sequence[nn.Module], critic: Sequence[nn.Module]) -> torch.optim.Optimizer:
         """Return Adam (eps 1e-5) with a parameter group for the actor and one for the critic, fused on CPU and CUDA.

@@ -111,7 +111,6 @@ class ResidualBlock(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return `[N, C, H, W]`, the shape of `x`."""
         out: Tensor = x + self.layers(x)
         return out
 
@@ -127,11 +126,7 @@ def conv_layers(encoder: str, channels: int, activation: type[nn.Module], ortho_
     - resnet (IMPALA, Espeholt et al. 2018): three times a 3 x 3 convolution (16, 32, 32), 3 x 3 max-pooling of stride 2
       and two residual blocks. The pooling has no padding, unlike IMPALA's.
 
-    Args:
-        encoder: One of `MIN_PIXELS`.
-        channels: Number of channels of the images.
-        activation: Class of the activations; ReLU in ML-Agents.
-        ortho_init: Orthogonal weights with gain sqrt(2), zero biases.
+    The activations of ML-Agents are ReLU. With `ortho_init`, weights are orthogonal with gain sqrt(2) and biases zero.
     """
     layers: list[nn.Module] = []
     for size, kernel, stride in _PLAIN.get(encoder, ()):

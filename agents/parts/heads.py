@@ -84,48 +84,15 @@ _FORBIDDEN = _NO_CHOICE / 2
 
 
 class CategoricalHead(PolicyHead):
-    """Discrete actions; `P = n` logits."""
+    """Discrete actions, or MultiDiscrete ones as independent categoricals; `P` logits, part after part."""
 
-    def __init__(self, inputs: int, action_space: Discrete, gain: float | None = 0.01) -> None:
-        super().__init__(inputs, int(action_space.n), gain)
-        self.start = int(action_space.start)
-
-    def sample(
-        self, params: Tensor, deterministic: bool = False, action_mask: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        log_probs = torch.log_softmax(_masked(params, action_mask), dim=-1)
-        index = log_probs.argmax(dim=-1) if deterministic else sample_categorical(log_probs.exp())
-        return index + self.start, _pick(log_probs, index)
-
-    def evaluate(self, params: Tensor, action: Tensor, action_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        log_probs = torch.log_softmax(_masked(params, action_mask), dim=-1)
-        return _pick(log_probs, action - self.start), _entropy(log_probs)
-
-    def distribution(self, params: Tensor, action_mask: Tensor | None = None) -> Distribution:
-        return Independent(Categorical(logits=self.log_probs(params, action_mask), validate_args=False), 1)
-
-    def log_probs(self, params: Tensor, action_mask: Tensor | None = None) -> Tensor:
-        """Return the log-probabilities `[..., 1, n]` of all actions, in the layout of `MultiCategoricalHead`."""
-        return torch.log_softmax(_masked(params, action_mask), dim=-1).unsqueeze(-2)
-
-    def index(self, action: Tensor) -> Tensor:
-        """Return the indices `[..., 1]` of actions `[...]` in `log_probs`."""
-        return (action - self.start).unsqueeze(-1)
-
-    def probabilities(self, params: Tensor, action_mask: Tensor | None = None) -> Tensor:
-        """Return the probabilities `[..., n]` of all actions, for `params [..., n]` and the mask."""
-        return torch.softmax(_masked(params, action_mask), dim=-1)
-
-
-class MultiCategoricalHead(PolicyHead):
-    """MultiDiscrete actions as independent categoricals; `P = sum(nvec)` logits, those of the first action first."""
-
-    def __init__(self, inputs: int, action_space: MultiDiscrete, gain: float | None = 0.01) -> None:
-        sizes: list[int] = action_space.nvec.flatten().tolist()
+    def __init__(self, inputs: int, action_space: Discrete | MultiDiscrete, gain: float | None = 0.01) -> None:
+        numbers = action_space.n if isinstance(action_space, Discrete) else action_space.nvec
+        sizes: list[int] = np.ravel(numbers).tolist()
         super().__init__(inputs, sum(sizes), gain)
-        self.sizes, self.shape = sizes, action_space.shape
+        self.sizes, self.shape = sizes, action_space.shape or ()
         self.start: Tensor | None
-        start = torch.from_numpy(np.asarray(action_space.start, np.int64).flatten())
+        start = torch.from_numpy(np.ravel(np.asarray(action_space.start, np.int64)))
         self.register_buffer("start", start if start.any() else None, persistent=False)
 
     def sample(
@@ -138,27 +105,26 @@ class MultiCategoricalHead(PolicyHead):
 
     def evaluate(self, params: Tensor, action: Tensor, action_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         log_probs = self.log_probs(params, action_mask)
-        return _pick(log_probs, self.index(action)).sum(dim=-1), _entropy(log_probs).sum(dim=-1)
+        log_prob = _pick(log_probs, self.index(action)).sum(dim=-1)
+        entropies = -(log_probs.exp() * log_probs).sum(dim=-1)
+        return log_prob, entropies.sum(dim=-1)
 
     def distribution(self, params: Tensor, action_mask: Tensor | None = None) -> Distribution:
         return Independent(Categorical(logits=self.log_probs(params, action_mask), validate_args=False), 1)
 
     def index(self, action: Tensor) -> Tensor:
-        """Return the indices `[..., len(nvec)]` of actions `[..., *nvec.shape]` in `log_probs`."""
-        index = action.flatten(-len(self.shape))
+        """Return the indices `[..., parts]` of actions `[..., *action_space.shape]` in `log_probs`."""
+        index = action.flatten(-len(self.shape)) if self.shape else action.unsqueeze(-1)
         return index if self.start is None else index - self.start
 
     def log_probs(self, params: Tensor, action_mask: Tensor | None = None) -> Tensor:
-        """Return log-probabilities `[..., len(nvec), max(nvec)]`; padding of shorter parts has probability 0."""
+        """Return log-probabilities `[..., parts, choices]`; padding of parts with fewer choices has probability 0."""
         logits, most = _masked(params, action_mask), max(self.sizes)
         if min(self.sizes) == most:
             logits = logits.reshape(*logits.shape[:-1], len(self.sizes), most)
         else:
-            parts = [
-                pad(part, (0, most - part.shape[-1]), value=_NO_CHOICE)
-                for part in torch.split(logits, self.sizes, dim=-1)
-            ]
-            logits = torch.stack(parts, dim=-2)
+            parts = torch.split(logits, self.sizes, dim=-1)
+            logits = torch.stack([pad(x, (0, most - x.shape[-1]), value=_NO_CHOICE) for x in parts], dim=-2)
         return torch.log_softmax(logits, dim=-1)
 
 
@@ -213,11 +179,7 @@ def _pick(log_probs: Tensor, index: Tensor) -> Tensor:
     return log_probs.gather(-1, index.unsqueeze(-1)).squeeze(-1)
 
 
-def _entropy(log_probs: Tensor) -> Tensor:
-    return -(log_probs.exp() * log_probs).sum(dim=-1)
-
-
-_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
 
 @dataclass(frozen=True)
@@ -292,7 +254,6 @@ class GaussianHead(PolicyHead):
     def sample(
         self, params: Tensor, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Sample actions `[..., *shape]` float32, see `PolicyHead.sample`; a ValueError for a mask."""
         mean, log_std = params.chunk(2, dim=-1)
         raw = mean if deterministic else mean + log_std.exp() * torch.randn_like(mean)
         if self.squash:  # rounding may lead outside
@@ -301,9 +262,8 @@ class GaussianHead(PolicyHead):
         return action, self._log_prob(params, action, action_mask)
 
     def evaluate(self, params: Tensor, action: Tensor, action_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Return log-probabilities and entropies, see `PolicyHead.evaluate`; a ValueError for a mask."""
         mean, log_std = params.chunk(2, dim=-1)
-        entropy = (0.5 + _HALF_LOG_2PI + log_std).sum(dim=-1)
+        entropy = (0.5 + HALF_LOG_2PI + log_std).sum(dim=-1)
         if self.squash:
             points = mean.unsqueeze(-1) + log_std.exp().unsqueeze(-1) * self.nodes
             entropy = entropy + ((squash_log_det(points) * self.weights).sum(dim=-1) + self._half.log()).sum(dim=-1)
@@ -324,7 +284,7 @@ class GaussianHead(PolicyHead):
             limit = 1 - torch.finfo(torch.float32).eps
             raw = ((raw - self._center) / self._half).clamp(-limit, limit).atanh()
         deviation = (raw - mean) * (-log_std).exp()
-        log_prob = -0.5 * deviation.square() - log_std - _HALF_LOG_2PI
+        log_prob = -0.5 * deviation.square() - log_std - HALF_LOG_2PI
         if self.squash:
             log_prob = log_prob - squash_log_det(raw) - self._half.log()
         return log_prob.sum(dim=-1)
@@ -350,17 +310,12 @@ def policy_head(
     gaussian: GaussianOptions | None = None,
     ortho_init: bool = True,
 ) -> PolicyHead:
-    """Build the policy head for an action space.
+    """Build the policy head for Discrete, MultiDiscrete, MultiBinary or (float) Box actions over `inputs` features.
 
-    Args:
-        agent: Name of the agent's class, for messages.
-        inputs: Size of the features.
-        action_space: Action space of one sub-environment: Discrete, MultiDiscrete, MultiBinary, or Box of floats.
-        gaussian: Options for a Box.
-        ortho_init: Orthogonal weights with gain 0.01, so that the initial policy explores evenly.
+    With `ortho_init`, the weights are orthogonal with gain 0.01, so that the initial policy explores evenly.
 
     Raises:
-        ValueError: The space is not supported, or the options do not fit it.
+        ValueError: The space is not supported, or the options do not fit it; begins with `agent`, the agent's class.
     """
     gain = 0.01 if ortho_init else None
     if isinstance(action_space, Box) and np.issubdtype(action_space.dtype, np.floating):
@@ -374,11 +329,9 @@ def policy_head(
                 f"{agent}: --agent.state_dependent_std, squash and log_std_init are for Box actions, but the "
                 f"environment has {action_space}; leave them out"
             )
-        if isinstance(action_space, Discrete):
-            return CategoricalHead(inputs, action_space, gain)
-        if isinstance(action_space, MultiDiscrete):
-            return MultiCategoricalHead(inputs, action_space, gain)
-        return BernoulliHead(inputs, action_space, gain)
+        if isinstance(action_space, MultiBinary):
+            return BernoulliHead(inputs, action_space, gain)
+        return CategoricalHead(inputs, action_space, gain)
     raise ValueError(
         f"{agent} takes Discrete, MultiDiscrete, MultiBinary or (float) Box actions, but the environment has "
         f"{action_space}; choose another --agent, --env or --env_id"

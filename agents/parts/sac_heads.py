@@ -15,7 +15,7 @@ from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from torch import Tensor, nn
 from torch.distributions import Distribution, Independent, Normal
 
-from agents.parts.heads import CategoricalHead, MultiCategoricalHead, linear, squash_log_det
+from agents.parts.heads import HALF_LOG_2PI, CategoricalHead, linear, squash_log_det
 from fabric_rl.learning.sac import entropy_of, expected_q
 
 Critics = Callable[[Tensor | None], Tensor]
@@ -23,7 +23,6 @@ Critics = Callable[[Tensor | None], Tensor]
 Mask = Tensor | None
 Pair = tuple[Tensor, Tensor]
 _LOG_STD_MIDDLE, _LOG_STD_HALF = -1.5, 3.5  # within -5..2
-_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
 
 class SampledHead(nn.Module):
@@ -73,7 +72,7 @@ class SampledHead(nn.Module):
         mean, log_std = params.chunk(2, dim=-1)
         noise = torch.zeros_like(mean) if deterministic else torch.randn_like(mean)
         u = mean + log_std.exp() * noise
-        log_prob = -0.5 * noise.square() - log_std - _HALF_LOG_2PI - squash_log_det(u)
+        log_prob = -0.5 * noise.square() - log_std - HALF_LOG_2PI - squash_log_det(u)
         return u.tanh(), log_prob.sum(dim=-1)
 
     def sample(self, params: Tensor, deterministic: bool = False, mask: Mask = None) -> Pair:
@@ -123,15 +122,10 @@ class ExactHead(nn.Module):
     """
 
     def __init__(self, features: int, space: Discrete | MultiDiscrete, entropy_share: float) -> None:
-        """Build the layer."""
         super().__init__()
-        self.policy: CategoricalHead | MultiCategoricalHead
-        if isinstance(space, Discrete):
-            self.policy, sizes = CategoricalHead(features, space), [int(space.n)]
-        else:
-            self.policy, sizes = MultiCategoricalHead(features, space), space.nvec.flatten().tolist()
+        self.policy = CategoricalHead(features, space)
+        sizes = self.policy.sizes
         self.inputs, self.outputs = 0, len(sizes) * max(sizes)
-        self._parts = (len(sizes), max(sizes))
         self.greatest_entropy, self._share = sum(math.log(size) for size in sizes), entropy_share
 
     def forward(self, features: Tensor) -> Tensor:
@@ -140,11 +134,11 @@ class ExactHead(nn.Module):
         return params
 
     def sample(self, params: Tensor, deterministic: bool = False, mask: Mask = None) -> Pair:
-        """See `PolicyHead.sample`."""
+        """Return actions and log-probabilities, see `PolicyHead.sample`."""
         return self.policy.sample(params, deterministic, mask)
 
     def distribution(self, params: Tensor, mask: Mask = None) -> Distribution:
-        """See `PolicyHead.distribution`."""
+        """Return the distribution of `sample`, see `PolicyHead.distribution`."""
         return self.policy.distribution(params, mask)
 
     def sample_evenly(self, params: Tensor, mask: Mask = None) -> Pair:
@@ -169,7 +163,7 @@ class ExactHead(nn.Module):
         return q.gather(-1, index).sum(dim=(-2, -1))
 
     def _of_choices(self, q: Tensor) -> Tensor:
-        return q.reshape(*q.shape[:-1], -1, *self._parts)
+        return q.reshape(*q.shape[:-1], -1, len(self.policy.sizes), max(self.policy.sizes))
 
 
 def sac_head(agent: str, features: int, space: gymnasium.Space[Any], entropy_share: float) -> SampledHead | ExactHead:

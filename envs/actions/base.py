@@ -12,6 +12,7 @@ from envs.component import Component
 from envs.sim.arena import make_controls
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from fabric_rl.base.settings import describe_value
 
 THROTTLE, STEER, PITCH, YAW, ROLL, JUMP, BOOST, HANDBRAKE = range(8)
 ANALOGUE, BUTTONS = slice(THROTTLE, ROLL + 1), slice(JUMP, HANDBRAKE + 1)
@@ -23,7 +24,7 @@ class Controls(NamedTuple):
     rows: Float
     """`[N, 8]` float32 in the order of the constants above; kept as `GameState.controls`."""
     cars: Sequence[Any]
-    """`N` `RocketSim.CarControls` that say the same. They may be shared between cars; the caller only reads them."""
+    """The same as `N` `RocketSim.CarControls`, which cars may share; the caller only reads them."""
 
 
 class ActionParser(Component, ABC):
@@ -62,11 +63,11 @@ class ActionParser(Component, ABC):
         return None
 
     def look_ahead(self, tick_skip: int, action_delay_ticks: int, steps: int = 1) -> None:
-        """Take note of how long a choice acts: `steps` steps of `tick_skip` ticks, begun some ticks late."""
+        """Learn how long a choice acts: for `steps` steps of `tick_skip` ticks, from `action_delay_ticks` on."""
 
 
 def unwrapped(parser: ActionParser) -> list[ActionParser]:
-    """Return the parser, the one that it is made around (its `inner`), and so on to the innermost."""
+    """Return the parser and those nested in it by `inner`, outermost first."""
     found = [parser]
     while isinstance(inner := getattr(found[-1], "inner", None), ActionParser):
         found.append(inner)
@@ -84,16 +85,16 @@ def parse_actions(parser: ActionParser, actions: NDArray[Any], state: GameState)
 
 def get_action_mask(parser: ActionParser, state: GameState) -> Bool | None:
     """Return the parser's mask, `[A, C, n]`; a ValueError that names the parser if it returned something else."""
-    mask, cars = parser.mask(state), (state.num_arenas, state.num_cars)
-    array = mask if isinstance(mask, np.ndarray) else np.empty(0)
-    if mask is None or (array.dtype == np.bool_ and array.ndim == 3 and array.shape[:2] == cars):
+    mask = parser.mask(state)
+    bools = isinstance(mask, np.ndarray) and mask.dtype == np.bool_ and mask.ndim == 3
+    if mask is None or (bools and mask.shape[:2] == (state.num_arenas, state.num_cars)):
         return mask
-    got = f"{array.dtype} of shape {list(array.shape)}" if array is mask else type(mask).__name__
-    raise ValueError(f"{type(parser).__name__}: mask() must return bools [arenas, cars, actions] or None, got {got}")
+    expected = f"must return bools [arenas, cars, actions] or None, got {describe_value(mask)}"
+    raise ValueError(f"{type(parser).__name__}: mask() {expected}")
 
 
 class RowControls:
-    """Maker of `RocketSim.CarControls` from rows, new ones only in slots whose row differs from the last call's."""
+    """Converter of rows to `RocketSim.CarControls` that reuses the objects of slots whose row has not changed."""
 
     def __init__(self) -> None:
         self._rows: Float = np.zeros((0, 8), np.float32)
@@ -103,7 +104,7 @@ class RowControls:
         """Return the controls of `rows [N, 8]` float32; a button is pressed when its number is above 0.5."""
         if len(rows) == len(self._rows):
             changed = np.flatnonzero((rows != self._rows).any(axis=1)).tolist()
-            cars = self._cars.copy()  # the list that was handed out before stays what it was
+            cars = self._cars.copy()  # the list returned before must not change
         else:
             changed, cars = range(len(rows)), [None] * len(rows)
         for slot, row in zip(changed, rows[changed].tolist(), strict=True):

@@ -16,7 +16,7 @@ from fabric_rl.base.settings import Count
 
 @dataclass(eq=False, repr=False)
 class _Combinator(ActionParser):
-    """A parser around `inner`, with a memory of the arenas of one pool that is zero when an episode begins."""
+    """Parser around `inner` with a memory of each arena, which is zeroed when an episode begins."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {"inner/": "inner"}
 
@@ -62,7 +62,7 @@ class _Combinator(ActionParser):
         return {}
 
     def _remembered(self, state: GameState) -> dict[str, NDArray[Any]]:
-        """Return the memory, made new when it does not fit the arenas and cars of `state`."""
+        """Return the memory; a new one if it does not fit the arenas and cars of `state`."""
         cars = state.num_arenas, state.num_cars
         if self._cars != cars:
             fresh = self._new_memory(*cars)
@@ -146,9 +146,9 @@ class ClipAction(_Combinator):
     """Limits on throttle, steer, pitch, yaw and roll, for example to keep a beginner from turning too sharply."""
 
     low: float | Sequence[float]
-    """Least value of all five, or one for each; -1..1."""
+    """Lower limit of all five, or one for each; -1..1."""
     high: float | Sequence[float]
-    """Greatest value, likewise."""
+    """Upper limit, likewise."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -168,7 +168,7 @@ class ClipAction(_Combinator):
 
 @dataclass(eq=False, repr=False)
 class DelayAction(_Combinator):
-    """Controls that act `steps` steps after they were chosen; an episode begins with that many steps without any.
+    """Delay controls by `steps` steps; an episode begins with that many steps without any.
 
     A state-aware table inside looks that far ahead.
     """

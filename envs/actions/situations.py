@@ -53,14 +53,13 @@ class StateAwareTable(ActionTable):
     row of the 90-row table in the air, whose throttle acts alone), a row is valid and stays what it is. One thing does
     differ: a jump that falls back counts as not pressed, so the button need not be released before the next jump.
 
-    The mask shows the rows that do not fall back. They fall back to nothing but themselves, and every car always has
-    one.
+    The mask allows the rows that do not fall back; every car always has at least one.
     """
 
     _in_state_dict: ClassVar[dict[str, str]] = {"fallbacks": "_fallen_back"}
 
     def __init__(self, table: Sequence[Sequence[float]] | Float | None = None, horizon_ticks: int = 9) -> None:
-        """Find out, for every situation, which rows do the same.
+        """Find the rows that act alike in each situation.
 
         Args:
             table: `[n, 8]` rows as in `ActionTable`, among them an all-zero one. Default: the 90 rows of `LookupTable`.
@@ -178,8 +177,8 @@ def without_effect(situation: int, rows: Float) -> Float:
 def situations(state: GameState, horizon_ticks: int) -> NDArray[np.int64]:
     """Return `[A, C]`, the situation of every car that is certain for `horizon_ticks` ticks, whatever its controls.
 
-    Nothing can touch a car, no pad be reached and no car return in that time at the game's highest speeds (2300 uu/s
-    cars, 6000 uu/s ball); where that is not certain the answer is `UNSURE`.
+    In that time, nothing can touch the car and it can reach no pad, even at the game's highest speeds (2300 uu/s cars,
+    6000 uu/s ball), and no car returns; where that is not certain, the situation is `UNSURE`.
     """
     reach = game.CAR_MAX_SPEED * horizon_ticks / game.TICKS_PER_SECOND
     alone = _alone(state, reach, game.BALL_MAX_SPEED * horizon_ticks / game.TICKS_PER_SECOND)
@@ -210,7 +209,7 @@ def _alone(state: GameState, reach: float, ball_reach: float) -> Bool:
     x, y = np.abs(pos[..., 0]), np.abs(pos[..., 1])
     gap = reach + CAR_RADIUS
     corner = game.SIDE_WALL_X + 5120 - game.CORNER_CATHETUS_LENGTH  # |x| + |y| of the walls that cut the corners
-    alone = (x < game.SIDE_WALL_X - RAMP - gap) & (y < RESPAWN_Y - CAR_RADIUS - gap)
+    alone: Bool = (x < game.SIDE_WALL_X - RAMP - gap) & (y < RESPAWN_Y - CAR_RADIUS - gap)
     alone &= x + y < corner - 2 * (RAMP + gap)
     to_ball = pos - state.world.ball_pos[:, None]
     alone &= np.einsum("ack,ack->ac", to_ball, to_ball) > (gap + ball_reach + game.BALL_RADIUS) ** 2
@@ -219,12 +218,11 @@ def _alone(state: GameState, reach: float, ball_reach: float) -> Bool:
         near = np.einsum("ack,ack->ac", to_car, to_car) <= (2 * gap) ** 2
         near[:, other] = False
         alone &= ~(near & state.present[:, other, None])
-    result: Bool = alone & state.present & ~state.is_demoed
-    return result
+    return alone & state.present & ~state.is_demoed
 
 
 def _add_empty(found: NDArray[np.int64], state: GameState, reach: float) -> None:
-    """Add `EMPTY` for cars without boost that reach no pad, whether it is there now or not."""
+    """Add `EMPTY` for cars without boost that reach no pad, active or not."""
     arena, car = np.nonzero((state.boost == 0) & state.present & ~state.is_demoed)
     to_pad = state.world.car_pos[arena, car, None, :2] - _PADS_XY
     nearest = np.einsum("npk,npk->np", to_pad, to_pad).min(axis=1, initial=np.inf)

@@ -43,7 +43,6 @@ class ActionTable(ActionParser):
 
     @property
     def action_space(self) -> gymnasium.spaces.Discrete:
-        """The action space, Discrete(number of rows)."""
         return gymnasium.spaces.Discrete(len(self.table))
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
@@ -134,7 +133,6 @@ class ContinuousAction(ActionParser):
 
     @property
     def action_space(self) -> gymnasium.spaces.Box:
-        """The action space, Box(-1, 1, [8]) float32."""
         return gymnasium.spaces.Box(-1, 1, (8,), np.float32)
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
@@ -168,7 +166,6 @@ class MultiDiscreteAction(ActionParser):
 
     @property
     def action_space(self) -> gymnasium.spaces.MultiDiscrete:
-        """The action space, MultiDiscrete([bins] * 5 + [2] * 3)."""
         return gymnasium.spaces.MultiDiscrete(self._choices)
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:

@@ -15,10 +15,10 @@ from envs.audit.replay import replay
 from envs.bots import Bot, IdleBot, TeamBots
 from envs.checks import check_seed
 from envs.matches.matches import MatchTrace, PoolFactory, record_trace
-from envs.plain_text import in_columns
 from envs.rewards.parts import part_label, parts_of
 from envs.state.layout import CONTROL_NAMES
 from fabric_rl.base.settings import is_number
+from fabric_rl.base.text import in_columns
 
 TraceRow = dict[str, float]
 """A step of a trace; see `reward_trace`."""

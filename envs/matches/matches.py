@@ -13,10 +13,10 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
 from envs.checks import check_seed, team_sizes
+from envs.component import Phased
 from envs.dones import GoalCondition
 from envs.factories import unwrap_partial
 from envs.matches.statistics import Counts, GameStatistics, MatchKickoffs, get_count, pair_totals
-from envs.phased import Phased
 from envs.pool.players import Bot, SplitBot, TeamBots, play
 from envs.pool.recorder import ReplayRecorder
 from envs.pool.replay_format import CHUNK_FRAMES, Sink

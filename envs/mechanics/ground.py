@@ -141,7 +141,6 @@ class HalfFlipLane(Lane):
         return SetUp((x, y, CAR_REST_HEIGHT), ball, velocity, forward, up, boost=rng.uniform(0, 12))
 
     def begin(self, seen: Seen, notes: Double) -> None:
-        """Note where the nose points."""
         notes[:] = seen.car_forward[:, :2]
 
     def judge(self, seen: Seen, notes: Double) -> Bool:
@@ -193,7 +192,6 @@ class KickoffLane(Lane):
         return SetUp((x, y, z), (0, 0, BALL_RESTING_HEIGHT), forward * speed, forward, up, (0, 0, 0), boost)
 
     def place(self, state: GameState, arena: int, actor: int, rng: np.random.Generator) -> None:
-        """Write a kickoff with different spawns for the cars of each team."""
         slots = np.flatnonzero(state.present[arena])
         teams = [slots[state.team[slots] == team].tolist() for team in (0, 1)]
         spawns = rng.permutation(len(Kickoff.BLUE_POS))[: max(map(len, teams))]

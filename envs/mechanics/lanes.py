@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
+from envs.component import Phased
 from envs.dones import DoneCondition
 from envs.loggers import StateLogger
 from envs.mechanics.aerial import AirDribbleLane, FlipResetLane, WallToAerialLane
 from envs.mechanics.base import Lane, Seen
 from envs.mechanics.ground import DribbleLane, HalfFlipLane, JumpShotLane, KickoffLane
-from envs.phased import Phased
 from envs.resets.base import Double, PerArenaSetter, StateSetter, apply_to, normalize_weights
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
@@ -63,7 +63,7 @@ class LaneTracker(StateLogger):
     def _looks(
         self, state: GameState, arenas: NDArray[np.int64]
     ) -> Iterator[tuple[Lane, NDArray[np.int64], Seen, Double]]:
-        """Yield every lane that some of `arenas` are in, with these arenas, their views and their notes."""
+        """Yield every lane in use in `arenas`, with its arenas, their views and their notes."""
         for number, lane in enumerate(self.lanes):
             here = arenas[self.lane[arenas] == number]
             if len(here):
@@ -116,12 +116,12 @@ class LaneTimeLimit(DoneCondition):
 class MechanicsLanes(PerArenaSetter, Phased):
     """Mixture of mechanics lanes, in which a share of the episodes begins, and another setter for the other episodes.
 
-    Each episode is drawn on its own, from its arena's generator: with probability `mechanics_weight` it is one of a
-    lane (by the lanes' weights) for one of the arena's cars, each as likely. The lane's time limit ends it, besides the
+    Each episode is drawn independently, from its arena's generator: with probability `mechanics_weight` it begins in a
+    lane, drawn by the lanes' weights, for a random car of the arena. The lane's time limit ends it, in addition to the
     pool's own conditions. The reward is the pool's.
 
-    With phases (`fabric_rl.Phases`) the lanes are off before the fourth, unless `phase_weights` says otherwise. Put
-    other combinators inside: mirrored or shuffled cars would not be those that a lane watches.
+    With phases (`fabric_rl.Phases`), the lanes are off before the fourth unless `phase_weights` says otherwise. Put
+    other combinators inside: a lane would watch the wrong car if cars were mirrored or shuffled around it.
 
     Attributes:
         episodes: The lane that each arena is in, see `LaneTracker`.
@@ -130,7 +130,7 @@ class MechanicsLanes(PerArenaSetter, Phased):
     _in_state_dict: ClassVar[dict[str, str]] = {"mechanics_weight": "mechanics_weight", "inner": "inner"}
 
     inner: StateSetter
-    """Writes all other episodes."""
+    """Setter of all other episodes."""
     lanes: Sequence[Lane] | None = None
     """The drills, with different names. Default: one of every kind."""
     weights: Sequence[NonNegative] | None = None
@@ -168,11 +168,9 @@ class MechanicsLanes(PerArenaSetter, Phased):
         return f"{self._drawn or self.inner.author()} (in MechanicsLanes)"
 
     def conditions(self) -> Sequence[DoneCondition]:
-        """Return the lanes' time limits, and what the inner setter brings."""
         return [LaneTimeLimit(self.episodes), *super().conditions()]
 
     def loggers(self) -> Sequence[StateLogger]:
-        """Return the lanes' episodes, and what the inner setter brings."""
         return [self.episodes, *super().loggers()]
 
     def check_phases(self, names: Sequence[str]) -> None:

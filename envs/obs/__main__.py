@@ -1,13 +1,13 @@
 """`python -m envs.obs [class path]`: print the columns of an observation."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 
-from envs.checks import from_class_path, team_sizes
+from envs.checks import team_sizes
+from envs.factories import from_class_path
 from envs.obs.base import ObsBuilder, column_range, factor_text
 from envs.obs.default import DefaultObs
-from envs.plain_text import in_columns, print_text
+from fabric_rl.base.text import in_columns
 
 
 def described_columns(builder: ObsBuilder, num_blue: int, num_orange: int) -> str:
@@ -27,30 +27,29 @@ def described_columns(builder: ObsBuilder, num_blue: int, num_orange: int) -> st
     lines = [
         f"{type(builder).__name__}: {shape} float32, {num_blue} against {num_orange}",
         in_columns(rows),
-        "as the car's own side sees it (everybody attacks +y); other cars: allies first; who is missing is zero",
+        "as the car's own side sees it (everybody attacks +y); other cars: allies first; missing cars are zero",
     ]
     of_objects = getattr(builder, "objects", {})
     objects = [f"{name} {column_range(at.start, at.stop)}" for name, at in of_objects.items() if at.stop > at.start]
     return "\n".join([*lines, f"rows: {', '.join(objects)}"] if objects else lines)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; return the exit status, 2 when there is none."""
-    text = "Print what the columns of an observation say."
-    parser = argparse.ArgumentParser("python -m envs.obs", description=text)
+def main(argv: Sequence[str] | None = None) -> None:
+    """Print the table, or one line that says why there is none (exit status 2)."""
+    parser = argparse.ArgumentParser("python -m envs.obs", description="Print the meaning of an observation's columns.")
     parser.add_argument("class_path", nargs="?", help="default: the pool's default, DefaultObs.rlgym_guide()")
     sizes = "one number, or blue orange"
     parser.add_argument("--team_size", "--team-size", nargs="+", type=int, default=[1], help=sizes)
     parser.add_argument("--inner", default="DefaultObs", help="what StackedObs stacks (default: %(default)s)")
-    return print_text(parser, _described, argv)
-
-
-def _described(args: argparse.Namespace) -> str:
-    ((num_blue, num_orange),) = team_sizes(args.team_size if len(args.team_size) > 1 else args.team_size[0])
-    path = args.class_path
-    builder = DefaultObs.rlgym_guide() if path is None else from_class_path(path, ObsBuilder, args.inner)
-    return described_columns(builder, num_blue, num_orange)
+    args = parser.parse_args(argv)
+    try:
+        ((num_blue, num_orange),) = team_sizes(args.team_size if len(args.team_size) > 1 else args.team_size[0])
+        path = args.class_path
+        builder = DefaultObs.rlgym_guide() if path is None else from_class_path(path, ObsBuilder, args.inner)
+        print(described_columns(builder, num_blue, num_orange))
+    except ValueError as error:
+        parser.exit(2, f"envs.obs: {error}\n")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -198,8 +198,8 @@ class AdvancedObsPlus(TableObs):
         others = blocks.num_slots(self, "zero_padding", num_blue, num_orange) - 1
         return [
             *_PLUS,
-            *blocks.nearest_pads_columns("pad_near_car", self.pads_near_car, "car"),
-            *blocks.nearest_pads_columns("pad_near_ball", self.pads_near_ball, "ball"),
+            *numbered_groups("pad_near_car", blocks.PAD, self.pads_near_car, "car"),
+            *numbered_groups("pad_near_ball", blocks.PAD, self.pads_near_ball, "ball"),
             *numbered_groups("other", _PLUS_OTHER, others),
         ]
 
@@ -334,7 +334,7 @@ class RelativeObs(TableObs):
 
     def table(self, num_blue: int, num_orange: int) -> list[Meaning]:
         others = blocks.num_slots(self, "zero_padding", num_blue, num_orange) - 1
-        pads = blocks.nearest_pads_columns("pad", self.num_pads, "car")
+        pads = numbered_groups("pad", blocks.PAD, self.num_pads, "car")
         return [*_RELATIVE, *pads, *numbered_groups("other", _RELATIVE_OTHER, others)]
 
     def build(self, state: GameState, out: Float) -> None:
@@ -361,10 +361,8 @@ class RelativeObs(TableObs):
         """Return `[A, C, slots - 1, 21]`."""
         seen = blocks.ordered_cars(state, self.zero_padding)
         rows, own = seen.rows, state.own
-        to_car, rel_vel = (
-            rows[..., layout.CAR_POS] - own.car_pos[:, :, None],
-            rows[..., layout.CAR_VEL] - own.car_vel[:, :, None],
-        )
+        to_car = rows[..., layout.CAR_POS] - own.car_pos[:, :, None]
+        rel_vel = rows[..., layout.CAR_VEL] - own.car_vel[:, :, None]
         cars = np.empty((*seen.present.shape, self.OTHER_WIDTH), np.float32)
         cars[..., self.OTHER_POS] = blocks.to_frame(basis, to_car) * self.pos_coef
         cars[..., self.OTHER_VEL] = blocks.to_frame(basis, rel_vel) * self.lin_vel_coef

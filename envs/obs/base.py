@@ -17,7 +17,7 @@ LOCAL_AXES = "along the car's forward, right, up"
 FLAG = "0 or 1"
 UNIT_VECTOR = "unit vector"
 _UNWRITTEN = 0x7FC0DEAD
-"""Bits of a float32 NaN that no computation gives."""
+"""Bits of a float32 NaN that no computation produces."""
 
 
 class Meaning(NamedTuple):
@@ -49,23 +49,23 @@ def slices(meanings: Iterable[Meaning]) -> dict[str, slice]:
 
 
 def with_prefix(prefix: str, meanings: Iterable[Meaning], note: str = "") -> list[Meaning]:
-    """Return the same with `prefix` before each group and `note` after each text."""
+    """Return copies with `prefix` before each group and `note` after each text."""
     return [m._replace(group=f"{prefix}{m.group}", text=f"{m.text}{note}") for m in meanings]
 
 
 def in_group(group: str, meanings: Iterable[Meaning], whose: str = "") -> tuple[Meaning, ...]:
-    """Return the same as parts of one group, with `whose` in place of `{}` in the texts."""
+    """Return copies as parts of one group, with `whose` in place of `{}` in the texts."""
     return tuple(m._replace(group=group, name=m.name or m.group, text=m.text.format(whose)) for m in meanings)
 
 
 @lru_cache(maxsize=64)
 def numbered_groups(group: str, meanings: tuple[Meaning, ...], count: int, whose: str = "") -> tuple[Meaning, ...]:
-    """Return the same `count` times, as the groups `group_0`, `group_1`..., see `in_group`."""
+    """Return `count` copies, as the groups `group_0`, `group_1`..., see `in_group`."""
     return tuple(meaning for number in range(count) for meaning in in_group(f"{group}_{number}", meanings, whose))
 
 
 def factor_text(factor: float | np.float32 | Float | str) -> str:
-    """Return a factor as people write it: `1`, `1/2300`, `1/4096, 1/6000, 1/2044`."""
+    """Format a factor: `1`, `1/2300`, `1/4096, 1/6000, 1/2044`."""
     factors = np.atleast_1d(np.asarray(factor, np.float64)).tolist()
     texts = [f"1/{1 / x:.6g}" if 0 < abs(x) < 1 else f"{x:g}" for x in factors]
     return texts[0] if len(set(texts)) == 1 else ", ".join(texts)
@@ -74,8 +74,8 @@ def factor_text(factor: float | np.float32 | Float | str) -> str:
 class ObsBuilder(Component, ABC):
     """Builder of the observations of all cars at once.
 
-    A car that `state.present` says is not there looks like padding to everybody: zero everywhere in the observations of
-    the others. Its own observation, which pools leave out, is zero too.
+    A slot without a car (`state.present` is False) is zero in the observations of the others, like padding. Its own
+    observation, which pools leave out, is zero, too.
     """
 
     @abstractmethod
@@ -104,10 +104,6 @@ class ObsBuilder(Component, ABC):
         For example, `obs[..., builder.columns(1, 1)["ball_pos"]]` is the ball's position as the car sees it. The slices
         cover every column once. `meanings` has the meaning, unit and factor of every group; `python -m envs.obs` prints
         both.
-
-        Args:
-            num_blue: Number of blue cars, as in `space`.
-            num_orange: Number of orange cars, as in `space`.
         """
         return slices(self.meanings(num_blue, num_orange))
 
@@ -127,7 +123,7 @@ class TableObs(ObsBuilder):
 
     @abstractmethod
     def table(self, num_blue: int, num_orange: int) -> list[Meaning]:
-        """Return all columns in order; factors are names of settings. Raise what `space` is to raise."""
+        """Return all columns in order, with names of settings as factors; raise the errors of `space`."""
 
     def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
         width = sum(meaning.width for meaning in self.table(num_blue, num_orange))

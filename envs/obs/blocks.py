@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, BOOST_LOCATIONS, GOAL_HEIGHT
 
-from envs.obs.base import AXES, FLAG, LOCAL_AXES, UNIT_VECTOR, Meaning, ObsBuilder, numbered_groups
+from envs.obs.base import AXES, FLAG, LOCAL_AXES, UNIT_VECTOR, Meaning, ObsBuilder
 from envs.state.game_state import GameState
 from envs.state.layout import CAR_BASIS, CAR_COLUMNS, CONTROL_NAMES, Bool, Float
 from fabric_rl.base.settings import Finite, check_value
@@ -39,7 +39,7 @@ STATUS = (
     Meaning("status", "boosting", 1, "boost is burning", FLAG),
     Meaning("status", "supersonic", 1, "faster than 2200 uu/s, or was a moment ago", FLAG),
 )
-"""A car as others may see it, see `car_status`."""
+"""Status of a car that others may see, too; see `car_status`."""
 JUMPS = (
     Meaning("jumps", "is_holding_jump", 1, "jump was pressed on the last tick", FLAG),
     Meaning("jumps", "handbrake", 1, "rises and falls while the button is held and released", "0..1"),
@@ -70,11 +70,6 @@ def direction_and_distance_columns(group: str, text: str, axes: str) -> tuple[Me
     )
 
 
-def nearest_pads_columns(group: str, count: int, point: str) -> tuple[Meaning, ...]:
-    """Return the columns of `nearest_pads`, as `group_0`, `group_1`..."""
-    return numbered_groups(group, PAD, count, point)
-
-
 # ---------------------------------------------------------------- cars
 
 
@@ -82,9 +77,9 @@ class OrderedCars(NamedTuple):
     """Cars as every car sees them from its own side, `S` slots each: itself, allies, enemies, padding in between.
 
     Attributes:
-        rows: `[A, C, S, 36]` rows of the gym state; of padding the row of some car.
-        present: `[A, C, S]` whether a car is in the slot.
-        slots: `[C, S]` which car is in the slot; of padding some car.
+        rows: `[A, C, S, 36]` rows of the gym state; the row of some car for padding.
+        present: `[A, C, S]` bool, True if there is a car in the slot.
+        slots: `[C, S]` car in each slot; some car for padding.
     """
 
     rows: Float
@@ -129,11 +124,7 @@ def car_order(num_blue: int, num_orange: int, zero_padding: int | None) -> NDArr
 
 
 def num_slots(builder: ObsBuilder, setting: str, num_blue: int, num_orange: int) -> int:
-    """Return the number of cars in an observation with room for `setting` cars a team (None: those in the arena).
-
-    Raises:
-        ValueError: There is no room for so many cars.
-    """
+    """Return the cars in an observation with room for `setting` cars a team; a ValueError if there are more."""
     room = getattr(builder, setting)
     if room is None:
         return num_blue + num_orange

@@ -140,18 +140,13 @@ class PrivilegedObs(ObsBuilder):
         self._actor_features: dict[tuple[int, int], int] = {}
 
     def actor_features(self, num_blue: int, num_orange: int) -> int:
-        """Return the number of leading columns that the actor sees.
-
-        Raises:
-            ValueError: The actor's observations are not flat, or it cannot describe that many cars.
-        """
+        """Return the number of leading columns that the actor sees."""
         teams = (num_blue, num_orange)
         if teams not in self._actor_features:
             self._actor_features[teams] = flat_space(self, "actor", *teams).shape[0]
         return self._actor_features[teams]
 
     def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
-        """Return the `PrivilegedBox` of both."""
         actor, critic = (flat_space(self, name, num_blue, num_orange) for name in ("actor", "critic"))
         low, high = np.concatenate((actor.low, critic.low)), np.concatenate((actor.high, critic.high))
         return PrivilegedBox(low, high, len(actor.low))
@@ -171,10 +166,10 @@ class PrivilegedObs(ObsBuilder):
 
 @dataclass(eq=False, repr=False)
 class RoleObs(ObsBuilder):
-    """Another builder's columns and one more with the car's role, for `agents.RolesAgent`: several policies in one run.
+    """Append a column with the car's role to another builder's, for `agents.RolesAgent`: several policies in one run.
 
     Attributes:
-        only: The role that every car plays, whatever it is; None in training. For playing with one role's policy.
+        only: Role of all cars, to play with the policy of that role; None in training.
     """
 
     _in_state_dict: ClassVar[dict[str, str]] = {"inner": "inner"}
@@ -187,7 +182,7 @@ class RoleObs(ObsBuilder):
 
     @abstractmethod
     def role_of(self, state: GameState) -> NDArray[np.int64]:
-        """Return the role's number of each car, `[C]`, 0 .. `roles` - 1."""
+        """Return the number of each car's role, `[C]`, 0 .. `roles` - 1."""
 
     def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
         inner = flat_space(self, "inner", num_blue, num_orange)

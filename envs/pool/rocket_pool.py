@@ -14,13 +14,13 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 from envs.actions import ActionParser, LookupTable
 from envs.actions.base import get_action_mask, parse_actions
 from envs.checks import as_actions, check_finite, check_seed, team_sizes
+from envs.component import Phased
 from envs.cores import available_threads
 from envs.dones import DoneCondition, check_done
 from envs.loggers import StateLogger
 from envs.obs import DefaultObs, ObsBuilder
 from envs.obs.base import build_obs, build_obs_checked
 from envs.parameters import ParameterRandomizer, TunableArenas
-from envs.phased import Phased
 from envs.pool import settings
 from envs.pool.episodes import (
     HEADLINES,
@@ -312,7 +312,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             part.check_phases(names)
 
     def set_phase(self, name: str, number: int) -> None:
-        """Set the phase of the phased components from the next step on, see `envs.phased.Phased`."""
+        """Set the phase of the phased components from the next step on, see `envs.Phased`."""
         for part in self._phased():
             part.begin_phase(name, number, self.state)
 

@@ -71,11 +71,7 @@ def apply_to(setter: StateSetter, state: GameState, arena: int, rng: np.random.G
 
 
 def normalize_weights(name: str, what: str, count: int, weights: Sequence[float]) -> Double:
-    """Return `[count]` float64, the weights over their sum.
-
-    Raises:
-        ValueError: Another number of weights, or all zero; the message names the class `name` and its parts `what`.
-    """
+    """Return the weights over their sum; a ValueError of class `name` unless there is one per `what`, not all zero."""
     if not count == len(weights) > 0 or sum(weights) <= 0:
         raise ValueError(
             f"{name}: needs one weight >= 0 for each {what} and a positive sum, got {count} {what}s and weights "

@@ -43,12 +43,7 @@ class Problem(NamedTuple):
 
 
 def check_start(state: GameState, arena: int, name: str) -> None:
-    """Check the initial state that a setter has written for one arena.
-
-    Args:
-        state: The state after `apply`.
-        arena: Row of `state`.
-        name: The setter's `author()`, for the message.
+    """Check the initial state that the setter `name` has written into row `arena` of `state`.
 
     Raises:
         ValueError: NaN or infinity, the ball or a car outside the field or faster than the game lets them be, boost or

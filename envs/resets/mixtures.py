@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BOOST_LOCATIONS
 
-from envs.phased import Phased
-from envs.resets.base import PerArenaSetter, StateSetter, apply_to, normalize_weights
+from envs.component import Phased
+from envs.resets.base import BALL_VECTORS, CAR_VECTORS, PerArenaSetter, StateSetter, apply_to, normalize_weights
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, MIRROR, ORANGE, Bool
 from fabric_rl.base.settings import NonNegative, Share
@@ -51,12 +51,12 @@ class MixedStates(PerArenaSetter):
 
 @dataclass(eq=False, repr=False)
 class _Changed(PerArenaSetter):
-    """Another setter's states, changed."""
+    """Base class of setters that modify the states of another one."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {"inner": "inner"}
 
     inner: StateSetter
-    """Writes the states."""
+    """Setter of the states."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -122,20 +122,12 @@ def mirror_left_right(state: GameState, arena: int) -> None:
 
 
 def exchange_teams(state: GameState, arena: int) -> None:
-    """Rotate one arena (world view) by 180 degrees about z, and give each blue car's place to its orange partner.
-
-    Raises:
-        ValueError: The teams have different numbers of cars.
-    """
+    """Rotate one arena (world view) by 180 degrees about z, and exchange each blue car with its orange partner."""
     blue, orange = _slots(state, arena)
     if len(blue) != len(orange):
         raise ValueError(f"exchange_teams: needs equal teams, got {len(blue)} blue and {len(orange)} orange cars")
-    world = state.world
-    for vectors in (
-        *(world.ball_pos, world.ball_vel, world.ball_ang_vel, world.car_pos, world.car_vel, world.car_ang_vel),
-        *(world.car_forward, world.car_right, world.car_up),
-    ):
-        vectors[arena] *= MIRROR
+    for name in (*BALL_VECTORS, *CAR_VECTORS):
+        getattr(state.world, name)[arena] *= MIRROR
     state.pad_timers[arena] = state.pad_timers[arena, ::-1].copy()
     order = np.arange(state.num_cars)
     order[blue], order[orange] = orange, blue

@@ -1,6 +1,6 @@
 """Recorded states: a file of them, and a setter that begins episodes with them."""
 
-import os
+import io
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from envs.resets.base import BALL_VECTORS, CAR_VECTORS, PerArenaSetter
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, CAR_FLAGS, CAR_TIMERS, ON_GROUND, ORANGE
+from fabric_rl.base.files import atomic_write
 from fabric_rl.base.settings import describe_value
 
 DETAILS = (
@@ -78,12 +79,11 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
     if team is None or not any(len(part["present"]) for part in parts):
         raise ValueError("save_states: there are no states to save")
     arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    content = io.BytesIO()
+    np.savez_compressed(content, team=team, **arrays)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    half_written = path.with_name(path.name + ".tmp")
-    with half_written.open("wb") as file:
-        np.savez_compressed(file, team=team, **arrays)
-    os.replace(half_written, path)
+    atomic_write(path, content.getbuffer())
     return len(arrays["present"])
 
 

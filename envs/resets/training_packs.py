@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -156,17 +156,10 @@ def place_shot(state: GameState, arena: int, shot: Double, further: Callable[[in
 
 def packaged_file() -> Path:
     """Return the file of rlgym-tools; an ImportError that says what to install."""
-    try:
-        package = import_module("rlgym_tools")
-    except ImportError:
-        raise ImportError(
-            "TrainingPack: the packs are part of rlgym-tools; install it with pip install rlgym-tools"
-        ) from None
-    file = Path(str(package.__file__)).parent / PACK_FILE
-    if not file.is_file():
-        raise ImportError(
-            f"TrainingPack: this rlgym-tools has no {PACK_FILE.name}, update it with pip install -U rlgym-tools"
-        )
+    package = find_spec("rlgym_tools")
+    file = Path(str(package.origin)).parent / PACK_FILE if package else None
+    if file is None or not file.is_file():
+        raise ImportError("TrainingPack: the packs are part of rlgym-tools; run pip install -U rlgym-tools")
     return file
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from envs.component import Component
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
-from fabric_rl.base.settings import annotations_of
+from fabric_rl.base.settings import annotations_of, describe_value
 
 ZERO, ONE = np.float32(0), np.float32(1)
 
@@ -43,18 +43,11 @@ class Reward(Component, ABC):
         """Return the rewards `[A, C]` (float32) of the step that led to `state`."""
 
     def __call__(self, state: GameState, name: str | None = None) -> Float:
-        """Return `compute(state)` if that is an array of numbers `[A, C]`.
-
-        Raises:
-            ValueError: It is something else; the message calls this reward `name`, by default by its class.
-        """
+        """Return `compute(state)`; a ValueError for anything but numbers `[A, C]`, which calls the reward `name`."""
         paid, shape = self.compute(state), (state.num_arenas, state.num_cars)
-        numbers = isinstance(paid, np.ndarray) and paid.dtype.kind in "biuf"
-        if numbers and paid.shape == shape:
+        if isinstance(paid, np.ndarray) and paid.dtype.kind in "biuf" and paid.shape == shape:
             return paid
-        got = f"an array of {paid.dtype}" if isinstance(paid, np.ndarray) else type(paid).__name__
-        got = f"shape {list(paid.shape)}" if numbers else got
-        name = name or type(self).__name__
+        got, name = describe_value(paid), name or type(self).__name__
         raise ValueError(f"{name}: compute() returned {got}, expected [arenas, cars] = {list(shape)} numbers")
 
     def label(self) -> str:
@@ -98,7 +91,6 @@ class RememberingReward(Reward):
         """Return the values to remember from an episode's initial state: name -> array `[A, ...]`, which is copied."""
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """Remember the initial states of the episodes that begin in the arenas of `mask [A]`."""
         first = self._first(state)
         if [v.shape for v in first.values()] != [v.shape for v in self._kept.values()]:
             self._kept = {name: np.array(array) for name, array in first.items()}
@@ -170,17 +162,6 @@ def replace_rows(mask: Bool, first: NDArray[Any], kept: NDArray[Any]) -> NDArray
     return rows
 
 
-def demoed_now_or_before(state: GameState, was_demoed: Bool) -> Bool | None:
-    """Return `[A, C]`, True for cars demolished in this state or the last one; None if no car is."""
-    gone: Bool = state.quantities.is_demoed | was_demoed
-    return gone if gone.any() else None
-
-
-def zero_where(gone: Bool | None, paid: Float) -> Float:
-    """Return `paid [A, C]` with zeros where `gone [A, C]`; the same array if `gone` is None."""
-    return paid if gone is None else np.where(gone, ZERO, paid)
-
-
 def sums_of_teams(state: GameState, cars: NDArray[Any]) -> NDArray[Any]:
     """Return the sums `[A, 2]` of `cars [A, C]` over blue and over orange cars; counts for bools."""
     blue = state.num_blue
@@ -224,7 +205,7 @@ class TermStatistics:
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the sums."""
+        """Return copies of the sums."""
         return {"sums": self._sums.copy(), "sizes": self._sizes.copy(), "count": self._count}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -11,11 +11,9 @@ from envs.rewards.base import (
     ZERO,
     RememberingReward,
     Reward,
-    demoed_now_or_before,
     mask_absent,
     team_to_cars,
     weights_of,
-    zero_where,
     zeros,
 )
 from envs.rewards.combinators import CombinedReward, PerSecondReward
@@ -42,7 +40,7 @@ class LiuDistancePlayerToBallReward(Reward):
         shared = state.quantities
         gap = shared.ball_distance - np.float32(BALL_RADIUS)
         near = np.minimum(np.exp(gap * np.float32(-0.5 / CAR_MAX_SPEED)), ONE)
-        return mask_absent(state, zero_where(shared.is_demoed if shared.any_demoed else None, near))
+        return mask_absent(state, np.where(shared.is_demoed, ZERO, near))
 
 
 @dataclass(eq=False, repr=False)
@@ -88,7 +86,7 @@ class RecoveryAndLandingReward(RememberingReward):
 
     def compute(self, state: GameState) -> Float:
         kept, quality, shared = self._recall(), self._quality(state), state.quantities
-        paid = zero_where(demoed_now_or_before(state, kept["demoed"]), quality - kept["quality"])
+        paid = np.where(shared.is_demoed | kept["demoed"], ZERO, quality - kept["quality"])
         self._hold(quality=quality, demoed=shared.is_demoed)
         return mask_absent(state, paid)
 
@@ -226,7 +224,7 @@ class _BoostDifference(RememberingReward):
 
     def _change(self, state: GameState) -> Float:
         kept, amount, shared = self._recall(), self._amount(state), state.quantities
-        change = zero_where(demoed_now_or_before(state, kept["demoed"]), amount - kept["amount"])
+        change: Float = np.where(shared.is_demoed | kept["demoed"], ZERO, amount - kept["amount"])
         self._hold(amount=amount, demoed=shared.is_demoed)
         return change
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.phased import Phased
+from envs.component import Phased
 from envs.rewards.base import (
     Reward,
     TermStatistics,
@@ -41,7 +41,6 @@ class WrappedReward(Reward):
         return self.reward.label()
 
     def remembers(self) -> bool:
-        """Return True if the inner reward depends on earlier states, or the wrapper itself has a state to save."""
         return len(self._in_state_dict) > 1 or super().remembers()
 
     def only_charges(self) -> bool:
@@ -65,7 +64,6 @@ class PerSecondReward(WrappedReward):
         self._ticks: NDArray[np.int64] = np.zeros(0, np.int64)
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """Start to count ticks in the arenas of `mask [A]`."""
         super().reset(mask, state)
         shared = state.quantities
         kept = self._ticks if len(self._ticks) == state.num_arenas else shared.ticks
@@ -103,7 +101,6 @@ class TeamSpiritReward(WrappedReward):
         return mask_absent(state, shared)
 
     def only_charges(self) -> bool:
-        """Return True if the inner reward is never positive and nothing of the opponents' is subtracted."""
         return not self.opponent_scale and super().only_charges()
 
 
@@ -151,8 +148,7 @@ class AnnealedReward(WrappedReward):
         weight = self.weight
         self._taken += 1
         self._sum, self._count = self._sum + weight, self._count + 1
-        paid = self.reward(state) * np.float32(weight)
-        return paid.astype(np.float32, copy=False)
+        return (self.reward(state) * np.float32(weight)).astype(np.float32, copy=False)
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """Return the inner reward's metrics, and its weight as `reward_weight/<name>`."""
@@ -182,8 +178,7 @@ class ClippedReward(WrappedReward):
             raise ValueError(f"ClippedReward: needs low <= 0 <= high and low < high, got {found}")
 
     def compute(self, state: GameState) -> Float:
-        paid = np.clip(self.reward(state), self.low, self.high)
-        return paid.astype(np.float32, copy=False)
+        return np.clip(self.reward(state), self.low, self.high).astype(np.float32, copy=False)
 
 
 @dataclass(eq=False, repr=False)
@@ -230,7 +225,6 @@ class EMANormalizedReward(WrappedReward):
         return mask_absent(state, normed)
 
     def only_charges(self) -> bool:
-        """Return True if the inner reward is never positive and is not centered."""
         return not self.center and super().only_charges()
 
 
@@ -269,12 +263,7 @@ class CombinedReward(Reward):
         self._parts = TermStatistics(self.names)
 
     def compute(self, state: GameState) -> Float:
-        """Return the weighted sum; see `Reward.compute`.
-
-        Raises:
-            ValueError: A term is not an array of numbers, or has the wrong shape.
-            FloatingPointError: A term contains NaN or infinity.
-        """
+        """Return the weighted sum; a FloatingPointError names the terms with NaN or infinity."""
         shape = (state.num_arenas, state.num_cars)
         terms = np.empty((len(self.rewards), *shape), np.float32)
         for term, reward, name in zip(terms, self.rewards, self.names, strict=True):
@@ -330,11 +319,7 @@ class RewardSignals(Reward):
         self.last: Float = np.zeros((0, 0, len(self.signals)), np.float32)
 
     def compute(self, state: GameState) -> Float:
-        """Return the sum of all signals, and store the signals in `last`.
-
-        Raises:
-            ValueError: A signal did not return an array of numbers, or one of the wrong shape.
-        """
+        """Return the sum of all signals, and store the signals in `last`."""
         last = np.empty((state.num_arenas, state.num_cars, len(self.names)), np.float32)
         for number, (name, reward) in enumerate(self.signals.items()):
             last[..., number] = reward(state, f"{type(reward).__name__} (signal {name})")
@@ -385,7 +370,6 @@ class PhasedReward(Reward, Phased):
         self._seen: GameState | None = None
 
     def begin_phase(self, name: str, number: int, state: GameState) -> None:
-        """Continue in the phase `name`; in the present phase nothing happens."""
         self._check_known(name)
         if name == self.phase:
             return
@@ -411,7 +395,6 @@ class PhasedReward(Reward, Phased):
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the present phase, and the states of the rewards whose phases have begun."""
         states = {name: self.rewards[name].state_dict() for name in self.phases if name in self._begun}
         return {"phase": self.phase, "rewards": states}
 
@@ -426,5 +409,4 @@ class PhasedReward(Reward, Phased):
         self.phase, self._begun = state["phase"], set(state["rewards"])
 
     def only_charges(self) -> bool:
-        """Return True if the reward of any phase is never positive."""
         return any(reward.only_charges() for reward in self.rewards.values())

@@ -106,14 +106,10 @@ class EventReward(RememberingReward):
             ours = scoring == state.team
             happened |= {"goal": ours & scorer, "team_goal": ours, "concede": (scoring >= 0) & ~ours}
         self._hold(touched=touched, scorer=scorer, demoed=demoed, counters=counters)
-        return self._paid_for(state, happened)
-
-    def _paid_for(self, state: GameState, happened: dict[str, NDArray[Any]]) -> Float:
-        """Return the weighted sum `[A, C]` of the events `[A, C]` in `happened`, and add it to the metrics."""
         total, sums = zeros(state), np.zeros(len(self._parts.names))
         for number, event in enumerate(self._parts.names):
             if event in happened:
-                paid = mask_absent(state, np.float32(self.weights[event]) * happened[event])
+                paid = mask_absent(state, np.float32(weights[event]) * happened[event])
                 sums[number] = paid.sum()
                 total += paid
         self._parts.add(sums, np.abs(sums), int(np.count_nonzero(state.present)))  # all cars get the same sign

@@ -43,7 +43,6 @@ class PotentialReward(WrappedReward):
         self._before: Float = np.zeros((0, 0), np.float32)
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """Start with the potential of the first state in the arenas of `mask [A]`."""
         super().reset(mask, state)
         first = self._potential(state)
         kept = self._before if self._before.shape == first.shape else first

@@ -5,6 +5,8 @@ The pitfalls of the binding are handled here; `envs.sim.arenas` reads many arena
 
 import functools
 import operator
+import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,7 +17,6 @@ import RocketSim
 from numpy.typing import NDArray
 from rlgym.rocket_league import common_values as game
 
-from envs.sim.car_order import MAX_ATTEMPTS, enlarge_car_set, in_usual_order, move_heap
 from envs.state.game_state import GameState
 from envs.state.layout import CAR_DETAIL_ATTRIBUTES, CAR_FLAGS, CAR_TIMERS, CONTROL_NAMES
 
@@ -88,19 +89,6 @@ class SimArena:
         large_cells: True if balls larger than `LARGEST_COMMON_BALL` fit in.
     """
 
-    __slots__ = (
-        "arena",
-        "ball_radius",
-        "car_states",
-        "cars",
-        "idle",
-        "large_cells",
-        "pads",
-        "slot_of_id",
-        "slots",
-        "teams",
-    )
-
     def __init__(self, teams: Sequence[int], slots: Sequence[int] | None = None, large_cells: bool = False) -> None:
         """Create an empty arena, mostly with the GIL released; `set_state` adds the cars.
 
@@ -121,7 +109,6 @@ class SimArena:
         self.teams = list(teams)
         self.slots = list(range(len(self.teams)) if slots is None else slots)
         self.slot_of_id: dict[int, int] = {}
-        self.idle = RocketSim.CarControls()
         self.cars: list[Any] = []
         self.car_states: list[Callable[[], Any]] = []
         """Bound `get_state` of every car."""
@@ -153,7 +140,7 @@ class SimArena:
         arena.ball.set_state(ball)
         for slot, car in zip(self.slots, self.cars, strict=True):
             car.set_state(car_state(state, index, slot))
-            car.set_controls(self.idle)
+            car.set_controls(RocketSim.CarControls())
         for pad, timer in zip(self.pads, state.pad_timers[index].tolist(), strict=True):
             pad_state = RocketSim.BoostPadState()
             pad_state.cooldown = timer
@@ -171,7 +158,10 @@ class SimArena:
                 self.arena.remove_car(car)
             if attempt:
                 move_heap()
-            self._replace_ball()
+            config = self.arena.get_mutator_config()
+            radius = config.ball_radius
+            for config.ball_radius in (radius + 1, radius):  # another radius is another body
+                self.arena.set_mutator_config(config)
             self.cars = [
                 self.arena.add_car(RocketSim.Team.ORANGE if team else RocketSim.Team.BLUE) for team in self.teams
             ]
@@ -186,12 +176,6 @@ class SimArena:
             )
         self.car_states = [car.get_state for car in self.cars]
         self.slot_of_id = {car.id: slot for slot, car in zip(self.slots, self.cars, strict=True)}
-
-    def _replace_ball(self) -> None:
-        config = self.arena.get_mutator_config()
-        radius = config.ball_radius
-        for config.ball_radius in (radius + 1, radius):  # another radius is another body
-            self.arena.set_mutator_config(config)
 
     def snapshot(self) -> NDArray[np.float64]:
         """Return everything that `restore` needs as numbers: ball, every car with its controls, every pad."""
@@ -374,3 +358,74 @@ def car_state(state: GameState, index: int, slot: int) -> RocketSim.CarState:
     for name in ("jump_time", "air_time", "is_auto_flipping", "auto_flip_timer", "auto_flip_direction"):
         setattr(car, CAR_DETAIL_ATTRIBUTES[name], details[name].item())
     return car
+
+
+# The order in which RocketSim iterates over the cars of an arena must be the same in every episode: of two cars that
+# touch each other the first one moves first, of two cars on a pad the last one gets it. RocketSim stores cars in a hash
+# set of pointers, so the order may depend on their heap addresses.
+
+SET_SIZE = 65
+"""Cars after which RocketSim's set of cars has at least 127 buckets (GNU's library) or 512 (Microsoft's)."""
+MAX_ATTEMPTS = 64
+LAST_OF_PAIR = 1 if sys.platform == "win32" else 0
+"""Which of two cars comes last in that set: GNU's library puts new elements first, Microsoft's puts them last."""
+BIG_PADS = (3, 4, 29, 30)
+"""Pads in the corners of the field, further from each other than a car is long."""
+
+
+def enlarge_car_set(arena: RocketSim.Arena) -> None:
+    """Make RocketSim's set of cars large, where cars rarely collide; it grows with these cars and does not shrink."""
+    for car in reversed([arena.add_car(RocketSim.Team.BLUE) for _ in range(SET_SIZE)]):
+        arena.remove_car(car)
+
+
+def in_usual_order(arena: RocketSim.Arena, cars: Sequence[Any], pads: Sequence[Any]) -> bool:
+    """Return True if RocketSim iterates over new `cars` in the usual order; the test takes one or two ticks.
+
+    Pads reveal the order of two neighbours: they store the last car that was over them, also when they are empty.
+    """
+    for first in range(min(2, len(cars) - 1)):
+        _send_everything_away(arena, cars)
+        pairs = list(zip(cars[first::2], cars[first + 1 :: 2], (pads[number] for number in BIG_PADS), strict=False))
+        for *pair, pad in pairs:
+            _put_onto(pad, pair)
+        arena.step(1)
+        if any(pad.get_state().prev_locked_car_id != pair[LAST_OF_PAIR].id for *pair, pad in pairs):
+            return False
+    return True
+
+
+def _send_everything_away(arena: RocketSim.Arena, cars: Sequence[Any]) -> None:
+    ball, state = RocketSim.BallState(), RocketSim.CarState()
+    ball.pos = RocketSim.Vec(0, 0, 1500)
+    arena.ball.set_state(ball)
+    for index, car in enumerate(cars):
+        state.pos = RocketSim.Vec(500 * index, 0, 1000)
+        car.set_state(state)
+
+
+def _put_onto(pad: Any, pair: Sequence[Any]) -> None:  # noqa: ANN401 - RocketSim's
+    state, empty = RocketSim.CarState(), RocketSim.BoostPadState()
+    x, y, _ = pad.get_pos().as_tuple()
+    for car, dy in zip(pair, (-75, 75), strict=True):
+        state.pos = RocketSim.Vec(x, y + dy, 140)  # off the ground and off each other
+        car.set_state(state)
+    empty.is_active, empty.cooldown = False, 5.0
+    pad.set_state(empty)
+
+
+@functools.lru_cache(maxsize=1)
+def _spare_arena() -> RocketSim.Arena:
+    return RocketSim.Arena(RocketSim.GameMode.THE_VOID)
+
+
+_heap_lock = threading.Lock()
+
+
+def move_heap() -> None:
+    """Occupy the memory that the next car would get, so that it gets another address."""
+    with _heap_lock:
+        arena = _spare_arena()
+        for car in arena.get_cars() if len(arena.get_cars()) >= MAX_ATTEMPTS else ():
+            arena.remove_car(car)
+        arena.add_car(RocketSim.Team.BLUE)

@@ -45,7 +45,7 @@ class Arenas:
         self.broken = np.zeros(state.num_arenas, np.bool_)
         self.gather_began = 0.0
         self._chunk = max(1, min(ARENAS_PER_CHUNK, state.num_arenas // (2 * self.num_threads)))
-        self._workers = ThreadPoolExecutor(self.num_threads - 1, "rocketsim") if self.num_threads > 1 else None
+        self._workers = ThreadPoolExecutor(self.num_threads, "rocketsim")  # starts threads when it gets work
         with ThreadPoolExecutor(self.num_threads) as builders:
             self.sims = list(builders.map(self._build, range(state.num_arenas)))
         self._reader = StateReader(state, self.sims)
@@ -57,8 +57,7 @@ class Arenas:
 
     def close(self) -> None:
         """Stop the threads."""
-        if self._workers is not None:
-            self._workers.shutdown()
+        self._workers.shutdown()
 
     def rebuild(self, index: int) -> None:
         """Replace a broken arena by a new one."""
@@ -97,17 +96,11 @@ class Arenas:
         timers = state.demo_respawn_timer
         returning = (timers > 0) & (timers < (self.tick_skip + 0.5) / TICKS_PER_SECOND)
         respawning = returning.any(axis=1).tolist()
-        starts = iter(range(0, state.num_arenas, self._chunk))
-        if self._workers is None:
-            self._work(starts, controls, rngs, respawning)
-        else:
-            others = [
-                self._workers.submit(self._work, starts, controls, rngs, respawning)
-                for _ in range(self.num_threads - 1)
-            ]
-            self._work(starts, controls, rngs, respawning)
-            for other in others:
-                other.result()
+        work = partial(self._work, iter(range(0, state.num_arenas, self._chunk)), controls, rngs, respawning)
+        others = [self._workers.submit(work) for _ in range(self.num_threads - 1)]
+        work()
+        for other in others:
+            other.result()
         self.gather_began = time.perf_counter()
         for start in range(0, state.num_arenas, ARENAS_PER_READ):
             self._read(start, min(start + ARENAS_PER_READ, state.num_arenas))

@@ -29,10 +29,6 @@ def with_spare_row(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     NumPy before 2.0.2 takes a column of a matrix to reach beyond the last row (numpy/numpy#26972). A result of
     `arctan2`, `arcsin`, ... that happens to lie there is computed by other code, with other last bits (with AVX-512).
     In the spare row no result can lie.
-
-    Args:
-        shape: Shape of the array, without the spare row.
-        dtype: Type of the array.
     """
     return np.zeros((shape[0] + 1, *shape[1:]), dtype)[:-1]
 
@@ -63,14 +59,7 @@ class StateArrays:
     ticks_since_touch: NDArray[np.int64]
 
     def __init__(self, num_arenas: int, num_blue: int, num_orange: int, present: Bool | None = None) -> None:
-        """Create a state of zeros.
-
-        Args:
-            num_arenas: `A`.
-            num_blue: Blue slots per arena.
-            num_orange: Orange slots per arena.
-            present: `[A, C]` which slots have a car. Default: all.
-        """
+        """Create a state of zeros for `A` arenas; `present [A, C]` says which slots have a car, by default all."""
         num_cars = num_blue + num_orange
         self.num_blue, self.num_orange = num_blue, num_orange
         self.team = np.array([layout.BLUE] * num_blue + [layout.ORANGE] * num_orange, dtype=np.int8)
@@ -224,10 +213,6 @@ def _plain(array: NDArray[Any]) -> NDArray[Any]:
     return array.view(np.uint8) if array.dtype.names else array
 
 
-HIGHEST_ON_WHEELS = 20.0
-"""uu: a level car whose centre is no higher stands on its wheels, unless specified otherwise."""
-
-
 def _timer(name: str) -> Derived[Float]:
     column = layout.CAR_TIMERS.index(name)
     return Derived(lambda state: state.car_timers[:, :, column])
@@ -341,8 +326,8 @@ class GameState(StateArrays):
         state.boost[:] = _fitted("boost", boost, each)
         state.demo_respawn_timer[:] = _fitted("demo_respawn_timer", demo_respawn_timer, each)
         state.pad_timers[:] = _fitted("pad_timers", pad_timers, (state.num_arenas, layout.NUM_PADS))
-        level = is_on_wheels(world.car_pos, angles)
-        state.set_on_ground(every, level if on_ground is None else _fitted("on_ground", on_ground, each) > 0)
+        low_and_level = ~angles[..., ::2].any(axis=-1) & (world.car_pos[..., 2] <= 20)
+        state.set_on_ground(every, low_and_level if on_ground is None else _fitted("on_ground", on_ground, each) > 0)
         state.car_rows[..., layout.TOUCHED] = _fitted("touched", touched, each)[..., None]
         hit = state.touched.any(axis=1)
         state.last_touch_car[hit] = state.touched[hit].argmax(axis=1)
@@ -504,12 +489,6 @@ class GameState(StateArrays):
         """`[A]` 0 where blue has scored, 1 where orange has, -1 elsewhere."""
         team = np.where(self.world.ball_pos[:, 1] > 0, layout.BLUE, layout.ORANGE)
         return np.where(self.goal_scored, team, -1).astype(np.int8)
-
-
-def is_on_wheels(car_pos: NDArray[Any], car_rotation: NDArray[Any]) -> Bool:
-    """Return `[...]`, True for cars at `car_pos [..., 3]` that are level (pitch, yaw, roll `[..., 3]`) and low."""
-    level: Bool = ~car_rotation[..., ::2].any(axis=-1) & (car_pos[..., 2] <= HIGHEST_ON_WHEELS)
-    return level
 
 
 def _fitted(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Float:

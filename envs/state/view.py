@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Derived(property, Generic[T]):
-    """A property made from a function of its owner; its docstring follows it, like that of any other attribute."""
+    """Property computed by a function of its owner, with its docstring below it like any other attribute."""
 
     if TYPE_CHECKING:  # the type of a property that is not used as a decorator
 

@@ -1,5 +1,6 @@
 """Texts for people."""
 
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
 
@@ -13,3 +14,9 @@ def did_you_mean(word: str, known: list[str]) -> str:
 def printable(text: object) -> str:
     """Return a text that somebody else may have written, without what would move the cursor of a terminal."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in str(text))
+
+
+def in_columns(rows: Sequence[Sequence[str]], align: Callable[[str, int], str] = str.ljust) -> str:
+    """Format rows of cells as lines, with columns as wide as their longest cell; `align` pads a cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(align, row, widths)).rstrip() for row in rows)

@@ -13,7 +13,6 @@ from agents.parts.heads import (
     CategoricalHead,
     GaussianHead,
     GaussianOptions,
-    MultiCategoricalHead,
     policy_head,
     sample_categorical,
     squash_log_det,
@@ -234,7 +233,7 @@ def test_squashed_actions_stay_inside_despite_rounding():
 def test_greedy_actions_by_hand():
     params = torch.tensor([[0.1, 3.0, -1.0, 2.0, 0.0, 1.0, 4.0, -2.0, -1.0, 5.0]])
     assert CategoricalHead(1, Discrete(10, start=-3)).sample(params, deterministic=True)[0].tolist() == [6]
-    multi = MultiCategoricalHead(1, MultiDiscrete([3, 5, 2], start=[0, 1, -4]))
+    multi = CategoricalHead(1, MultiDiscrete([3, 5, 2], start=[0, 1, -4]))
     assert multi.sample(params, deterministic=True)[0].tolist() == [[1, 4, -3]]
     binary = BernoulliHead(1, MultiBinary(10)).sample(params, deterministic=True)[0]
     assert binary.tolist() == [[1, 1, 0, 1, 0, 1, 1, 0, 0, 1]]
@@ -356,7 +355,7 @@ def test_a_mask_that_allows_nothing_counts_as_none_at_all_likely():
 def test_a_part_of_which_a_mask_allows_nothing_is_drawn_evenly_from_its_own_choices():
     """Not from the padding that makes parts of 2, 5 and 3 choices equally long."""
     space, rows = MultiDiscrete([2, 5, 3], start=[0, 1, -4]), 6000
-    head = MultiCategoricalHead(1, space)
+    head = CategoricalHead(1, space)
     params = torch.tensor([9.0, -50.0, 1.0, 2.0, 3.0, 4.0, 5.0, 0.0, 1e4, -1e4]).repeat(rows, 1).requires_grad_()
     mask = torch.tensor([False] * 2 + [False, True, False, False, False] + [False] * 3).expand(rows, -1)
     torch.manual_seed(0)

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from agents import PPOLightningAgent
-from agents.parts.heads import GaussianHead, MultiCategoricalHead
+from agents.parts.heads import CategoricalHead, GaussianHead
 from fabric_rl.schedules import Linear
 from fabric_rl.types import Minibatch
 
@@ -236,7 +236,7 @@ def test_gaussian_options_reach_the_head():
     assert torch.equal(agent.policy_head.log_std, torch.full((3,), -0.7))
     assert PPOLightningAgent(OBS, box, squash=True).policy_head.squash
     assert PPOLightningAgent(OBS, box, state_dependent_std=True).policy_head.log_std is None
-    assert isinstance(PPOLightningAgent(OBS, gymnasium.spaces.MultiDiscrete([3, 2])).policy_head, MultiCategoricalHead)
+    assert isinstance(PPOLightningAgent(OBS, gymnasium.spaces.MultiDiscrete([3, 2])).policy_head, CategoricalHead)
 
 
 @pytest.mark.parametrize(

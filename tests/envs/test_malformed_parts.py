@@ -42,9 +42,9 @@ PAID = [
     ("high", "str"),
     ([[0.0, 0.0]] * 2, "list"),
     (np.float32(1), "float32"),
-    (np.full((2, 2), "a"), "an array of <U1"),
-    (np.zeros((2, 2), complex), "an array of complex128"),
-    (np.zeros(2), r"shape \[2\]"),
+    (np.full((2, 2), "a"), r"<U1 of shape \[2, 2\]"),
+    (np.zeros((2, 2), complex), r"complex128 of shape \[2, 2\]"),
+    (np.zeros(2), r"float64 of shape \[2\]"),
 ]
 
 

@@ -174,7 +174,7 @@ $ --devices 1000 --num_players 999
 --env.collision_meshes {tmp}
     --env.collision_meshes
 --env.num_arenas 2 --minibatch_size 64 --env.reward malformed.OnePerArena
-    RocketSimPool.step(): OnePerArena: compute() returned shape [2], expected [arenas, cars] = [2, 2]
+    RocketSimPool.step(): OnePerArena: compute() returned float32 of shape [2], expected [arenas, cars] = [2, 2]
 $ --env.num_arenas 2 --minibatch_size 64 --env.reward malformed.NotFinite
     RocketSimPool.step(): .. rewards .. nan
 --env malformed.MatrixRewards

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from envs import ActionTable, GameState, RocketSimPool, TimeoutCondition
-from envs.checks import from_class_path
+from envs.factories import from_class_path
 from envs.obs import (
     AdvancedObs,
     AdvancedObsPlus,
@@ -341,21 +341,22 @@ def test_class_names_work_with_and_without_the_package(path):
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["Nothing"], "no class 'Nothing'"),
-        (["envs.HybridTable"], "is not a subclass of ObsBuilder"),
+        (["Nothing"], "no ObsBuilder 'Nothing'"),
+        (["envs.HybridTable"], "no ObsBuilder 'envs.HybridTable'"),
         (["PrivilegedObs"], "cannot be built without arguments"),
         (["DefaultObs", "--team_size", "4"], "zero_padding=3 is too small"),
         (["--team_size", "9"], "team_size"),
     ],
 )
 def test_command_says_in_one_line_what_is_wrong(arguments, why, capsys):
-    assert main(arguments) == 2
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1 and why in err
 
 
 def test_command_prints_every_column(capsys):
-    assert main(["AdvancedObsPlus", "--team_size", "2", "1"]) == 0
+    main(["AdvancedObsPlus", "--team_size", "2", "1"])
     lines = capsys.readouterr().out.splitlines()
     rows = [line.split() for line in lines if line.strip()[:1].isdigit()]
     shown = np.zeros(AdvancedObsPlus().space(2, 1).shape[0], int)

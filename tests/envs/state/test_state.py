@@ -9,7 +9,7 @@ import pytest
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import ExplicitState, RandomState
 from envs.rewards import EventReward, GoalReward, SpeedTowardBallReward, TouchReward
-from envs.state.fields import fields, fields_table
+from envs.state.__main__ import fields, fields_table
 from envs.state.game_state import GameState
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "game_state.md"
