@@ -11,10 +11,9 @@ from fabric_rl.args import SACArgs
 from fabric_rl.base.state_schema import fitting
 from fabric_rl.callback import TrainState
 from fabric_rl.imitation.batches import Trajectory
-from fabric_rl.learning.learner import Onlooker
+from fabric_rl.learning.learner import Onlooker, generator_state
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.learning.update import clip_gradients
-from fabric_rl.learning.weights import generator_state
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import raised_on_all_ranks
 from fabric_rl.ranks.devices import is_small, one_thread

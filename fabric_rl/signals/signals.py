@@ -13,8 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from fabric_rl.args import TrainArgs
 from fabric_rl.base.state_schema import check_like, load_part
-from fabric_rl.learning.learner import load_optimizer
-from fabric_rl.learning.weights import generator_state
+from fabric_rl.learning.learner import generator_state, load_optimizer
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import means, reduce_sums
 from fabric_rl.ranks.devices import is_small, one_thread
