@@ -35,13 +35,7 @@ class Onlooker:
         self._before: dict[str, Tensor] | None = None
 
     def apply_schedules(self, progress: float, learning_rate: float | None, learning_rate_factor: float) -> None:
-        """Set the agent's `progress` and the learning rates.
-
-        Args:
-            progress: Share of the run that is done, 0..1.
-            learning_rate: Initial learning rate of all parameters; None keeps the optimizer's.
-            learning_rate_factor: Factor for all learning rates.
-        """
+        """Set the agent's `progress` (0..1) and the learning rates, see `TrainState`."""
         self.agent.progress.fill_(progress)
         schedules = {"linear": Linear(1.0, 0.0), "cosine": Cosine(1.0, 0.0), "constant": Constant(1.0)}
         adaptive = self._kl_adaptive
@@ -73,12 +67,7 @@ class Onlooker:
         """Restore the state that `state_dict` returned; every rank calls this with the same state.
 
         Settings of the optimizer (learning rates, betas...) stay those of this run, so that changed flags take effect.
-
-        Returns:
-            Reasons why the run is not bit-identical to an uninterrupted one.
-
-        Raises:
-            ValueError: The state belongs to a different agent or optimizer.
+        Returns reasons why the run is not bit-identical to an uninterrupted one.
         """
         check_weights(state["agent"], self.agent)
         with fitting("what was saved of the optimizer"):
@@ -97,11 +86,7 @@ class Onlooker:
         return differs
 
     def _load_optimizer(self, saved: Mapping[int, Mapping[str, Any]]) -> tuple[bool, list[str]]:
-        """Load a state that `check_optimizer` has checked.
-
-        Returns:
-            True if the saved tensors have the same dtypes; and a message if anything was not saved.
-        """
+        """Load a checked state; return True if the dtypes are the same, and a message if anything was not saved."""
         optimizer, precise = self.optimizer.optimizer, True
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         own = optimizer.state_dict()["state"]
@@ -137,28 +122,14 @@ class Learner(Onlooker):
     """Learns like PPO: epochs of shuffled minibatches over the newest rollouts, see `fabric_rl.learn`."""
 
     def __init__(self, state: TrainState, peers: Fabric, timers: Timers, rollouts_kept: int) -> None:
-        """Store the parts.
-
-        Args:
-            state: The run's agent, optimizer and settings.
-            peers: Fabric of the ranks that learn.
-            timers: Timers to update.
-            rollouts_kept: Number of newest rollouts to learn from.
-        """
+        """Learn from the newest `rollouts_kept` rollouts; `peers` is the Fabric of the ranks that learn."""
         super().__init__(state)
         self._peers, self._model, self._timers = peers, state.model, timers
         self._shuffle = torch.Generator().manual_seed(self.args.seed + peers.global_rank)
         self._experience: deque[Minibatch] = deque(maxlen=rollouts_kept)
 
     def learn(self, batch: Minibatch, minibatch_size: int) -> dict[str, float]:
-        """Learn from a batch and the kept ones before it.
-
-        Args:
-            batch: The flat rollout of this rank (see `Rollout.flat`), of the same size on all ranks.
-            minibatch_size: Steps in one forward and backward pass.
-
-        Returns:
-            Losses and other metrics as `ppo/<name>`.
+        """Learn from the flat rollout of this rank and the kept ones before it; return metrics as `ppo/<name>`.
 
         Raises:
             ValueError: The ranks have different numbers of steps.
@@ -294,11 +265,7 @@ def explained_variance(batch: Minibatch, peers: Fabric | None = None) -> float:
 
 
 def _distances(agent: ActorCritic, before: Mapping[str, Tensor]) -> dict[str, float]:
-    """Return the L2 norms of the change of all parameters, and of each part of the agent (`actor`, `critic`...).
-
-    Raises:
-        NonFiniteError: A parameter became NaN or infinite.
-    """
+    """Return the L2 norms of the change of all parameters, and of each part of the agent (`actor`, `critic`...)."""
     squares: dict[str, list[Tensor]] = {}
     for name, p in agent.named_parameters():
         squares.setdefault(name.partition(".")[0], []).append((p.detach() - before[name]).square().sum())

@@ -201,6 +201,7 @@ class ReturnScaler:
         self.num_envs: int = check_value("ReturnScaler: num_envs", num_envs, Count)
         self.clip: float = check_value("ReturnScaler: clip", clip, Positive)
         self.sigma = torch.ones(signals, dtype=torch.float64)
+        self._finished: Moments
         self._start(signals)
 
     @torch.no_grad()

@@ -49,15 +49,8 @@ class Collector:
     ) -> None:
         """Store the parts; `begin` must be called next.
 
-        Args:
-            fabric: Fabric for device and precision.
-            peers: Fabric of the ranks that collect.
-            envs: This rank's environment.
-            agent: The agent itself, not Fabric's wrapper.
-            rollout: Buffers for both.
-            scaler: Return-based reward scaler, or None to leave rewards unscaled.
-            gamma: Discount factor of the environment's rewards, for the scaler.
-            timers: Timers to update.
+        `peers` is the Fabric of the ranks that collect, `agent` the bare module, and `gamma` the discount factor of the
+        environment's rewards for `scaler`. Without a scaler, rewards stay unscaled.
         """
         self.fabric, self.peers, self.envs, self.agent, self.rollout = fabric, peers, envs, agent, rollout
         self.episodes = EpisodeStats(envs.num_envs, window=max(RECENT_EPISODES))
@@ -75,11 +68,7 @@ class Collector:
         """Compile a policy of its own; here, nothing, because the agent itself acts."""
 
     def next_rollout(self) -> Rollout:
-        """Return the next `T` steps, with scaled rewards if there is a scaler; the next call overwrites them.
-
-        Raises:
-            NonFiniteError, ValueError: See `fabric_rl.collect`.
-        """
+        """Return the next `T` steps, with scaled rewards if there is a scaler; the next call overwrites them."""
         if not self._ready:
             self._collect()
         self._ready, self.seconds = False, self._took
@@ -123,11 +112,8 @@ class Collector:
     def state_dict(self, iteration: int, new_episodes: bool = False) -> dict[str, Any]:
         """Return this rank's state, from which this and a restored collector continue alike.
 
-        For an environment that cannot be saved, this needs `new_episodes`.
-
-        Args:
-            iteration: Number of finished iterations, from which the seed of new episodes follows.
-            new_episodes: Let an environment that cannot be saved begin new episodes.
+        With `new_episodes`, this also holds for an environment that cannot be saved: it begins new ones here, too, with
+        a seed that depends on the number of finished iterations.
         """
         env = self.env_state()
         if env is None and new_episodes:
@@ -150,7 +136,7 @@ class Collector:
         return bool(sizes[0] == self.envs.num_envs)
 
     def load_state_dict(self, state: dict[str, Any], iteration: int, seconds: float) -> list[str]:
-        """Restore the state that `state_dict` returned.
+        """Restore the state that `state_dict` returned; ValueError if it belongs to a different environment.
 
         Args:
             state: The state.
@@ -159,15 +145,14 @@ class Collector:
 
         Returns:
             Reasons why the run is not bit-identical to an uninterrupted one.
-
-        Raises:
-            ValueError: The state belongs to a different environment.
         """
-        anew = self._scaler is not None and state["scaler"] is None
-        differs = ["nothing was saved of the deviation of the returns"] if anew else []
+        differs = []
         load_part(self.episodes, state["episodes"], "what was saved of the episodes")
-        if self._scaler is not None and state["scaler"] is not None:
-            load_part(self._scaler, state["scaler"], "what was saved of the deviation of the returns")
+        if self._scaler is not None:
+            if state["scaler"] is None:
+                differs.append("nothing was saved of the deviation of the returns")
+            else:
+                load_part(self._scaler, state["scaler"], "what was saved of the deviation of the returns")
         self._ready, self._took = state["ahead"], seconds
         if state["env"] is not None or self._ready:
             with fitting("what was saved of the rollout"):
@@ -237,11 +222,7 @@ class CollectorAhead(Collector):
 
     @contextmanager
     def while_learning(self, another: bool) -> Iterator[None]:
-        """Collect the next rollout while the block runs, which must not touch the environment.
-
-        Raises:
-            NonFiniteError, ValueError: See `fabric_rl.collect`.
-        """
+        """Collect the next rollout while the block runs, which must not touch the environment."""
         if not another:
             yield
             return

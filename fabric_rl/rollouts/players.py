@@ -8,10 +8,8 @@ trainers communicate through gloo; gradients and sums of the trainers use their 
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, cast
 
-import gymnasium
 import numpy as np
 import torch
 import torch.distributed as dist
@@ -31,40 +29,18 @@ _COLUMNS = tuple(name for name in TENSORS if name != "state")
 """Tensors `[*, N, ...]` of a rollout that trainers need."""
 
 
-@dataclass(frozen=True)
 class EnvDescription:
-    """A player's environment as the trainers need to know it."""
+    """A player's environment as the trainers need to know it, after a reset."""
 
-    kind: str
-    num_envs: int
-    metadata: dict[str, Any]
-    single_observation_space: gymnasium.Space[Any]
-    single_action_space: gymnasium.Space[Any]
-    reward_signals: tuple[str, ...]
-    layout: dict[str, str]
-    has_parameters: bool
-    first_obs: NDArray[Any]
-    """`[1, ...]` an initial observation for the dry run."""
-    first_mask: NDArray[Any] | None
-    """`[1, n]` its action mask."""
-
-    @classmethod
-    def of(cls, envs: VectorEnv, seed: int) -> "EnvDescription":
-        """Describe an environment after resetting it."""
+    def __init__(self, envs: VectorEnv, seed: int) -> None:
         obs, infos = envs.reset(seed=seed)
-        mask = infos.get("action_mask")
-        return cls(
-            kind=type(envs).__name__,
-            num_envs=envs.num_envs,
-            metadata={"autoreset_mode": envs.metadata.get("autoreset_mode")},
-            single_observation_space=envs.single_observation_space,
-            single_action_space=envs.single_action_space,
-            reward_signals=reward_signals(envs),
-            layout=dict(getattr(envs, "layout", {})),
-            has_parameters=isinstance(envs, HasParameters),
-            first_obs=np.array(obs[:1]),
-            first_mask=None if mask is None else np.array(mask[:1]),
-        )
+        self.name, self.num_envs = type(envs).__name__, envs.num_envs
+        self.metadata = {"autoreset_mode": envs.metadata.get("autoreset_mode")}
+        self.spaces = envs.single_observation_space, envs.single_action_space
+        self.reward_signals, self.layout = reward_signals(envs), dict(getattr(envs, "layout", {}))
+        self.has_parameters = isinstance(envs, HasParameters)
+        self.first_obs = np.array(obs[:1])
+        self.first_infos = {name: np.array(infos[name][:1]) for name in ("action_mask",) if name in infos}
 
 
 class RemoteEnv(VectorEnv):
@@ -72,16 +48,13 @@ class RemoteEnv(VectorEnv):
 
     def __init__(self, description: EnvDescription, num_envs: int) -> None:
         self.description, self.num_envs, self.metadata = description, num_envs, description.metadata
-        self.single_observation_space = description.single_observation_space
-        self.single_action_space = description.single_action_space
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.single_observation_space, self.single_action_space = description.spaces
+        self.observation_space, self.action_space = (batch_space(space, num_envs) for space in description.spaces)
         self.reward_signals, self.layout = description.reward_signals, description.layout
 
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[NDArray[Any], dict[str, Any]]:  # noqa: ANN401
         """Return the initial observation for all sub-environments."""
-        mask = self.description.first_mask
-        infos = {} if mask is None else {"action_mask": mask.repeat(self.num_envs, axis=0)}
+        infos = {name: first.repeat(self.num_envs, axis=0) for name, first in self.description.first_infos.items()}
         return self.description.first_obs.repeat(self.num_envs, axis=0), infos
 
     def step(self, actions: NDArray[Any]) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
@@ -93,7 +66,7 @@ class RemoteEnv(VectorEnv):
     def check_parameters(self, values: dict[str, ParameterValue]) -> None:
         """Raise ValueError if the players' environments have no parameters; the players check the values."""
         if not self.description.has_parameters:
-            raise ValueError(f"{self.description.kind} has no parameters that could be set to {', '.join(values)}")
+            raise ValueError(f"{self.description.name} has no parameters that could be set to {', '.join(values)}")
 
     def set_parameters(self, values: dict[str, ParameterValue]) -> None:
         """Do nothing, because the players set them."""
@@ -136,7 +109,7 @@ class Exchange:
         if self.plays:
             try:
                 envs = build()
-                told = EnvDescription.of(envs, seed)
+                told = EnvDescription(envs, seed)
             except Exception as error:  # the others must know, or they would wait
                 problem, told = error, f"{error}" or type(error).__name__
         everyone = gather_everywhere(self.fabric, told)
@@ -157,7 +130,7 @@ class Exchange:
         self.own, self.share = sizes[0], sum(sizes) // self.trainers
         if envs is not None:
             return envs
-        stand_in = type(stands[0].kind, (RemoteEnv,), {})  # error messages show the name of the real class
+        stand_in = type(stands[0].name, (RemoteEnv,), {})  # error messages show the name of the real class
         return cast(VectorEnv, stand_in(stands[0], self.share))
 
     def send(self, rollout: Rollout, seconds: float) -> None:

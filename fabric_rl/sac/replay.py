@@ -166,6 +166,7 @@ class ReplayBuffer:
         self._last = torch.empty(_INITIAL_LAST, *like.obs.shape[1:], dtype=like.obs.dtype, device=self._home)
         self._number = torch.zeros(self._rows, num_envs, dtype=torch.int64, device=self._home)  # of last observations
         self._tree = SumTree(self._rows * num_envs, self._home) if alpha else None
+        self._highest: Tensor  # priority
         self._clear()
 
     def __len__(self) -> int:
@@ -404,7 +405,7 @@ class ReplayBuffer:
     def _clear(self, position: int = 0) -> None:
         self._position, self._filled = position, 0
         if self._tree is not None:
-            self._highest = torch.ones_like(self._tree.total)  # priority
+            self._highest = torch.ones_like(self._tree.total)
             self._tree.clear()
         self._first = self._next = 0  # range of the numbers of the kept last observations, which are never reused
 
@@ -476,18 +477,10 @@ def replayed(
     folder: str | Path | None,
     keep_ends: bool,
 ) -> ReplayBuffer:
-    """Return a buffer with all steps of the trajectories in a row, sampled in proportion to their weights.
+    """Return a buffer with all steps of demonstrations in a row, sampled in proportion to their weights.
 
-    Args:
-        trajectories: Demonstrations with rewards.
-        strength: Factor for the rewards.
-        like: A flat rollout of the run, for shapes, dtypes and device.
-        generator: See `ReplayBuffer`.
-        folder: See `ReplayBuffer`.
-        keep_ends: See `ReplayBuffer`.
-
-    Raises:
-        ValueError: The steps have no rewards, there are fewer than two, or they do not fit into memory.
+    Rewards are multiplied by `strength`; the other arguments are those of `ReplayBuffer`. Raises ValueError if the
+    steps have no rewards, there are fewer than two, or they do not fit into memory.
     """
     if any(each.reward is None for each in trajectories) or sum(len(each.action) for each in trajectories) < 2:
         raise ValueError("--demonstrations: two steps are the least, each with the reward that it was given")

@@ -45,12 +45,9 @@ class TeamAssignment:
     """
 
     def __init__(self, arena_of: Rows, team_of: Rows, share: float) -> None:
-        """Choose the arenas with opponents, and the first learners.
+        """Choose the first learners, with opponents in a `share` (0..1) of the arenas with two teams, evenly spread.
 
-        Args:
-            arena_of: `[M]` arena of each sub-environment, see `fabric_rl.types.HasTeams`.
-            team_of: `[M]` team of each sub-environment.
-            share: Share of the arenas with two teams that are played, 0..1, evenly spread.
+        `arena_of [M]` and `team_of [M]` are those of each sub-environment, see `fabric_rl.types.HasTeams`.
         """
         arenas = int(arena_of[-1]) + 1
         sizes = np.stack([np.bincount(arena_of[team_of == team], minlength=arenas) for team in (0, 1)], axis=1)

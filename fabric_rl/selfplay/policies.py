@@ -73,14 +73,9 @@ class SnapshotPolicies:
     def act(
         self, number: int, weights: Weights | None, obs: Tensor, rows: NDArray[np.intp], mask: Tensor | None
     ) -> Tensor:
-        """Sample actions of the policy `number` with torch's global generator; call it without gradients.
+        """Sample actions of a policy (see `of`) with torch's global generator; call it without gradients.
 
-        Args:
-            number: Number of the policy.
-            weights: Its weights, see `of`.
-            obs: `[n, ...]` observations of the sub-environments `rows`.
-            rows: `[n]` indices of the sub-environments, for the memory.
-            mask: `[n, a]` bool action mask, or None.
+        `obs [n, ...]` and `mask [n, a]` are those of the sub-environments `rows [n]`, whose memory is used and updated.
         """
         module, given = self.of(number, weights), dict[str, Any]()
         own = torch.from_numpy(rows).to(self.device)

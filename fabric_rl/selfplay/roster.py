@@ -200,10 +200,7 @@ class Roster:
     def admit(self, steps: int, weights: Weights, divergence: NDArray[np.float64] | None) -> None:
         """Add a snapshot with the learner's rating; retire one if there are more than `window`.
 
-        Args:
-            steps: Agent-steps of the run.
-            weights: Weights of the snapshot, not copied.
-            divergence: `[K + 1, K + 1]` for the K snapshots and the new one (last), see `Eviction.choose`.
+        `weights` are not copied. `divergence [K + 1, K + 1]` includes the new snapshot (last), see `Eviction.choose`.
         """
         self.opponents.append(Opponent(self._next, f"{steps:,} steps", steps, weights, self.rating))
         self._next += 1

@@ -13,7 +13,7 @@ from fabric_rl import Hardware, SACArgs, Saving, StartArgs, TrainArgs
 from fabric_rl.base.argv import DEFAULT_CONFIG
 from fabric_rl.base.settings import Finite, Positive, annotations_of
 from fabric_rl.callbacks import AdaptiveBatchSize, Debug, Evaluation, MilestoneMatches, Notify, StopAfter, VideoLogger
-from fabric_rl.callbacks.games import RecordGames
+from fabric_rl.callbacks.observers import RecordGames
 from fabric_rl.cli.command_line import read_settings
 from fabric_rl.curricula.lessons import Curriculum
 from fabric_rl.curricula.phases import Phase, Phases, Promotion
