@@ -22,7 +22,7 @@ from fabric_rl.base.settings import Count, checks_arguments
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.hooks import Callbacks
 from fabric_rl.metrics.csv_tables import csv_text
-from fabric_rl.metrics.log import RunLog, logger
+from fabric_rl.metrics.log import logger
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.records import checkpoints
 from fabric_rl.runs.trained import policy
@@ -202,11 +202,6 @@ class DebugLearning(_Topic):
         for name, module in state.agent.named_modules():
             if isinstance(module, nn.ReLU | nn.Tanh) or name == "policy_head":
                 self._handles.append(module.register_forward_hook(self._output_hook(name)))
-        self.log(
-            state,
-            "percentiles of the ratios need the policy's log-probabilities after learning, which agents do not give: "
-            "see ppo/approx_kl and ppo/clip_fraction",
-        )
 
     def on_learn_start(self, state: TrainState) -> None:
         self._clear()
@@ -306,12 +301,6 @@ class WarningSigns:
 
     def new(self, metrics: Mapping[str, float]) -> list[str]:
         """Return the signs in these metrics that were not in those of the previous iteration."""
-        found = self._all(metrics)
-        new = [text for name, text in found.items() if name not in self._shown]
-        self._shown = set(found)
-        return new
-
-    def _all(self, metrics: Mapping[str, float]) -> dict[str, str]:
         found: dict[str, str] = {}
         broken = sorted(name for name, number in metrics.items() if not math.isfinite(number))
         if broken:
@@ -343,7 +332,9 @@ class WarningSigns:
         zero = metrics.get("debug/grad_zero_share", 0.0)
         if zero > ZERO_GRADIENTS:
             found["gradients"] = f"{zero:.1%} of the gradients are zero: dead units, or a loss that depends on nothing"
-        return found
+        new = [text for name, text in found.items() if name not in self._shown]
+        self._shown = set(found)
+        return new
 
 
 class DebugCheckpoints(_Topic):
@@ -461,17 +452,12 @@ class DebugResets(_Topic):
     def _report(self, state: TrainState, inspector: Inspector) -> None:
         self._done = True
         lines, rows = inspector.describe_resets(), inspector.reset_rows()
-        folder = Path(self.folder) if self.folder is not None else _run_folder()
+        folder = Path(self.folder) if self.folder is not None else state.folder
         if rows and folder is not None:
             write_text(folder / RESETS, csv_text(list(rows[0]), rows))
             lines.append(f"written: {folder / RESETS}")
         self.log(state, *lines)
         self.warn(state, *inspector.reset_problems())
-
-
-def _run_folder() -> Path | None:
-    logs = [handler for handler in logger.handlers if isinstance(handler, RunLog)]
-    return Path(logs[-1].baseFilename).parent if logs else None
 
 
 class DebugProbe(_Topic):

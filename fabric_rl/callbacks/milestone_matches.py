@@ -106,7 +106,7 @@ class MilestoneMatches(Callback):
     def on_iteration_start(self, state: TrainState) -> None:
         """Collect results and start matches; stop or lower the learning rates after a worse milestone."""
         if state.fabric.is_global_zero:
-            self._go_on(may_wait=1 if self.in_step else None)
+            self._advance(may_wait=1 if self.in_step else None)
         if self.in_step and state.fabric.broadcast(self._alarm):
             self._alarm, state.stop = False, state.stop or self.stop
             self._factor *= self.lower_rate
@@ -116,14 +116,14 @@ class MilestoneMatches(Callback):
         """Wait for the last results, unless the run was stopped: a resumed run plays the missing matches."""
         if state.fabric.is_global_zero:
             if not state.stop:
-                self._go_on(may_wait=None)
+                self._advance(may_wait=None)
                 if self._process is not None:
                     said = "waiting for the matches of milestone %s and later ones; Ctrl+C leaves, --resume plays them"
                     logger.info(said, self._game["player"])
             while self._process is not None and not state.stop:
                 with suppress(subprocess.TimeoutExpired):
                     self._process.wait(timeout=0.2)
-                self._go_on(may_wait=None)
+                self._advance(may_wait=None)
             self._end()
 
     def on_exception(self, state: TrainState, error: BaseException) -> None:
@@ -139,7 +139,7 @@ class MilestoneMatches(Callback):
             if not _NAME.fullmatch(name):  # it becomes a path
                 raise ValueError(f"{name!r} is the name of no milestone")
 
-    def _go_on(self, may_wait: int | None) -> None:
+    def _advance(self, may_wait: int | None) -> None:
         """Play and judge milestones in their order.
 
         Args:

@@ -108,7 +108,7 @@ class VideoLogger(Callback):
         self._seen.update(new)
         if new and not self._failed:
             thread = ThreadPoolExecutor(1, "converts-video")
-            self._converting = thread.submit(_gif, new[-1], self.max_frames)
+            self._converting = thread.submit(_as_gif, new[-1], self.max_frames)
             thread.shutdown(wait=False)
 
     def on_train_end(self, state: TrainState) -> None:
@@ -150,7 +150,7 @@ class RunVideos(VideoLogger):
         super().on_train_end(state)
 
 
-def _gif(path: Path, max_frames: int) -> bytes:
+def _as_gif(path: Path, max_frames: int) -> bytes:
     """Return the beginning of a video as an animated GIF."""
     from imageio_ffmpeg import get_ffmpeg_exe
 

@@ -9,7 +9,7 @@ import torch
 from lightning import Fabric
 from torch import Tensor, nn
 
-from fabric_rl.base.settings import Count, Positive, check_value
+from fabric_rl.base.settings import Positive, check_value
 
 CHUNK_NUMBERS = 2**22
 """Maximum number of entries converted to float64 at once, to save memory with large rollouts."""
@@ -188,18 +188,8 @@ class ReturnScaler:
     """
 
     def __init__(self, num_envs: int, clip: float = 10.0, signals: int = 1) -> None:
-        """Start without statistics.
-
-        Args:
-            num_envs: Number of sub-environments of this rank, N.
-            clip: Bound of the scaled rewards.
-            signals: Number of reward signals, K.
-
-        Raises:
-            ValueError: A setting is not positive.
-        """
-        self.num_envs: int = check_value("ReturnScaler: num_envs", num_envs, Count)
-        self.clip: float = check_value("ReturnScaler: clip", clip, Positive)
+        """Start without statistics of N sub-environments and K `signals`; scaled rewards are clipped to `+-clip`."""
+        self.num_envs, self.clip = num_envs, clip
         self.sigma = torch.ones(signals, dtype=torch.float64)
         self._finished: Moments
         self._start(signals)
@@ -215,22 +205,11 @@ class ReturnScaler:
             gamma: Discount factor, or `[K]`, one for each signal.
             fabric: If given, the returns of all its ranks count, with the same `sigma` on each; every rank must call
                 this method then.
-
-        Raises:
-            ValueError: The shapes do not fit each other, or the previous rollouts.
         """
         signals = rewards.cpu().double().reshape(*rewards.shape[:2], -1)
         discount = gamma.cpu().double() if isinstance(gamma, Tensor) else torch.tensor(gamma, dtype=torch.float64)
         if not self._finished.number and not self._open.any():
             self._start(signals.shape[-1])
-        signal_count = self._open.shape[-1]
-        shapes_fit = rewards.dim() in (2, 3) and signals.shape[1:] == (self.num_envs, signal_count)
-        if not shapes_fit or done.shape != rewards.shape[:2] or discount.shape not in ((), (signal_count,)):
-            raise ValueError(
-                f"ReturnScaler: rewards must be [T, {self.num_envs}] or [T, {self.num_envs}, {signal_count}], done [T, "
-                f"{self.num_envs}] and gamma a number or [{signal_count}]; got {list(rewards.shape)}, "
-                f"{list(done.shape)} and {list(discount.shape)}"
-            )
         ended = _follow(self._open, signals, done.cpu(), discount)
         self._finished = combine(self._finished, all_reduce_moments(_from_sums(*ended), fabric))
         known = combine(self._finished, all_reduce_moments(_from_sums(*self._open[:3].sum(dim=1)), fabric))

@@ -103,7 +103,7 @@ def collect(
     timers = timers or Timers(enabled=False)
     weights = sum(p.numel() for p in agent.parameters()) if isinstance(agent, torch.nn.Module) else 0
     grouped = env if isinstance(env, HasGroups) else AllAtOnce(env)
-    groups = [_Collection(rollout, type(env).__name__, rows) for rows in grouped.group_rows]
+    groups = [_GroupCollector(rollout, type(env).__name__, rows) for rows in grouped.group_rows]
     rollout.roll_over()
     with one_thread(if_small=weights * rollout.num_envs // len(groups) < MULTIPLICATIONS_FOR_THREADS):
         rollout.refresh_memory(agent)
@@ -113,10 +113,10 @@ def collect(
                     with timers("environment"):
                         results = grouped.wait_group(number)
                     with timers("store"):
-                        group.take(t - 1, results, episodes)
+                        group.store(t - 1, results, episodes)
                 if t < rollout.num_steps:
                     with timers("policy"):
-                        actions = group.decide(t, agent)
+                        actions = group.act(t, agent)
                     with timers("start"):
                         grouped.step_group(number, within(env.single_action_space, actions))
     for group in groups:
@@ -149,7 +149,7 @@ class AllAtOnce:
         return self.env.step(self._actions)
 
 
-class _Collection:
+class _GroupCollector:
     """The part of a rollout that comes from one group of sub-environments."""
 
     def __init__(self, rollout: Rollout, env: str, rows: slice) -> None:
@@ -158,26 +158,26 @@ class _Collection:
         size = (rollout.num_steps, rows.stop - rows.start)
         self._rewards = np.zeros((*size, *rollout.env_reward.shape[2:]), np.float32)
         self._terminated, self._truncated = np.zeros((2, *size), np.bool_)
-        self._cut: list[_Ended] = []  # truncated
-        self._terminal: list[_Ended] = []  # terminated, where a rollout keeps next observations
-        self._cut_states: list[Tensor] = []
+        self._truncated_ends: list[_Ended] = []  # truncated
+        self._terminal_ends: list[_Ended] = []  # terminated, where a rollout keeps next observations
+        self._truncated_states: list[Tensor] = []
         self._state: Tensor | None = None
-        self._first: ActOutput | None = None
+        self._held_action: ActOutput | None = None
 
-    def decide(self, t: int, agent: ActorCritic) -> NDArray[Any]:
+    def act(self, t: int, agent: ActorCritic) -> NDArray[Any]:
         """Return the actions `[n, ...]` of step `t`."""
         rollout, rows = self.rollout, self.rows
         chosen = agent.act(rollout.obs[t, rows], **rollout.inputs(t, rows))
         if isinstance(agent, OffPolicyAgent) and agent.holds_actions:
-            self._first = self._first or chosen
-            chosen = chosen._replace(action=self._first.action, log_prob=self._first.log_prob)
+            self._held_action = self._held_action or chosen
+            chosen = chosen._replace(action=self._held_action.action, log_prob=self._held_action.log_prob)
         rollout.action[t, rows], rollout.log_prob[t, rows] = chosen.action, chosen.log_prob
         if chosen.value is not None:
             rollout.value[t, rows] = chosen.value
         self.has_values, self._state = chosen.value is not None, chosen.state
         return to_host(chosen.action)
 
-    def take(self, t: int, results: tuple[Any, ...], episodes: EpisodeStats | None) -> None:
+    def store(self, t: int, results: tuple[Any, ...], episodes: EpisodeStats | None) -> None:
         """Store the environment's results of step `t`."""
         rollout, rows, device = self.rollout, self.rows, self.rollout.obs.device
         n, obs_shape, rewards = rows.stop - rows.start, rollout.obs.shape[2:], self._rewards[t]
@@ -194,14 +194,14 @@ class _Collection:
         done = self._terminated[t] | self._truncated[t]
         cut = np.flatnonzero(self._truncated[t] & ~self._terminated[t])
         terminal = np.flatnonzero(self._terminated[t]) if rollout.next_obs is not None else cut[:0]
-        for ended, kept in ((cut, self._cut), (terminal, self._terminal)):
+        for ended, kept in ((cut, self._truncated_ends), (terminal, self._terminal_ends)):
             if len(ended):
                 final_obs = np.asarray(self._info(step, "final_obs", (n, *obs_shape)), rollout.obs_dtype)[ended]
                 require_finite("a final observation", final_obs, f"rollout step {t}", ended, rows.start)
                 kept.append((t, rows.start + ended, final_obs))
         if self._state is not None and rollout.state is not None:
             if len(cut):
-                self._cut_states.append(self._state[to_device(cut, device)])
+                self._truncated_states.append(self._state[to_device(cut, device)])
             rollout.state[rows] = self._state.masked_fill(to_device(done, device)[:, None], 0)
         if episodes is not None:
             episodes.update(rewards if rewards.ndim == 1 else rewards.sum(axis=-1), done, rows)
@@ -226,22 +226,22 @@ class _Collection:
         rollout.episode_start[1:, rows] = rollout.done[:, rows]
         if rollout.next_obs is not None:
             rollout.next_obs[:, rows] = rollout.obs[1:, rows]
-            if ended := self._cut + self._terminal:
-                steps, envs, last = self._ends(ended)
+            if ended := self._truncated_ends + self._terminal_ends:
+                steps, envs, last = self._ends_as_tensors(ended)
                 rollout.next_obs[steps, envs] = last
 
     def bootstrap(self, agent: ActorCritic) -> None:
         """Set the next values of truncated steps to the values of their last observations."""
-        if not self._cut:
+        if not self._truncated_ends:
             return
-        rollout, (steps, envs, last) = self.rollout, self._ends(self._cut)
-        memory = {"state": torch.cat(self._cut_states)} if self._cut_states else {}
+        rollout, (steps, envs, last) = self.rollout, self._ends_as_tensors(self._truncated_ends)
+        memory = {"state": torch.cat(self._truncated_states)} if self._truncated_states else {}
         value = agent.value(last, **memory)
         if rollout.episodic is not None:  # [K]; other signals continue in the next episode
             value = torch.where(rollout.episodic, value, rollout.next_value[steps, envs])
         rollout.next_value[steps, envs] = value
 
-    def _ends(self, ended: list[_Ended]) -> tuple[Tensor, Tensor, Tensor]:
+    def _ends_as_tensors(self, ended: list[_Ended]) -> tuple[Tensor, Tensor, Tensor]:
         """Return the steps, sub-environments and last observations of ended episodes."""
         device = self.rollout.obs.device
         steps = to_device(np.concatenate([np.full(len(envs), t) for t, envs, _ in ended]), device)

@@ -154,7 +154,7 @@ class Exchange:
                 own = slice(columns.start - first, columns.stop - first)
                 seconds = torch.zeros(1, dtype=torch.float64)
                 tensors = [*_tensors(rollout, own), seconds]
-                parcel = torch.empty(_size(tensors), dtype=torch.uint8)
+                parcel = torch.empty(sum(x.nbytes for x in tensors), dtype=torch.uint8)
                 works.append((dist.irecv(parcel, self.trainers + player), parcel, tensors, seconds))
         for work, parcel, tensors, seconds in works:
             cast(Any, work).wait()
@@ -168,7 +168,8 @@ class Exchange:
         if not self.plays and self.fabric.global_rank > 0:
             return
         tensors = [value for value in module.state_dict().values() if isinstance(value, Tensor)]
-        parcel = torch.empty(_size(tensors), dtype=torch.uint8) if self.plays else _pack(tensors)
+        size = sum(x.nbytes for x in tensors)
+        parcel = torch.empty(size, dtype=torch.uint8) if self.plays else _pack(tensors)
         dist.broadcast(parcel, src=0, group=self._weights_group)
         if self.plays:
             _unpack(parcel, tensors)
@@ -234,10 +235,6 @@ def _aligned(tensors: Sequence[Tensor]) -> list[Tensor]:
     return sorted(tensors, key=Tensor.element_size, reverse=True)
 
 
-def _size(tensors: Sequence[Tensor]) -> int:
-    return sum(x.numel() * x.element_size() for x in tensors)
-
-
 def _pack(tensors: Sequence[Tensor]) -> Tensor:
     """Return all bytes as one vector on the CPU."""
     dense = (x.detach().clone(memory_format=torch.contiguous_format) for x in _aligned(tensors))
@@ -246,8 +243,6 @@ def _pack(tensors: Sequence[Tensor]) -> Tensor:
 
 def _unpack(parcel: Tensor, tensors: Sequence[Tensor]) -> None:
     """Fill `tensors` with the content of a parcel that `_pack` made of tensors with the same shapes and dtypes."""
-    begin = 0
-    for x in _aligned(tensors):
-        end = begin + x.numel() * x.element_size()
-        x.copy_(parcel[begin:end].view(x.dtype).view(x.shape))
-        begin = end
+    ordered = _aligned(tensors)
+    for x, part in zip(ordered, torch.split(parcel, [x.nbytes for x in ordered]), strict=True):
+        x.copy_(part.view(x.dtype).view(x.shape))

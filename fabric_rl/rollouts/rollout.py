@@ -137,7 +137,7 @@ class Rollout:
             )
         self.num_steps, self.num_envs = num_steps, env.num_envs
         self.obs_dtype = np.uint8 if obs_space.dtype == np.uint8 else np.float32
-        self._layout, self._fields = Layout.of(num_steps, agent), _asked_for(agent)
+        self._layout, self._fields = Layout.of(num_steps, agent), _requested_fields(agent)
         self.reward_signals, self._added = reward_signals(env), len(signals)
         heads = self._count_value_heads(env, agent, signals)
         whole, size = (self._layout.rows + 1, env.num_envs), (num_steps, env.num_envs)
@@ -340,7 +340,7 @@ def reward_signals(env: VectorEnv) -> tuple[str, ...]:
     return names if len(names) > 1 else ()
 
 
-def _asked_for(agent: ActorCritic | None) -> tuple[str, ...]:
+def _requested_fields(agent: ActorCritic | None) -> tuple[str, ...]:
     """Return the agent's `minibatch_fields`; ValueError for unknown ones."""
     names = () if agent is None else tuple(agent.minibatch_fields)
     unknown = [name for name in names if name not in MINIBATCH_FIELDS]

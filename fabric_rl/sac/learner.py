@@ -51,10 +51,12 @@ class ReplayLearner(Onlooker):
         kinds = (self._draws, sac.buffer_folder, self._signals is not None)
         with raised_on_all_ranks(fabric):  # they share a disk
             self.replay = ReplayBuffer(sac.buffer_size, like, rollout.num_envs, *kinds, sac.per_alpha)
-            self._shown = replayed(demonstrations, args.extrinsic_strength, like, *kinds) if demonstrations else None
+            self._demonstrations = (
+                replayed(demonstrations, args.extrinsic_strength, like, *kinds) if demonstrations else None
+            )
         sequence = agent.burn_in + agent.sequence_length
         self._least = max(sac.buffer_init_steps, sequence * rollout.num_envs * fabric.world_size)
-        self._how = (sac.n_step, gamma, rollout.episodic, self._signals.rewards if self._signals else None)
+        self._return_settings = (sac.n_step, gamma, rollout.episodic, self._signals.rewards if self._signals else None)
         self._weights: list[Tensor] = list(agent.parameters())
         self._copies = {name: p.detach().clone() for name, p in agent.named_parameters()}
         self._small = is_small(agent, args.batch_size or 1)
@@ -125,17 +127,19 @@ class ReplayLearner(Onlooker):
         """Return the buffer indices of sampled steps, and a minibatch of these and of demonstrations (last)."""
         if self.agent.learns_sequences:
             length = self.agent.sequence_length
-            found = self.replay.sequences(size // length, length, self.agent.burn_in, *self._how)
+            found = self.replay.sequences(size // length, length, self.agent.burn_in, *self._return_settings)
             return found.obs.new_empty(0), found
-        shown = 0 if self._shown is None else min(max(1, round(size * self._sac.demonstration_share)), size - 1)
+        shown = (
+            0 if self._demonstrations is None else min(max(1, round(size * self._sac.demonstration_share)), size - 1)
+        )
         drawn = self.replay.draw(size - shown)
-        minibatch = self.replay.take(drawn, *self._how)
+        minibatch = self.replay.take(drawn, *self._return_settings)
         if self._sac.per_alpha:
             beta = self._sac.per_beta + (1 - self._sac.per_beta) * float(self.agent.progress)
             minibatch = minibatch._replace(weight=self.replay.weights(drawn, beta))
-        if self._shown is None:
+        if self._demonstrations is None:
             return drawn, minibatch
-        theirs = self._shown.take(self._shown.draw(shown), *self._how)
+        theirs = self._demonstrations.take(self._demonstrations.draw(shown), *self._return_settings)
         if minibatch.weight is not None:
             theirs = theirs._replace(weight=minibatch.weight.new_ones(shown))
         pairs = zip(minibatch, theirs, strict=True)

@@ -192,7 +192,7 @@ class ReplayBuffer:
         following = {"obs": _rows(batch.next_obs, steps)}
         if batch.next_action_mask is not None:
             following["action_mask"] = _rows(batch.next_action_mask, steps)
-        self._cut_what_was_reset(columns["obs"][0])
+        self._truncate_reset_episodes(columns["obs"][0])
         ends = self._kept(columns["done"], columns["terminated"])
         self._write(columns, {name: tensor[-1] for name, tensor in following.items()}, following["obs"][ends])
 
@@ -433,7 +433,7 @@ class ReplayBuffer:
             self._tree.set(self._indices(rows), self._highest)
             self._tree.set(self._indices(torch.tensor([self._position])), torch.zeros(()))
 
-    def _cut_what_was_reset(self, obs: Tensor) -> None:
+    def _truncate_reset_episodes(self, obs: Tensor) -> None:
         """Truncate the episodes that do not continue with `obs [N, ...]`, because the environment was reset."""
         if not self._filled:
             return
@@ -446,23 +446,20 @@ class ReplayBuffer:
 
     def _store_last(self, rows: Tensor, ends: Tensor, last: Tensor) -> None:
         """Store the last observations `last [M, ...]` of the steps in `rows [T]` where `ends [T, N]`."""
-        if len(last):
-            self._reserve_last(len(last))
-            numbers = torch.arange(self._next, self._next + len(last), device=last.device)
-            self._last[numbers % len(self._last)] = last
-            number = self._number[rows]
-            number[ends] = numbers
-            self._number[rows] = number
-            self._next += len(last)
-
-    def _reserve_last(self, more: int) -> None:
-        kept, size = self._next - self._first, len(self._last)
-        if kept + more <= size:
+        if not len(last):
             return
-        numbers = torch.arange(self._first, self._next, device=self._last.device)
-        larger = self._last.new_empty(max(2 * size, kept + more), *self._last.shape[1:])
-        larger[numbers % len(larger)] = self._last[numbers % size]
-        self._last = larger
+        size, needed = len(self._last), self._next - self._first + len(last)
+        if needed > size:
+            kept = torch.arange(self._first, self._next, device=self._home)
+            larger = self._last.new_empty(max(2 * size, needed), *self._last.shape[1:])
+            larger[kept % len(larger)] = self._last[kept % size]
+            self._last = larger
+        numbers = torch.arange(self._next, self._next + len(last), device=self._home)
+        self._last[numbers % len(self._last)] = last
+        number = self._number[rows]
+        number[ends] = numbers
+        self._number[rows] = number
+        self._next += len(last)
 
 
 def _rows(flat: Tensor, steps: int) -> Tensor:

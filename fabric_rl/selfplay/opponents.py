@@ -193,7 +193,7 @@ class Opponents(VectorEnv):
         self._obs: Array = np.zeros((pool.num_envs, *(obs_space.shape or ())), dtype)  # of all sub-environments
         self._mask: Array | None = None
         self._deciding: list[list[tuple[int, Rows]]] = []  # of each group: the opponents whose policies decide
-        self._seat()
+        self._assign_policies()
 
     @property
     def inspector(self) -> Any:  # noqa: ANN401 - the pool's
@@ -207,9 +207,9 @@ class Opponents(VectorEnv):
     def _begin(self, arenas: Rows) -> None:
         self.assignment.begin(arenas, self.team)
         self.pairings.begin(arenas)
-        self._seat()
+        self._assign_policies()
 
-    def _seat(self) -> None:
+    def _assign_policies(self) -> None:
         """Update who decides for which rows, after the pairings have changed."""
         guests, who = self.roster.guests, np.full(self.pool.num_envs, -1)
         pairs = [self.pairings.among(rows) for rows in self._pool_rows]
@@ -219,19 +219,6 @@ class Opponents(VectorEnv):
                 who[rows] = number
             self.pool.guests.seat(who)
         self.policies.keep_only(self.pairings.playing)
-
-    @torch.no_grad()
-    def _decide(self, group: int, actions: Array) -> None:
-        """Write the actions of a group's opponents into `actions [M, ...]`."""
-        device, chosen = self.policies.device, []
-        for number, rows in self._deciding[group]:
-            mask = None if self._mask is None else to_device(self._mask[rows], device)
-            weights = None if number == LATEST else self.roster.weights(number)
-            chosen.append(self.policies.act(number, weights, to_device(self._obs[rows], device), rows, mask))
-        for (_, rows), action in zip(self._deciding[group], chosen, strict=True):
-            actions[rows] = within(self.single_action_space, to_host(action))
-
-    # ------------------------------------------------------------------ the environment
 
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Array, dict[str, Any]]:  # noqa: ANN401
         """Begin new episodes in all arenas."""
@@ -243,12 +230,12 @@ class Opponents(VectorEnv):
         self.policies.forget(self.pool.num_envs)
         self._begin(np.arange(len(self.assignment.played)))
         learners = self.assignment.learners
-        return obs[learners], _of_rows(infos, learners, self.pool.num_envs)
+        return obs[learners], _select_rows(infos, learners, self.pool.num_envs)
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Step all arenas with the learners' actions."""
         given = self._with_opponents(range(len(self._pool_rows)), self.assignment.learners, actions)
-        return self._taken(slice(0, self.pool.num_envs), self.pool.step(given))
+        return self._learners_results(slice(0, self.pool.num_envs), self.pool.step(given))
 
     @property
     def group_rows(self) -> tuple[slice, ...]:
@@ -263,17 +250,23 @@ class Opponents(VectorEnv):
 
     def wait_group(self, group: int) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Return the result of a group's step, see `fabric_rl.types.HasGroups`."""
-        return self._taken(self._pool_rows[group], self._grouped.wait_group(group))
+        return self._learners_results(self._pool_rows[group], self._grouped.wait_group(group))
 
+    @torch.no_grad()
     def _with_opponents(self, groups: Iterable[int], learners: Rows, actions: Array) -> Array:
         """Return actions `[M, ...]`: those of the learners, and of their opponents in the groups."""
         given = np.zeros((self.pool.num_envs, *np.shape(actions)[1:]), np.asarray(actions).dtype)
         given[learners] = actions
-        for group in groups:
-            self._decide(group, given)
+        device, chosen = self.policies.device, []
+        for number, rows in (pair for group in groups for pair in self._deciding[group]):
+            mask = None if self._mask is None else to_device(self._mask[rows], device)
+            weights = None if number == LATEST else self.roster.weights(number)
+            chosen.append((rows, self.policies.act(number, weights, to_device(self._obs[rows], device), rows, mask)))
+        for rows, action in chosen:  # after all calls, so a GPU is not waited for in between
+            given[rows] = within(self.single_action_space, to_host(action))
         return given
 
-    def _taken(
+    def _learners_results(
         self, rows: slice, results: tuple[Array, Array, Array, Array, dict[str, Any]]
     ) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Return the learners' part of a step's results for these rows of the pool; begin the next episodes."""
@@ -284,24 +277,21 @@ class Opponents(VectorEnv):
         if self._mask is not None:
             self._mask[rows] = infos["action_mask"]
         done = terminated | truncated
-        found = _of_rows(infos, learners, size)
+        found = _select_rows(infos, learners, size)
         parts = (reward[learners], terminated[learners], truncated[learners])
         if done.any():
             ended = np.unique(self.assignment.arena_of[rows][done])
             if "result" in infos:
-                self._count(self.assignment.arena_of[rows][learners], ended, found["result"])
+                arena_of = self.assignment.arena_of[rows][learners]
+                for arena in ended[self.assignment.played[ended]].tolist():  # one learner's result for each
+                    score = found["result"][np.searchsorted(arena_of, arena)]
+                    self.results.append((int(self.pairings.opponent[arena]), float(score)))
             self.policies.begin(rows.start + np.flatnonzero(done))
             self._begin(ended)
             learners = self.assignment.learners[own] - rows.start
             if self._mask is not None:
                 found["action_mask"] = np.asarray(infos["action_mask"])[learners]
         return obs[learners], *parts, found
-
-    def _count(self, arena_of: Rows, ended: Rows, result: Array) -> None:
-        """Store the results of the ended played arenas; `arena_of` and `result` are those of the learners."""
-        for arena in ended[self.assignment.played[ended]].tolist():
-            first = int(np.searchsorted(arena_of, arena))
-            self.results.append((int(self.pairings.opponent[arena]), float(result[first])))
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of the pool, the pairings, and the opponents' observations and memories.
@@ -326,21 +316,12 @@ class Opponents(VectorEnv):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the state that `state_dict` returned.
-
-        Raises:
-            ValueError: The state belongs to a different pool, or an opponent is not in the roster.
-        """
+        """Restore the state that `state_dict` returned; ValueError if it belongs to a different pool."""
         if len(state["tables"]) != len(self.pairings.slots):
             raise ValueError(
                 f"--self_play.at_once is {len(self.pairings.slots)}, what was saved has {len(state['tables'])}"
             )
         check_like(state, self._own_state() | {"team": None}, "it")  # `team_change` may have changed
-        if state["team"] not in (None, 0, 1):
-            raise ValueError(f"its team is {state['team']!r}")
-        unknown = {*state["opponent"].tolist(), *state["tables"].tolist()} - self.roster.numbers - {LATEST}
-        if unknown:
-            raise ValueError(f"it names the opponent {min(unknown)}, which the pool of opponents lacks")
         self.pairings.rng.bit_generator.state = state["rng"]
         cast(HasState, self.pool).load_state_dict(state["pool"])
         self.pairings.opponent[:], self.pairings.slots[:], self.team = state["opponent"], state["tables"], state["team"]
@@ -348,15 +329,15 @@ class Opponents(VectorEnv):
         self._mask = None if state["mask"] is None else np.array(state["mask"])
         self.policies.memory.copy_(state["memory"])
         self.assignment.load(state["learns"])
-        self._seat()
+        self._assign_policies()
 
 
-def _of_rows(infos: dict[str, Any], rows: Rows, size: int) -> dict[str, Any]:
+def _select_rows(infos: dict[str, Any], rows: Rows, size: int) -> dict[str, Any]:
     """Return the infos of the sub-environments `rows`; entries that do not have one row for each stay as they are."""
     found: dict[str, Any] = {}
     for name, value in infos.items():
         if isinstance(value, dict):
-            found[name] = _of_rows(value, rows, size)
+            found[name] = _select_rows(value, rows, size)
         else:
             found[name] = np.asarray(value)[rows] if np.shape(value)[:1] == (size,) else value
     return found

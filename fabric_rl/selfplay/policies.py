@@ -46,7 +46,11 @@ class SnapshotPolicies:
     def of(self, number: int, weights: Weights | None) -> ActorCritic:
         """Return the policy `number`; if it does not play yet, it gets `weights`, or new ones if None."""
         if number not in self._modules:
-            module = self._spare.pop() if self._spare else self._new()
+            if self._spare:
+                module = self._spare.pop()
+            else:
+                with torch.random.fork_rng(devices=[]):  # its initial weights must not change the run's random numbers
+                    module = cast(ActorCritic, self._agent(*self._spaces)).to(self.device).eval()
             if weights is not None:
                 module.load_state_dict(weights)
             self._modules[number] = module
@@ -87,10 +91,6 @@ class SnapshotPolicies:
         if chosen.state is not None:
             self.memory[own] = chosen.state.to(self.memory.dtype)
         return chosen.action
-
-    def _new(self) -> ActorCritic:
-        with torch.random.fork_rng(devices=[]):  # its initial weights must not change the run's random numbers
-            return cast(ActorCritic, self._agent(*self._spaces)).to(self.device).eval()
 
 
 def probe_of(batch: Minibatch) -> tuple[Tensor, Tensor | None]:

@@ -155,19 +155,21 @@ class SelfPlay(Callback):
             env.team = None if self.team_change is None else state.steps // self.team_change % 2
         if not self.open:
             return
-        if _due(self._saved_at, state.steps, self.save_steps):
+        if _is_due(self._saved_at, state.steps, self.save_steps):
             if self._saved_at == _NEVER and self.gate and state.fabric.is_global_zero:
                 logger.info("self-play begins after %s steps", f"{state.steps:,}")
             self._admit(state, weights)
             self._saved_at = state.steps
-        if _due(self._swapped_at, state.steps, self.swap_steps):
+        if _is_due(self._swapped_at, state.steps, self.swap_steps):
             self._swapped_at = state.steps
             if env is not None:
                 env.pairings.swap()
 
     def on_learn_start(self, state: TrainState) -> Minibatch | None:
         """Store observations to compare the next snapshot on, the same on all ranks."""
-        if state.batch is not None and _due(self._saved_at, state.steps + state.steps_per_iteration, self.save_steps):
+        if state.batch is not None and _is_due(
+            self._saved_at, state.steps + state.steps_per_iteration, self.save_steps
+        ):
             obs, mask = state.fabric.broadcast(probe_of(state.batch))
             self._probe = (obs.to(state.fabric.device), None if mask is None else mask.to(state.fabric.device))
         return None
@@ -270,6 +272,6 @@ class SelfPlay(Callback):
         self._probe = None if state["probe"] is None else (state["probe"][0], state["probe"][1])
 
 
-def _due(last: int, steps: int, interval: int) -> bool:
+def _is_due(last: int, steps: int, interval: int) -> bool:
     """Return True if a multiple of `interval` lies between `last` and `steps`, or if `last` is never."""
     return last == _NEVER or steps // interval != last // interval

@@ -86,7 +86,7 @@ class Signals:
                     part.broadcast_buffers = False
             self._learning.append((signal, model, optimizer))
         self._figures: dict[str, float] = {}
-        self._settled = False
+        self._prepared = False
 
     @property
     def learns(self) -> bool:
@@ -100,21 +100,21 @@ class Signals:
             rollout.env_reward.mul_(self.args.extrinsic_strength)
         if not self.learns:
             return
-        self._settle(rollout)
+        self._prepare_ddp(rollout)
         steps, self._figures = _steps(rollout), {}
         for number, signal in enumerate(self.signals):
             column = rollout.reward[..., number - len(self.signals)]
             if not signal.normalizer.count:
                 column.zero_()
                 continue
-            raw = _raw(signal, steps).view(column.shape)
+            raw = _raw_rewards(signal, steps).view(column.shape)
             column.copy_(signal.strength * (self._scaled(number, raw) if signal.scales else raw))
             self._figures |= {f"{signal.name}/reward": float(column.mean()), f"{signal.name}/raw": float(raw.mean())}
 
     @torch.no_grad()
     def rewards(self, steps: Steps) -> Tensor:
         """Return the current rewards `[B, S]` of the S signals for the steps, with current standard deviations."""
-        raw = [(signal, _raw(signal, steps)) for signal in self.signals]
+        raw = [(signal, _raw_rewards(signal, steps)) for signal in self.signals]
         return torch.stack([s.strength * (s.scaled(paid) if s.scales else paid) for s, paid in raw], dim=1)
 
     def _scaled(self, number: int, raw: Tensor) -> Tensor:
@@ -191,11 +191,11 @@ class Signals:
         signal.after_learning(found, len(rows))
         return found
 
-    def _settle(self, rollout: Rollout) -> None:
+    def _prepare_ddp(self, rollout: Rollout) -> None:
         """Make a backward pass before the first step, after which DDP orders its buckets (see `session.build`)."""
-        if self._settled or self._peers.world_size == 1:
+        if self._prepared or self._peers.world_size == 1:
             return
-        self._settled = True
+        self._prepared = True
         steps, draws = _steps(rollout).map(slice(0, 2)), torch.Generator()
         for signal, model, optimizer in self._learning:
             with isolate_rng(), torch.enable_grad():
@@ -233,7 +233,7 @@ class Signals:
             self._draws.set_state(generator_state(state["draws"]))
 
 
-def _raw(signal: RewardSignal, steps: Steps) -> Tensor:
+def _raw_rewards(signal: RewardSignal, steps: Steps) -> Tensor:
     """Return a signal's undivided rewards `[B]` float32, computed in pieces; NonFiniteError unless all are finite."""
     rows = max(1, _AT_ONCE // max(1, steps.obs[0].numel()))
     with one_thread(if_small=is_small(signal, len(steps.obs))):
