@@ -28,8 +28,7 @@ from fabric_rl import GAE, Callback, Estimator, Hardware, SACArgs, Saving, Start
 from fabric_rl.base.argv import DEFAULT_CONFIG
 from fabric_rl.base.errors import fail
 from fabric_rl.callbacks import Evaluation, Profiler
-from fabric_rl.callbacks.games import RecordGames, ShowGames
-from fabric_rl.callbacks.observers import RunVideos
+from fabric_rl.callbacks.observers import RecordGames, RunVideos, ShowGames
 from fabric_rl.cli.command_line import read_settings, settings_of_call
 from fabric_rl.cli.connect import connect, share_cores
 from fabric_rl.cli.report import errors_end_in_one_line, next_steps, report, unsaved

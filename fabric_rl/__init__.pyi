@@ -25,8 +25,8 @@ from .learning.gae import gae as gae
 from .learning.ppo import ppo_loss as ppo_loss
 from .learning.update import learn as learn
 from .loop import train as train
+from .rollouts.collect import EpisodeStats as EpisodeStats
 from .rollouts.collect import collect as collect
-from .rollouts.episodes import EpisodeStats as EpisodeStats
 from .rollouts.rollout import Rollout as Rollout
 from .runs.folder import Run as Run
 from .runs.resume import load_checkpoint as load_checkpoint

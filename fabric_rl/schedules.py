@@ -1,4 +1,4 @@
-"""Schedules: numbers that change over a training run, and the learning rate that follows the KL divergence."""
+"""Schedules: numbers that change over a training run, and a learning rate that adapts to the KL divergence."""
 
 import math
 from abc import ABC, abstractmethod
@@ -15,40 +15,32 @@ Progress = TypeVar("Progress", float, Tensor)
 
 
 class Schedule(ABC):
-    """A number as a function of the share of the training that is done.
+    """A number as a function of training progress.
 
-    On the command line any subclass fits where a number does: `--agent.clip_coef fabric_rl.schedules.Linear
+    On the command line, use any subclass in place of a number: `--agent.clip_coef fabric_rl.schedules.Linear
     --agent.clip_coef.start 0.2 --agent.clip_coef.end 0.1`. A schedule holds only its settings, so it can be pickled,
-    copied and shared, and is traced by `torch.compile` without a recompilation when the progress is a tensor.
+    copied and shared; with a tensor as progress, `torch.compile` traces it without recompilations.
     """
 
     def __call__(self, progress: Progress) -> Progress:
-        """The number at `progress`.
-
-        Args:
-            progress: Share of the training that is done, 0..1; what lies outside counts as the nearer end.
-
-        Returns:
-            A float for a float, a tensor of the same shape, dtype and device for a tensor.
-        """
+        """Return the number at `progress` (clipped to 0..1), as a float or as a tensor like `progress`."""
         if isinstance(progress, Tensor):
             return self.at(progress.clamp(0, 1))
         return self.at(min(max(progress, 0.0), 1.0))
 
     @abstractmethod
     def at(self, progress: Progress) -> Progress:
-        """The number at `progress`, which is within 0..1; see `__call__`."""
+        """Return the number at `progress`, which is within 0..1; see `__call__`."""
 
 
 class Constant(Schedule):
-    """The same number from beginning to end."""
+    """A constant: `value` throughout."""
 
     def __init__(self, value: float) -> None:
         """Store `value`, the number at 0, 0.5 and 1."""
         self.value: float = check_value("Constant: value", value, Finite)
 
     def at(self, progress: Progress) -> Progress:
-        """`value`."""
         if isinstance(progress, Tensor):
             return torch.full_like(progress, self.value)
         return self.value
@@ -58,8 +50,6 @@ class Constant(Schedule):
 
 
 class _FromTo(Schedule):
-    """A schedule from a first number to a last one, which it takes exactly."""
-
     def __init__(self, start: float, end: float) -> None:
         """Store the numbers at 0 and at 1."""
         name = type(self).__name__
@@ -74,40 +64,36 @@ class Linear(_FromTo):
     """A straight line: `start` at 0, `(start + end) / 2` at 0.5, `end` at 1."""
 
     def at(self, progress: Progress) -> Progress:
-        """`(1 - p) start + p end`."""
         return (1 - progress) * self.start + progress * self.end
 
 
 class Cosine(_FromTo):
     """Half a cosine wave, flat at both ends: `start` at 0, `(start + end) / 2` at 0.5, `end` at 1.
 
-    It is the annealing of Loshchilov & Hutter 2017 (arXiv:1608.03983, equation 5) without restarts; at 0.25 it has gone
-    0.146 of the way.
+    This is the annealing of Loshchilov & Hutter 2017 (arXiv:1608.03983, equation 5) without restarts; at 0.25 it has
+    covered 0.146 of the way.
     """
 
     def at(self, progress: Progress) -> Progress:
-        """`w start + (1 - w) end` with `w = (1 + cos(pi p)) / 2`."""
-        if isinstance(progress, Tensor):
-            weight = (1 + torch.cos(math.pi * progress)) / 2
-            return weight * self.start + (1 - weight) * self.end
-        share = (1 + math.cos(math.pi * progress)) / 2
-        return share * self.start + (1 - share) * self.end
+        angle = math.pi * progress
+        weight = (1 + (torch.cos(angle) if isinstance(angle, Tensor) else math.cos(angle))) / 2
+        return weight * self.start + (1 - weight) * self.end
 
 
 def as_schedule(
     value: float | Schedule, name: str = "schedule", above: float | None = None, at_least: float | None = None
 ) -> Schedule:
-    """A number as a constant schedule; a schedule as it is.
+    """Return a number as a constant schedule, and a schedule as it is.
 
     Args:
-        value: The setting as the user gave it.
+        value: The setting.
         name: Agent and setting for the message, for example `PPOLightningAgent: clip_coef`.
-        above: Both ends must be larger than this.
-        at_least: Both ends must not be smaller than this.
+        above: Exclusive lower bound of both ends.
+        at_least: Inclusive lower bound of both ends.
 
     Raises:
         ValueError: A number is not finite, or an end is not within the bounds.
-        TypeError: It is neither a number nor a schedule.
+        TypeError: The value is neither a number nor a schedule.
     """
     if not isinstance(value, Schedule):
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -126,12 +112,12 @@ def as_schedule(
 class KLAdaptive:
     """Learning rates that keep the policy's change per update near a target (rsl_rl's adaptive schedule).
 
-    A KL divergence above twice the target divides the rates by 1.5, one below half of it (but positive: the policy has
-    moved) multiplies them by 1.5. What adapts is one factor for the initial rates of all parameter groups, so an actor
-    and a critic keep their proportion; it stops where a rate would leave `min_lr .. max_lr`.
+    A KL divergence above twice the target divides the rates by 1.5; one below half of it (but positive: the policy has
+    moved) multiplies them by 1.5. All parameter groups share one factor, so the rates of an actor and a critic keep
+    their ratio; it stops where a rate would leave `min_lr .. max_lr`.
 
     Attributes:
-        factor: What the initial learning rates are multiplied with; 1 at first.
+        factor: Factor for the initial learning rates, 1 at first.
     """
 
     STEP = 1.5
@@ -139,14 +125,14 @@ class KLAdaptive:
     def __init__(
         self, desired_kl: float = 0.01, base_lrs: Sequence[float] = (1e-3,), min_lr: float = 1e-5, max_lr: float = 1e-2
     ) -> None:
-        """Starts at the initial rates.
+        """Start at the initial rates.
 
         Args:
-            desired_kl: The target, in nats.
-            base_lrs: Initial learning rate of every parameter group. One that lies outside of the bounds is not moved
-                into them; the factor then only goes the other way.
-            min_lr: No rate falls below this.
-            max_lr: No rate rises above this.
+            desired_kl: Target in nats.
+            base_lrs: Initial learning rate of every parameter group. If one is out of bounds, the factor changes only
+                towards the bounds.
+            min_lr: Minimum of all rates.
+            max_lr: Maximum of all rates.
 
         Raises:
             ValueError: A setting is not positive, or `min_lr` is above `max_lr`.
@@ -160,11 +146,10 @@ class KLAdaptive:
         self._high = max(1.0, max_lr / max(base_lrs))
 
     def update(self, kl: float) -> float:
-        """Adapts the factor and returns it.
+        """Adapt the factor and return it.
 
         Args:
-            kl: KL divergence of the policy before and after an update, in nats, reduced over all ranks: ranks that
-                decide on numbers of their own part ways.
+            kl: KL divergence of the policy before and after an update, in nats, the same on all ranks.
         """
         if kl > 2 * self.desired_kl:
             self.factor = max(self._low, self.factor / self.STEP)
@@ -173,9 +158,9 @@ class KLAdaptive:
         return self.factor
 
     def state_dict(self) -> dict[str, float]:
-        """The factor."""
+        """Return the factor."""
         return {"factor": self.factor}
 
     def load_state_dict(self, state: dict[str, float]) -> None:
-        """Goes on from a saved factor."""
+        """Restore a saved factor."""
         self.factor = float(state["factor"])

@@ -19,15 +19,12 @@ logger = logging.getLogger("fabric_rl")
 
 
 def allowed_sizes(batch_size: int, sequence_length: int = 1, smallest: int = 1) -> list[int]:
-    """Return the minibatch sizes that divide the batch of an optimizer step.
+    """Return the minibatch sizes that divide a batch, in increasing order; at least the batch size itself.
 
     Args:
         batch_size: Steps per optimizer step and rank.
         sequence_length: Steps per training sequence of an agent with memory.
         smallest: Minimum size.
-
-    Returns:
-        Divisors of the batch size in increasing order; at least the batch size itself.
     """
     small = [size for size in range(1, int(batch_size**0.5) + 1) if batch_size % size == 0]
     sizes = sorted({*small, *(batch_size // size for size in small)})
@@ -35,21 +32,7 @@ def allowed_sizes(batch_size: int, sequence_length: int = 1, smallest: int = 1) 
 
 
 def choose_size(free_bytes: float, bytes_per_step: float, sizes: Sequence[int]) -> int:
-    """Return the largest minibatch size that fits into memory.
-
-    Args:
-        free_bytes: Memory that a training step may use.
-        bytes_per_step: Memory that a training step needs for each step of the minibatch.
-        sizes: Minibatch sizes to choose from.
-
-    Returns:
-        The largest size with `size * bytes_per_step <= free_bytes`; the smallest one if none fits.
-
-    Raises:
-        ValueError: There is nothing to choose from.
-    """
-    if not sizes:
-        raise ValueError("there is no minibatch size to choose from")
+    """Return the largest size with `size * bytes_per_step <= free_bytes`, or the smallest size if none fits."""
     return max((size for size in sizes if size * bytes_per_step <= free_bytes), default=min(sizes))
 
 
@@ -86,7 +69,7 @@ class AdaptiveBatchSize(Callback):
         length = state.agent.sequence_length if state.agent.memory_size else 1
         batch = state.args.batch_size or state.minibatch_size
         self._sizes = allowed_sizes(batch, length, self.smallest)
-        with suppress(ImportError):  # without psutil nothing tells how much there is
+        with suppress(ImportError):  # of psutil
             self._memory = GPUMemory(state.fabric.device) if state.fabric.device.type == "cuda" else RAM()
         if self._memory is None and state.fabric.is_global_zero:
             message = "AdaptiveBatchSize changes nothing: without a GPU it needs psutil (pip install psutil)"
@@ -119,7 +102,7 @@ class AdaptiveBatchSize(Callback):
             most = max(2 * size, *larger) if larger else size
             within = [other for other in self._sizes if other <= most]
             wanted = choose_size(self.share * free, needed / size, within or self._sizes[:1])
-        if not state.learns:  # a player takes what suits the trainers
+        if not state.learns:  # a player leaves the choice to the trainers
             wanted = self._sizes[-1]
         if state.fabric.world_size > 1:
             proposal = torch.tensor(wanted, dtype=torch.float64, device=state.fabric.device)
@@ -127,7 +110,7 @@ class AdaptiveBatchSize(Callback):
         grows = size < wanted < self._sizes[-1]
         if self._growing and not grows and self._memory is not None and state.fabric.is_global_zero:
             logger.info("%s", self._why_no_larger(state, wanted, needed, free))
-        self._growing = self._growing and grows  # once it does not fit it is not tried again
+        self._growing = self._growing and grows  # larger sizes are not tried again
         if wanted != size and state.fabric.is_global_zero:
             sizes = f"minibatch size {size:,} -> {wanted:,}"
             logger.debug("%s: a step took %.1f MiB, %.1f MiB are free", sizes, needed / 2**20, free / 2**20)
@@ -153,16 +136,16 @@ class GPUMemory:
         self._device, self._before = device, 0
 
     def begin(self) -> None:
-        """Begin to count what is allocated."""
+        """Begin to measure allocations."""
         torch.cuda.reset_peak_memory_stats(self._device)
         self._before = torch.cuda.memory_allocated(self._device)
 
     def needed(self) -> float:
-        """Return the most that was allocated at once since `begin`, beyond what was then."""
+        """Return the peak of allocated memory since `begin`, minus that at `begin`."""
         return float(torch.cuda.max_memory_allocated(self._device) - self._before)
 
     def free(self) -> float:
-        """Return what the driver has left, and what torch reserves without using it."""
+        """Return the free memory, including what torch reserves without using it."""
         cached = torch.cuda.memory_reserved(self._device) - torch.cuda.memory_allocated(self._device)
         return float(torch.cuda.mem_get_info(self._device)[0] + cached)
 
@@ -170,27 +153,27 @@ class GPUMemory:
 class RAM:
     """Memory of this process and machine, in bytes.
 
-    What malloc keeps from earlier steps is not counted as needed again. Only Linux tells the highest point since a
-    moment; elsewhere it is that of the whole process, so that `needed` may be too high, never too low.
+    Memory that malloc keeps from earlier steps is not counted as needed again. Only Linux can reset the peak; elsewhere
+    it is that of the whole process, so `needed` may be too high, but never too low.
     """
 
     _peak = re.compile(r"VmHWM:\s+(\d+) kB")
 
     def __init__(self, group: Path = Path("/sys/fs/cgroup")) -> None:
-        """Imports psutil; an ImportError if there is none."""
+        """Import psutil; ImportError if it is not installed."""
         import psutil
 
         self._available, self._process, self._before = psutil.virtual_memory, psutil.Process(), 0
         self._group = group
 
     def begin(self) -> None:
-        """Begin to count what is allocated."""
+        """Begin to measure allocations."""
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")
         self._before = self._process.memory_info().rss
 
     def needed(self) -> float:
-        """Return the most that was allocated at once since `begin`, beyond what was then."""
+        """Return the peak of resident memory since `begin`, minus that at `begin`."""
         used = self._process.memory_info()
         highest = max(used.rss, getattr(used, "peak_wset", 0))
         with suppress(OSError):
@@ -199,7 +182,7 @@ class RAM:
         return float(max(0, highest - self._before))
 
     def free(self) -> float:
-        """Return what the machine, or this process's container, has left; files that it only caches are free."""
+        """Return the free memory of the machine or of this process's container; file caches count as free."""
         left = float(self._available().available)
         with suppress(OSError, ValueError):
             limit = int((self._group / "memory.max").read_text())  # "max" without one

@@ -1,4 +1,4 @@
-"""Debug: what happens inside a run, by topic; each topic is a callback of its own."""
+"""Debug: diagnostics of a run by topic; each topic is a callback."""
 
 import math
 import sys
@@ -22,7 +22,7 @@ from fabric_rl.base.settings import Count, checks_arguments
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.hooks import Callbacks
 from fabric_rl.metrics.csv_tables import csv_text
-from fabric_rl.metrics.log import RunLog, logger
+from fabric_rl.metrics.log import logger
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.records import checkpoints
 from fabric_rl.runs.trained import policy
@@ -30,39 +30,39 @@ from fabric_rl.types import Minibatch
 
 TOP_ACTIONS = 10
 FALLBACKS = "action/fallback_share"
-"""Metric of action parsers in which an action may fall back to another one."""
+"""Metric of action parsers that may replace an impossible action."""
 DECILES = 10
 SATURATED = 0.99
 RESETS = "resets.csv"
 LOW_ENTROPY = 0.02
-"""Share of the greatest entropy seen, below which a policy hardly explores."""
+"""Share of the highest entropy so far, below which a policy hardly explores."""
 KL_SPIKE = 0.1
-"""nats; PPO aims at about 0.01."""
+"""Large KL divergence in nats; PPO aims at about 0.01."""
 LONG = 10
-"""Iterations in a row for which explained variance below zero is no longer a beginning."""
+"""Iterations in a row with negative explained variance that are worth a warning."""
 ZERO_GRADIENTS = 0.95
 
 
 @runtime_checkable
 class Inspector(Protocol):
-    """Looks into one environment for `Debug`; the environment gives it as `inspector`."""
+    """An environment's attribute `inspector`, which describes its state for `Debug`."""
 
     def describe_actions(self) -> list[str]:
-        """Return lines about the action table, or one that says why there is nothing to tell."""
+        """Return lines about the action table, or the reason why there are none."""
 
     def first_states(self) -> int:
-        """Note the first states of the episodes that have begun just now, and return their number."""
+        """Record the initial states of the episodes that have just begun, and return their number."""
         return 0
 
     def describe_resets(self) -> list[str]:
-        """Return lines about the noted states, or why there are none."""
+        """Return lines about the recorded states, or the reason why there are none."""
 
     def reset_rows(self) -> list[dict[str, Any]]:
-        """Return the noted states as the rows of a table, all with the same keys; empty if there are none."""
+        """Return the recorded states as rows of a table, all with the same keys."""
         return []
 
     def reset_problems(self) -> list[str]:
-        """Return what is wrong with the noted states, a line each."""
+        """Return one line for each problem of the recorded states."""
         return []
 
 
@@ -71,25 +71,23 @@ class HasProbe(Protocol):
     """An inspector that can test a policy."""
 
     def probe(self, choose: Callable[..., NDArray[Any]]) -> list[str]:
-        """Return lines about the test; `choose` takes observations `[N, ...]`, `[N]` begins and an action mask."""
+        """Return lines about the test; `choose` is a policy, see `fabric_rl.runs.trained.policy`."""
 
 
 class _Topic(Callback):
-    """A topic that reports on rank 0: every `every_iterations`, where it has reports of its own."""
-
     name: ClassVar[str]
 
     def __init__(self, every_iterations: int = 10) -> None:
         self.every = every_iterations
 
     def log(self, state: TrainState, *lines: str) -> None:
-        """Show lines, and write them into the run's log."""
+        """Log lines on rank 0."""
         if state.fabric.is_global_zero:
             for line in lines:
                 logger.info("debug %s: %s", self.name, line)
 
     def warn(self, state: TrainState, *lines: str) -> None:
-        """Warn, once for each line."""
+        """Warn on rank 0, once for each line."""
         if state.fabric.is_global_zero:
             for line in lines:
                 warnings.warn(f"debug {self.name}: {line}", RuntimeWarning, stacklevel=3)
@@ -129,7 +127,7 @@ class DebugActions(_Topic):
             self._used = np.zeros(int(space.n), np.int64)
 
     def on_iteration_end(self, state: TrainState) -> None:
-        if self._first is None or state.batch is None:  # no batch: not told of the start of this iteration
+        if self._first is None or state.batch is None:  # without `on_learn_start`, there is no batch
             return
         actions = state.batch.action.flatten().cpu() - self._first
         chosen = torch.bincount(actions, minlength=len(self._used)).numpy()
@@ -204,11 +202,6 @@ class DebugLearning(_Topic):
         for name, module in state.agent.named_modules():
             if isinstance(module, nn.ReLU | nn.Tanh) or name == "policy_head":
                 self._handles.append(module.register_forward_hook(self._output_hook(name)))
-        self.log(
-            state,
-            "percentiles of the ratios need the policy's log-probabilities after learning, which agents do not give: "
-            "see ppo/approx_kl and ppo/clip_fraction",
-        )
 
     def on_learn_start(self, state: TrainState) -> None:
         self._clear()
@@ -299,7 +292,7 @@ def batch_metrics(batch: Minibatch) -> dict[str, float]:
 
 
 class WarningSigns:
-    """Signs of common problems in the metrics of a run; each is reported when it appears, and again if it reappears."""
+    """Signs of common problems in a run's metrics; each is reported when it appears, and again if it reappears."""
 
     def __init__(self) -> None:
         self._entropy, self._bad_values = 0.0, 0
@@ -307,13 +300,7 @@ class WarningSigns:
         self._shown: set[str] = set()
 
     def new(self, metrics: Mapping[str, float]) -> list[str]:
-        """Return the signs in these metrics that the iteration before did not show."""
-        found = self._all(metrics)
-        new = [text for name, text in found.items() if name not in self._shown]
-        self._shown = set(found)
-        return new
-
-    def _all(self, metrics: Mapping[str, float]) -> dict[str, str]:
+        """Return the signs in these metrics that were not in those of the previous iteration."""
         found: dict[str, str] = {}
         broken = sorted(name for name, number in metrics.items() if not math.isfinite(number))
         if broken:
@@ -345,7 +332,9 @@ class WarningSigns:
         zero = metrics.get("debug/grad_zero_share", 0.0)
         if zero > ZERO_GRADIENTS:
             found["gradients"] = f"{zero:.1%} of the gradients are zero: dead units, or a loss that depends on nothing"
-        return found
+        new = [text for name, text in found.items() if name not in self._shown]
+        self._shown = set(found)
+        return new
 
 
 class DebugCheckpoints(_Topic):
@@ -421,9 +410,9 @@ def _contents(path: Path) -> str:
 
 
 class DebugResets(_Topic):
-    """Note the first states of `episodes` episodes of rank 0, write them as a table, and warn of impossible ones.
+    """Write a table of the initial states of `episodes` episodes of rank 0, and warn of impossible ones.
 
-    Seen are the episodes that begin with the run, and those that begin in the last step of an iteration.
+    It sees the episodes that begin with the run, or in the last step of an iteration.
     """
 
     name = "resets"
@@ -431,7 +420,7 @@ class DebugResets(_Topic):
     def __init__(self, episodes: int = 64, folder: str | Path | None = None) -> None:
         super().__init__()
         self.episodes, self.folder = episodes, folder
-        self._inspector: Inspector | None = None  # remembers the states; None on other ranks, or if there is none
+        self._inspector: Inspector | None = None  # only on rank 0
         self._seen, self._done = 0, False
 
     def on_train_start(self, state: TrainState) -> None:
@@ -463,17 +452,12 @@ class DebugResets(_Topic):
     def _report(self, state: TrainState, inspector: Inspector) -> None:
         self._done = True
         lines, rows = inspector.describe_resets(), inspector.reset_rows()
-        folder = Path(self.folder) if self.folder is not None else _run_folder()
+        folder = Path(self.folder) if self.folder is not None else state.folder
         if rows and folder is not None:
             write_text(folder / RESETS, csv_text(list(rows[0]), rows))
             lines.append(f"written: {folder / RESETS}")
         self.log(state, *lines)
         self.warn(state, *inspector.reset_problems())
-
-
-def _run_folder() -> Path | None:
-    logs = [handler for handler in logger.handlers if isinstance(handler, RunLog)]
-    return Path(logs[-1].baseFilename).parent if logs else None
 
 
 class DebugProbe(_Topic):

@@ -1,4 +1,4 @@
-"""Evaluation: how good the agent is in episodes that it does not learn from, while training continues."""
+"""Evaluation: returns in separate episodes during training, and the best weights."""
 
 import math
 import warnings
@@ -107,7 +107,7 @@ class Evaluation(Callback):
     def _play(self, state: TrainState, envs: VectorEnv) -> dict[str, float]:
         found, training = {}, state.agent.training
         with isolate_rng(), one_thread(), ExitStack() as stack:
-            if state.args.compile:  # other sizes would make training's graphs others
+            if state.args.compile:  # other batch sizes would recompile training's graphs
                 stack.enter_context(torch.compiler.set_stance("force_eager"))
             state.agent.eval()
             for prefix in ("", "sampled_") if self.sampled else ("",):
@@ -118,7 +118,7 @@ class Evaluation(Callback):
         return found
 
     def _keep(self, state: TrainState, weights: dict[str, Any], folder: Path, found: float) -> None:
-        """Writes the weights as an agent without its run, which replaces the one before in one step."""
+        """Write the weights as an agent without a run, replacing the previous ones atomically."""
         try:
             folder.mkdir(exist_ok=True)
             checkpoint.write(folder / EXPORTED, {"agent": weights})

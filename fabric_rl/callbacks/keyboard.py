@@ -1,4 +1,4 @@
-"""Callbacks that end or pause a run: KeyPress by a key, StopAfter by the clock."""
+"""Callbacks that stop or pause a run: KeyPress by keys, StopAfter by the clock."""
 
 import atexit
 import os
@@ -19,7 +19,7 @@ else:
     import termios
 
 PAUSE_SECONDS = 0.2
-"""How often all ranks look at each other during a pause, so that no collective runs into its time limit."""
+"""Interval at which all ranks communicate during a pause, so that no collective runs into its time limit."""
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*.|O.|.)?", re.DOTALL)
 
 
@@ -61,7 +61,7 @@ class KeyPress(Callback):
 
     def __init__(self) -> None:
         self._keys: Terminal | None = None
-        self._listening = False  # whether rank 0 has a terminal; the same on all ranks
+        self._listening = False  # rank 0 has a terminal; the same on all ranks
         self._paused = False
         self._saved = -1  # agent-steps when a checkpoint was asked for
 
@@ -91,7 +91,7 @@ class KeyPress(Callback):
     on_exception = on_train_end
 
     def _wait(self, state: TrainState) -> None:
-        """Waits as long as rank 0 is paused and no rank has anything else to do."""
+        """Wait while rank 0 is paused, until a rank stops or saves."""
         while True:
             leaving = state.stop or state.save
             sums = reduce_sums(state.fabric, {"paused": (float(self._paused), 1), "leaving": (float(leaving), 1)})
@@ -100,25 +100,22 @@ class KeyPress(Callback):
             self._read(state, PAUSE_SECONDS)
 
     def _read(self, state: TrainState, seconds: float) -> None:
-        """Reads keys for up to so many seconds; only rank 0 has any, the others wait for it in the reduction."""
+        """Read keys for up to `seconds` on rank 0; the other ranks wait for it in the next reduction."""
         if self._keys is None:
             return
         try:
             typed = self._keys.read(seconds)
-        except OSError:  # the terminal was closed: nobody could end a pause any more
+        except OSError:  # the terminal was closed, so nobody could end a pause
             self._paused = False
             self._close()
             return
         for key in _ESCAPES.sub("", typed).lower():
             if key == "p":
                 self._paused = not self._paused
-                say(
-                    f"paused after {state.steps:,} steps: p continues, s saves, q stops"
-                    if self._paused
-                    else "continuing"
-                )
+                paused = f"paused after {state.steps:,} steps: p continues, s saves, q stops"
+                say(paused if self._paused else "continuing")
             elif key == "s" and self._saved == state.steps:
-                say("the checkpoint of this moment is asked for already")
+                say("this checkpoint is already being saved")
             elif key == "s" and state.run_id is None:
                 say("nothing can be saved: training has no run folder")
             elif key == "s":
@@ -136,7 +133,7 @@ class KeyPress(Callback):
 
 
 class Terminal:
-    """Keys of standard input, without Enter and without showing them."""
+    """Keys of standard input, read without Enter and without echo."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -150,14 +147,14 @@ class Terminal:
                 time.sleep(0.02)
             while msvcrt.kbhit():
                 key = msvcrt.getwch()
-                if key in ("\x00", "\xe0"):  # a function key: the next one says which
+                if key in ("\x00", "\xe0"):  # a function key has two codes
                     msvcrt.getwch()
                 else:
                     typed += key
             return typed
 
         def close(self) -> None:
-            """Nothing was changed."""
+            """Do nothing, because no setting was changed."""
     else:
         _before: list[int | list[bytes | int]] | None = None
 
@@ -175,7 +172,7 @@ class Terminal:
             return typed.decode(errors="ignore")
 
         def close(self) -> None:
-            """Gives the terminal its settings back, if this process is in its foreground."""
+            """Restore the terminal's settings, if this process is in its foreground."""
             try:
                 if self._before is not None and self._in_foreground():
                     termios.tcsetattr(self._descriptor, termios.TCSANOW, self._before)
@@ -183,7 +180,7 @@ class Terminal:
                 pass  # it is gone
 
         def _listen(self) -> None:
-            """Keys come one by one and unseen; Ctrl+C and Ctrl+Z still are signals. Again after every Ctrl+Z and fg."""
+            """Turn off line mode and echo, again after every Ctrl+Z and fg; Ctrl+C and Ctrl+Z still send signals."""
             try:
                 settings = termios.tcgetattr(self._descriptor)
                 if settings[3] & termios.ICANON:
@@ -196,14 +193,14 @@ class Terminal:
         def _in_foreground(self) -> bool:
             try:
                 return os.tcgetpgrp(self._descriptor) == os.getpgrp()
-            except OSError:  # not the terminal that controls this process
+            except OSError:  # not the controlling terminal of this process
                 return True
 
 
 def open_terminal() -> Terminal | None:
-    """Standard input, if it is a terminal."""
+    """Return standard input if it is a terminal."""
     try:
         descriptor = sys.stdin.fileno()
         return Terminal(descriptor) if os.isatty(descriptor) else None
-    except (AttributeError, OSError, ValueError):  # there is none, or something that stands in for it
+    except (AttributeError, OSError, ValueError):  # no standard input, or a replacement
         return None

@@ -1,4 +1,4 @@
-"""MilestoneMatches: milestones play each other while training continues; ratings, the best one, and an alarm."""
+"""MilestoneMatches: matches between milestones during training, for ratings, the best weights, and an alarm."""
 
 import os
 import re
@@ -23,7 +23,7 @@ from fabric_rl.runs.records import BEST, SET_ASIDE, checkpoints
 from fabric_rl.selfplay.ratings.ladder import MEAN_RATING, rate
 
 RATINGS = "ratings.json"
-"""In the folder of a run: all matches and ratings."""
+"""File with all matches and ratings in the folder of a run."""
 _SAID, _ERRORS = ".match.json", ".match.log"
 _PLAY = """
 import os, threading
@@ -31,10 +31,10 @@ from importlib.metadata import entry_points
 threading.Thread(target=lambda: (os.read(0, 1), os._exit(1)), daemon=True).start()
 entry_points(group="console_scripts")["fabric-rl"].load()()
 """
-"""Ends when training does, even if that is killed: nobody holds the other end of its standard input any more."""
+"""Program that ends with training, even if that is killed, because its standard input is closed then."""
 _RATED = ("elo", "openskill_mu", "openskill_sigma")
 _NAME = re.compile(r"(?!\.)[^/\\\x00-\x1f]+/[0-9]+")
-"""Phase and steps of a milestone, a path below `milestones/`."""
+"""Phase and steps of a milestone: a path in `milestones/`."""
 _SCORES = {"l": 0.0, "d": 0.5, "w": 1.0}
 
 
@@ -106,7 +106,7 @@ class MilestoneMatches(Callback):
     def on_iteration_start(self, state: TrainState) -> None:
         """Collect results and start matches; stop or lower the learning rates after a worse milestone."""
         if state.fabric.is_global_zero:
-            self._go_on(may_wait=1 if self.in_step else None)
+            self._advance(may_wait=1 if self.in_step else None)
         if self.in_step and state.fabric.broadcast(self._alarm):
             self._alarm, state.stop = False, state.stop or self.stop
             self._factor *= self.lower_rate
@@ -116,14 +116,14 @@ class MilestoneMatches(Callback):
         """Wait for the last results, unless the run was stopped: a resumed run plays the missing matches."""
         if state.fabric.is_global_zero:
             if not state.stop:
-                self._go_on(may_wait=None)
+                self._advance(may_wait=None)
                 if self._process is not None:
-                    said = "waiting for the matches of the milestones from %s on; Ctrl+C leaves, --resume plays them"
+                    said = "waiting for the matches of milestone %s and later ones; Ctrl+C leaves, --resume plays them"
                     logger.info(said, self._game["player"])
             while self._process is not None and not state.stop:
                 with suppress(subprocess.TimeoutExpired):
                     self._process.wait(timeout=0.2)
-                self._go_on(may_wait=None)
+                self._advance(may_wait=None)
             self._end()
 
     def on_exception(self, state: TrainState, error: BaseException) -> None:
@@ -139,7 +139,7 @@ class MilestoneMatches(Callback):
             if not _NAME.fullmatch(name):  # it becomes a path
                 raise ValueError(f"{name!r} is the name of no milestone")
 
-    def _go_on(self, may_wait: int | None) -> None:
+    def _advance(self, may_wait: int | None) -> None:
         """Play and judge milestones in their order.
 
         Args:
@@ -164,7 +164,7 @@ class MilestoneMatches(Callback):
         judged = {each["milestone"] for each in self._judged}
         folders = [path for path in self._folder.glob("milestones/*/*") if path.name.isdecimal()]
         there = sorted((path.name, path.parent.name) for path in folders if (path / "meta.json").is_file())
-        names = [f"{phase}/{steps}" for steps, phase in there if phase != SET_ASIDE]
+        names = (f"{phase}/{steps}" for steps, phase in there if phase != SET_ASIDE)
         return [name for name in names if name not in judged]
 
     def _next_game(self, milestone: str) -> tuple[str, str, int] | None:
@@ -178,9 +178,9 @@ class MilestoneMatches(Callback):
     def _start(self, player: str, opponent: str, team_size: int) -> "subprocess.Popen[bytes]":
         self._game = {"player": player, "opponent": opponent, "team_size": team_size}
         names = [str(self._folder / "milestones" / name) for name in (player, opponent)]
-        self._forget_files()  # a match of a training that was killed may still have its own open
+        self._forget_files()  # a match of a killed training may still have them open
         steps = [int(name.rpartition("/")[2]) for name in (player, opponent)]
-        (seed,) = np.random.SeedSequence([self.seed, *steps, team_size]).generate_state(1)  # kickoffs of their own
+        (seed,) = np.random.SeedSequence([self.seed, *steps, team_size]).generate_state(1)
         words = ["evaluate", *names, f"--seed={seed}", *self._words, *[f"--team_size={team_size}"][: team_size > 0]]
         with (self._folder / _SAID).open("wb") as said, (self._folder / _ERRORS).open("wb") as errors:
             process = subprocess.Popen(
@@ -197,7 +197,7 @@ class MilestoneMatches(Callback):
         return process
 
     def _collect(self, process: "subprocess.Popen[bytes]") -> None:
-        """Takes the result of the match, and waits for it."""
+        """Wait for the match and store its result."""
         status, self._process = process.wait(), None
         found = read_json(self._folder / _SAID)
         if "results" in found:
@@ -220,23 +220,20 @@ class MilestoneMatches(Callback):
         self._publish()
 
     def _publish(self) -> None:
-        """Rates all milestones that are judged: metrics and files."""
+        """Rate all judged milestones; update metrics and files."""
         names = [each["milestone"] for each in self._judged]
         self._metrics, tables = {"rating/worse": float(self._judged[-1]["worse"])}, {}
         for size, suffix in self._sizes.items():
-            results = {
-                (names.index(each["player"]), names.index(each["opponent"])): np.reshape(
-                    [_SCORES[letter] for letter in each["results"]], (-1, 2)
-                )
-                for each in self._played
-                if each["team_size"] == size and each["player"] in names
-            }
-            ratings, _ = rate(results, len(names), first=MEAN_RATING)
-            tables[f"ratings{suffix}"] = [
-                {"milestone": name} | each._asdict() for name, each in zip(names, ratings, strict=True)
-            ]
-            newest = (ratings[-1].rating, ratings[-1].openskill_mu, ratings[-1].openskill_sigma)
-            self._metrics |= {f"rating/{name}{suffix}": each for name, each in zip(_RATED, newest, strict=True)}
+            results = {}
+            for each in self._played:
+                if each["team_size"] == size and each["player"] in names:
+                    scores = [_SCORES[letter] for letter in each["results"]]
+                    results[names.index(each["player"]), names.index(each["opponent"])] = np.reshape(scores, (-1, 2))
+            rated, _ = rate(results, len(names), first=MEAN_RATING)
+            ratings = [{"milestone": name} | each._asdict() for name, each in zip(names, rated, strict=True)]
+            tables[f"ratings{suffix}"] = ratings
+            newest = {"elo": rated[-1].rating} | ratings[-1]
+            self._metrics |= {f"rating/{name}{suffix}": newest[name] for name in _RATED}
         try:
             write_json(self._folder / RATINGS, {"best": self._best, **tables, "matches": self._played})
             meta = self._folder / "milestones" / names[-1] / "meta.json"
@@ -258,7 +255,7 @@ class MilestoneMatches(Callback):
 
 
 def _copy_newest(source: Path, folder: Path) -> None:
-    """Makes the newest checkpoint of the milestone `source` the only one of `folder`, which says whose it is."""
+    """Replace the checkpoints in `folder` by the newest one of the milestone `source`, with its meta data."""
     newest = checkpoints(source)[-1:]
     if newest and not (folder / newest[0].name).is_file():
         folder.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Notify: tells somebody how a run is doing, by a command or a webhook."""
+"""Notify: messages about a run by a command or a webhook."""
 
 import http.client
 import json
@@ -41,7 +41,7 @@ class Notify(Callback):
 
     def __post_init__(self) -> None:
         if not self.command and not self.url:
-            raise ValueError("Notify: nobody is told; give it a command, a url or both")
+            raise ValueError("Notify: give it a command, a url or both")
         if isinstance(self.command, str):
             example = '["notify-send", "{message}"]'
             raise ValueError(f"Notify: command must be a list such as {example}, got {self.command!r}")
@@ -76,7 +76,7 @@ class Notify(Callback):
         message = f"run {run_id}".rstrip() + f" {what}, after {state.steps:,} steps"
         if self.command:
             words = {"{run_id}": run_id, "{steps}": str(state.steps), "{message}": message}
-            names = re.compile("|".join(map(re.escape, words)))  # in one pass: what was put in is not looked at again
+            names = re.compile("|".join(map(re.escape, words)))  # in one pass, so inserted text is not replaced again
             self._run([names.sub(lambda found: words[found[0]], part) for part in self.command])
         if self._url:
             metrics = {name: number if math.isfinite(number) else None for name, number in state.metrics.items()}

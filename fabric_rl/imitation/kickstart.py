@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fabric_rl.base.state_schema import fitting
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.learning.weights import check_weights
+from fabric_rl.learning.learner import check_weights
 from fabric_rl.schedules import Linear, Schedule, as_schedule
 
 if TYPE_CHECKING:

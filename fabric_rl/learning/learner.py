@@ -1,29 +1,29 @@
-"""Learner: turns batches into new weights, and owns all that this takes."""
+"""Learner: turns batches into new weights; checks of saved weights, optimizers and generators."""
 
 import math
+import struct
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 from lightning import Fabric
-from torch import Tensor
+from torch import Tensor, nn
 
 from fabric_rl.base.state_schema import check_like, fitting, load_part
 from fabric_rl.callback import TrainState
 from fabric_rl.learning.normalize import ObsNormalizer, all_reduce_moments, moments_of
 from fabric_rl.learning.update import concat_batches, learn, memory_named
-from fabric_rl.learning.weights import check_weights, generator_state
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import check_same_on_all_ranks
 from fabric_rl.ranks.devices import is_small, one_thread
-from fabric_rl.ranks.sharding import load_weights, shard_of, take_over, whole, whole_state
-from fabric_rl.schedules import Cosine, KLAdaptive, Linear, Schedule
-from fabric_rl.types import ActorCritic, Minibatch, NonFiniteError
+from fabric_rl.ranks.sharding import class_of, load_weights, shard_of, take_over, whole, whole_state
+from fabric_rl.schedules import Constant, Cosine, KLAdaptive, Linear
+from fabric_rl.types import ActorCritic, CheckpointError, Minibatch, NonFiniteError
 
 
 class Onlooker:
-    """Has the agent's weights and learns nothing: of a player, which is given them, and of a run that only plays."""
+    """Learner that keeps the agent as it is: of a player, which receives its weights, or a run with `--inference`."""
 
     def __init__(self, state: TrainState) -> None:
         self.fabric, self.agent, self.optimizer, self.args = state.fabric, state.agent, state.optimizer, state.args
@@ -31,42 +31,30 @@ class Onlooker:
         adapts = self.args.lr_schedule == "kl_adaptive"
         self._kl_adaptive = KLAdaptive(self.args.desired_kl, self._base_lrs) if adapts else None
         self._precision = self.fabric.strategy.precision
+        self._normalizers = [part for part in self.agent.modules() if isinstance(part, ObsNormalizer)]
         self._before: dict[str, Tensor] | None = None
 
     def apply_schedules(self, progress: float, learning_rate: float | None, learning_rate_factor: float) -> None:
-        """Sets the agent's `progress` and the learning rates.
-
-        Args:
-            progress: Share of the run that is done, 0..1.
-            learning_rate: The initial one of all parameters in place of the optimizer's own; None keeps those.
-            learning_rate_factor: Multiplies all of them.
-        """
+        """Set the agent's `progress` (0..1) and the learning rates, see `TrainState`."""
         self.agent.progress.fill_(progress)
-        factor = self._factor(progress) * learning_rate_factor
-        rates = self._base_lrs if learning_rate is None else [learning_rate] * len(self._base_lrs)
-        for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = lr * factor
-
-    def _factor(self, progress: float) -> float:
-        if self._kl_adaptive is not None:
-            return self._kl_adaptive.factor
-        if self.args.lr_schedule == "constant":
-            return 1.0
-        schedule: Schedule = Linear(1.0, 0.0) if self.args.lr_schedule == "linear" else Cosine(1.0, 0.0)
-        return schedule(progress)
+        schedules = {"linear": Linear(1.0, 0.0), "cosine": Cosine(1.0, 0.0), "constant": Constant(1.0)}
+        adaptive = self._kl_adaptive
+        factor = schedules[self.args.lr_schedule](progress) if adaptive is None else adaptive.factor
+        for group, initial in zip(self.optimizer.param_groups, self._base_lrs, strict=True):
+            group["lr"] = (initial if learning_rate is None else learning_rate) * (factor * learning_rate_factor)
 
     def learn(self, batch: Minibatch, minibatch_size: int) -> dict[str, float]:
-        """Nothing."""
+        """Do nothing, and return no metrics."""
         return {}
 
     @property
     def weights_before(self) -> dict[str, Tensor]:
-        """This rank's weights before the last update, if that has failed; else as they are."""
+        """This rank's weights, from before the last update if that has failed."""
         weights = self._before or dict(self.agent.named_parameters())
         return {name: shard_of(tensor.detach().clone()) for name, tensor in weights.items()}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state that all ranks share; every rank calls this. Weights and optimizer are whole on rank 0."""
+        """Return the state shared by all ranks; every rank calls this. Only rank 0 gets whole tensors."""
         keep = self.fabric.is_global_zero
         return {
             "agent": whole_state(self.agent.state_dict(), keep),
@@ -76,15 +64,10 @@ class Onlooker:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> list[str]:
-        """Goes on from what `state_dict` gave; every rank calls it with the same.
+        """Restore the state that `state_dict` returned; every rank calls this with the same state.
 
         Settings of the optimizer (learning rates, betas...) stay those of this run, so that changed flags take effect.
-
-        Returns:
-            What makes the run another one than without a break.
-
-        Raises:
-            ValueError: It is of another agent or optimizer.
+        Returns reasons why the run is not bit-identical to an uninterrupted one.
         """
         check_weights(state["agent"], self.agent)
         with fitting("what was saved of the optimizer"):
@@ -95,7 +78,7 @@ class Onlooker:
         if not (precise and precise_optimizer):
             differs.insert(0, "weights of another --precision")
         for name, part in (("precision", self._precision), ("kl_adaptive", self._kl_adaptive)):
-            if state[name]:  # empty without a gradient scaler, None without that schedule
+            if state[name]:  # empty without a gradient scaler, None without this schedule
                 if part is not None:
                     load_part(part, state[name], name)
             elif part is not None and part.state_dict():
@@ -103,11 +86,7 @@ class Onlooker:
         return differs
 
     def _load_optimizer(self, saved: Mapping[int, Mapping[str, Any]]) -> tuple[bool, list[str]]:
-        """Load what `check_optimizer` has checked, by the parameters' numbers.
-
-        Returns:
-            True if the saved tensors have the same dtypes; and what was not saved.
-        """
+        """Load a checked state; return True if the dtypes are the same, and a message if anything was not saved."""
         optimizer, precise = self.optimizer.optimizer, True
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         own = optimizer.state_dict()["state"]
@@ -115,66 +94,47 @@ class Onlooker:
             if number in saved:
                 precise &= _same_dtypes(entry, saved[number])
                 entry |= {name: take_over(value, saved[number][name]) for name, value in entry.items()}
-            else:  # its gradient was never asked for
+            else:  # it never had a gradient
                 del optimizer.state[parameters[number]]
         missing = len(own.keys() - saved.keys()) if saved else 0  # empty before the first step
         lost = f"nothing was saved of the optimizer's memory of {missing} of {len(own)} parameters"
         return precise, [lost] if missing else []
 
     def load_weights(self, weights: dict[str, Tensor]) -> None:
-        """Takes the agent's weights and statistics only.
-
-        Raises:
-            CheckpointError: They are of another architecture; the message sets both sides beside each other.
-        """
+        """Load only the agent's weights and statistics; CheckpointError if they do not fit."""
         check_weights(weights, self.agent)
         load_weights(self.agent, weights)
 
     def rank_state_dict(self) -> dict[str, Any]:
-        """Return the state of this rank alone."""
+        """Return the state of this rank."""
         return {}
 
     def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
-        """Goes on from what `rank_state_dict` gave after so many; returns what makes the run another one."""
+        """Restore the state of this rank after `iterations`; return reasons why the run is not bit-identical."""
         return []
 
     def lost(self, state: Mapping[str, Any]) -> list[str]:
-        """Describe what of a `rank_state_dict` is lost with another number of ranks or sub-environments."""
+        """Describe the part of a `rank_state_dict` that another number of ranks or sub-environments cannot use."""
         return []
 
 
 class Learner(Onlooker):
-    """Learns with PPO's scheme: epochs of shuffled minibatches over the newest rollouts, see `fabric_rl.learn`."""
+    """Learns like PPO: epochs of shuffled minibatches over the newest rollouts, see `fabric_rl.learn`."""
 
     def __init__(self, state: TrainState, peers: Fabric, timers: Timers, rollouts_kept: int) -> None:
-        """Takes the parts.
-
-        Args:
-            state: The run's agent, optimizer and settings.
-            peers: The Fabric of the ranks that learn, too.
-            timers: Measures.
-            rollouts_kept: How many of the newest rollouts are learned from.
-        """
+        """Learn from the newest `rollouts_kept` rollouts; `peers` is the Fabric of the ranks that learn."""
         super().__init__(state)
         self._peers, self._model, self._timers = peers, state.model, timers
         self._shuffle = torch.Generator().manual_seed(self.args.seed + peers.global_rank)
         self._experience: deque[Minibatch] = deque(maxlen=rollouts_kept)
-        self._normalizers = [part for part in self.agent.modules() if isinstance(part, ObsNormalizer)]
 
     def learn(self, batch: Minibatch, minibatch_size: int) -> dict[str, float]:
-        """Learns from a batch and the ones before it that are kept; every rank brings as many steps.
-
-        Args:
-            batch: The flat rollout of this rank, see `Rollout.flat`.
-            minibatch_size: Steps that go through the networks at once.
-
-        Returns:
-            Losses and what else there is to say, as `ppo/<name>`.
+        """Learn from the flat rollout of this rank and the kept ones before it; return metrics as `ppo/<name>`.
 
         Raises:
-            ValueError: The ranks bring different numbers of steps.
+            ValueError: The ranks have different numbers of steps.
             NonFiniteError: The loss, its gradient or a weight became NaN or infinite.
-            TooLittleMemoryError: A training step needs more memory than there is.
+            TooLittleMemoryError: There is not enough memory for a training step.
         """
         check_same_on_all_ranks(self._peers, {"steps to learn from": batch.returns.numel()})
         self._before = {name: p.detach().clone() for name, p in self.agent.named_parameters()}
@@ -197,7 +157,7 @@ class Learner(Onlooker):
                 self._timers,
             )
         losses |= _distances(self.agent, self._before)
-        for normalizer in self._normalizers:  # after learning: the policy that collected is the one that learned
+        for normalizer in self._normalizers:  # after learning, which needs the statistics of collecting
             normalizer.update(batch.obs, self._peers)
         self._before = None
         losses["ppo/explained_variance"] = explained_variance(batch, self._peers)
@@ -205,7 +165,7 @@ class Learner(Onlooker):
         return losses
 
     def rank_state_dict(self) -> dict[str, Any]:
-        """The rollouts that are kept, and the shuffling generator."""
+        """Return the kept rollouts and the shuffling generator's state."""
         kept = self._experience if self._experience.maxlen != 1 else ()
         return {"experience": [batch._asdict() for batch in kept], "shuffle": self._shuffle.get_state()}
 
@@ -219,10 +179,57 @@ class Learner(Onlooker):
         return [f"nothing was saved of {missing} older rollouts"] if kept > 1 and missing > 0 else []
 
 
-def check_optimizer(optimizer: Any, saved: Mapping[str, Any], owner: str) -> None:  # noqa: ANN401 - Fabric's wrapper
-    """Checks what an optimizer's `state_dict` gave; raises ValueError for that of another one than `owner` has.
+def check_weights(weights: Mapping[str, Tensor], agent: nn.Module) -> None:
+    """Raise CheckpointError unless the weights have the agent's names, shapes and dtypes, and are finite."""
+    own = agent.state_dict()
+    lines = [
+        f"{name}: {_shape(weights, name)} in the checkpoint, {_shape(own, name)} in --agent"
+        for name in dict.fromkeys((*own, *weights))
+        if _shape(weights, name) != _shape(own, name)
+    ]
+    if lines:
+        more = f" and {len(lines) - 3} more" if len(lines) > 3 else ""
+        if len(lines) == len({*own, *weights}):
+            more += "; they have no weights in common"
+        raise CheckpointError(
+            f"the checkpoint is of another agent than {class_of(agent).__name__} with these settings: "
+            f"{'; '.join(lines[:3])}{more}"
+        )
+    try:
+        for name, tensor in own.items():
+            check_like(weights[name], tensor, name)
+    except ValueError as error:
+        raise CheckpointError(f"the checkpoint's weights do not fit {class_of(agent).__name__}: {error}") from error
 
-    It makes a step without gradients, which says what it keeps; weights have to be loaded afterwards.
+
+def _shape(weights: Mapping[str, Tensor], name: str) -> str:
+    if name not in weights:
+        return "missing"
+    return str(list(weights[name].shape)) if isinstance(weights[name], Tensor) else f"a {type(weights[name]).__name__}"
+
+
+def generator_state(saved: Any) -> Any:  # noqa: ANN401 - whatever was saved
+    """Return the saved state of a CPU generator; ValueError unless torch can safely load it."""
+    where, generator = "the state of a random generator", torch.Generator()
+    new = generator.get_state()
+    check_like(saved, new, where)
+    with fitting(where):
+        generator.set_state(saved)
+    if not torch.equal(generator.get_state(), saved) or (_is_consistent(new) and not _is_consistent(saved)):
+        raise ValueError(f"{where} is no state of a generator")
+    return saved
+
+
+def _is_consistent(state: Tensor) -> bool:
+    """Return True if both positions in a Mersenne Twister's 624 numbers agree; torch would read beyond the end else."""
+    _, left, _, following = struct.unpack_from("<QiiQ", bytes(state[:24].tolist()))  # seed, left, flag, next
+    return left + following == 625 or (left, following) == (1, 0)  # the latter before the first number
+
+
+def check_optimizer(optimizer: Any, saved: Mapping[str, Any], owner: str) -> None:  # noqa: ANN401 - Fabric's wrapper
+    """Raise ValueError if a saved state does not fit the optimizer of `owner`.
+
+    To find out which state the optimizer keeps, it makes a step with zero gradients; load the weights afterwards.
     """
     for group in optimizer.optimizer.param_groups:
         for parameter in group["params"]:
@@ -240,7 +247,7 @@ def _same_dtypes(own: Mapping[str, Any], saved: Mapping[str, Any]) -> bool:
 
 
 def load_optimizer(optimizer: Any, saved: Mapping[str, Any], owner: str) -> None:  # noqa: ANN401 - Fabric's wrapper
-    """Goes on from what an optimizer's `state_dict` gave, with the settings of this one; see `check_optimizer`."""
+    """Restore an optimizer's saved state, but not its settings; see `check_optimizer`."""
     with fitting(f"the optimizer of {owner}"):
         check_optimizer(optimizer, saved, owner)
         groups = optimizer.optimizer.state_dict()["param_groups"]
@@ -248,7 +255,7 @@ def load_optimizer(optimizer: Any, saved: Mapping[str, Any], owner: str) -> None
 
 
 def explained_variance(batch: Minibatch, peers: Fabric | None = None) -> float:
-    """1 - Var(returns - values) / Var(returns), of the sums over the reward signals and of the steps of all peers."""
+    """Return 1 - Var(returns - values) / Var(returns), summed over the reward signals, over the steps of all peers."""
     returns, values = batch.returns, batch.value
     if returns.dim() > batch.advantage.dim():
         returns, values = returns.sum(dim=-1), values.sum(dim=-1)
@@ -258,11 +265,7 @@ def explained_variance(batch: Minibatch, peers: Fabric | None = None) -> float:
 
 
 def _distances(agent: ActorCritic, before: Mapping[str, Tensor]) -> dict[str, float]:
-    """L2 norms of the change of all parameters, and of those of each part of the agent (`actor`, `critic`...).
-
-    Raises:
-        NonFiniteError: A parameter became NaN or infinite.
-    """
+    """Return the L2 norms of the change of all parameters, and of each part of the agent (`actor`, `critic`...)."""
     squares: dict[str, list[Tensor]] = {}
     for name, p in agent.named_parameters():
         squares.setdefault(name.partition(".")[0], []).append((p.detach() - before[name]).square().sum())

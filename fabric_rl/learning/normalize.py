@@ -1,40 +1,39 @@
-"""Mean and variance of many samples, over all ranks; observations and returns normalized by them."""
+"""Mean and variance of samples over all ranks; normalization of observations, and scaling of rewards by returns."""
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import NamedTuple, cast
 
 import torch
 from lightning import Fabric
 from torch import Tensor, nn
 
-from fabric_rl.base.settings import Count, Positive, check_value
+from fabric_rl.base.settings import Positive, check_value
 
 CHUNK_NUMBERS = 2**22
-"""Numbers that are widened to float64 at once, so that a large rollout does not need several times its memory."""
+"""Maximum number of entries converted to float64 at once, to save memory with large rollouts."""
 
 
 class Moments(NamedTuple):
     """Number, mean and sum of squared deviations of a set of samples, per feature."""
 
     number: Tensor
-    """0-dim, of samples."""
+    """0-dim number of samples."""
     mean: Tensor
     """`[*shape]`, zeros without samples."""
     m2: Tensor
-    """`[*shape]`, sum of `(x - mean)^2`."""
+    """`[*shape]` sum of `(x - mean)^2`."""
 
     def variance(self) -> Tensor:
-        """`[*shape]`, unbiased; 1 with less than two samples."""
+        """Return the unbiased variance `[*shape]`; 1 with less than two samples."""
         return torch.where(self.number > 1, self.m2 / (self.number - 1).clamp_min(1), 1)
 
 
 def moments_of(samples: Tensor, dims: int) -> Moments:
-    """Moments of one batch in two passes, in float64 (float32 on MPS, which has no float64).
+    """Return the moments of `samples [..., *shape]`, where `shape` has `dims` axes: two passes in float64.
 
-    Args:
-        samples: `[..., *shape]`, any real dtype.
-        dims: Number of axes of `shape`.
+    On MPS, which has no float64, they are computed in float32.
     """
     shape = samples.shape[samples.dim() - dims :]
     width = max(1, math.prod(shape))
@@ -51,7 +50,7 @@ def moments_of(samples: Tensor, dims: int) -> Moments:
 
 
 def combine(a: Moments, b: Moments) -> Moments:
-    """Moments of the union of two disjoint sets of samples; either may be empty.
+    """Return the moments of the union of two disjoint sets of samples; either may be empty.
 
     Chan, Golub & LeVeque 1979, "Updating formulae and a pairwise algorithm for computing sample variances", equations
     1.5: with `d = mean_b - mean_a` and `n = n_a + n_b`, `mean = mean_a + d n_b / n` and
@@ -64,7 +63,7 @@ def combine(a: Moments, b: Moments) -> Moments:
 
 
 def all_reduce_moments(moments: Moments, fabric: Fabric | None) -> Moments:
-    """Moments of the samples of all ranks, the same bits on each of them; every rank must call it."""
+    """Return the moments of the samples of all ranks, with the same bits on each rank; every rank must call it."""
     if fabric is None or fabric.world_size == 1:
         return moments
     own = torch.cat([moments.number.reshape(1), moments.mean.flatten(), moments.m2.flatten()])
@@ -72,11 +71,8 @@ def all_reduce_moments(moments: Moments, fabric: Fabric | None) -> Moments:
     table[fabric.global_rank] = own
     table = cast(Tensor, fabric.all_reduce(table, reduce_op="sum")).to(own.device)  # zeros elsewhere: a gather
     width, shape = moments.mean.numel(), moments.mean.shape
-    merged: Moments | None = None
-    for row in table:  # in the order of the ranks, on each of them
-        rank = Moments(row[0], row[1 : 1 + width].view(shape), row[1 + width :].view(shape))
-        merged = rank if merged is None else combine(merged, rank)
-    return cast(Moments, merged)
+    ranks = [Moments(row[0], row[1 : 1 + width].view(shape), row[1 + width :].view(shape)) for row in table]
+    return reduce(combine, ranks)  # in the same order on each rank
 
 
 class RunningMoments(nn.Module):
@@ -86,9 +82,9 @@ class RunningMoments(nn.Module):
     On MPS, which has no float64, they are float32; there a count is exact up to 16.7 million samples.
 
     Attributes:
-        count: 0-dim, samples seen.
-        mean: `[*shape]`.
-        m2: `[*shape]`, sum of squared deviations from the mean.
+        count: 0-dim number of samples.
+        mean: `[*shape]` mean.
+        m2: `[*shape]` sum of squared deviations from the mean.
     """
 
     count: Tensor
@@ -96,11 +92,7 @@ class RunningMoments(nn.Module):
     m2: Tensor
 
     def __init__(self, shape: int | Sequence[int]) -> None:
-        """Starts without samples.
-
-        Args:
-            shape: Of one sample; a number is the length of a vector, `()` a scalar.
-        """
+        """Start without samples of this shape; a number is the length of a vector, `()` a scalar."""
         super().__init__()
         self.shape = (shape,) if isinstance(shape, int) else tuple(shape)
         self.register_buffer("count", torch.zeros((), dtype=torch.float64))
@@ -109,11 +101,12 @@ class RunningMoments(nn.Module):
 
     @torch.no_grad()
     def update(self, batch: Tensor, fabric: Fabric | None = None) -> None:
-        """Adds samples.
+        """Add samples.
 
         Args:
-            batch: `[..., *shape]`, any real dtype; may be empty.
-            fabric: Adds the batches of all its ranks, to the same result on each; every rank must call it then.
+            batch: `[..., *shape]` of any real dtype; may be empty.
+            fabric: If given, the batches of all its ranks are added, with the same result on each; every rank must call
+                this method then.
 
         Raises:
             ValueError: The samples have another shape.
@@ -129,14 +122,14 @@ class RunningMoments(nn.Module):
 
     @property
     def variance(self) -> Tensor:
-        """`[*shape]`, unbiased; 1 with less than two samples."""
+        """Unbiased variance `[*shape]`; 1 with less than two samples."""
         return self._moments().variance()
 
     def _moments(self) -> Moments:
         return Moments(self.count, self.mean, self.m2)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "RunningMoments":
-        """Follows `fn` to another device, but not to another dtype: it is asked about a float32 number instead."""
+        """Follow `fn` to another device, but not to another dtype."""
         device = fn(torch.zeros((), device=self.mean.device)).device
         for name in ("count", "mean", "m2"):
             self._buffers[name] = self.get_buffer(name).to(device=device, dtype=_wide(device))
@@ -148,18 +141,18 @@ def _wide(device: torch.device) -> torch.dtype:
 
 
 class ObsNormalizer(RunningMoments):
-    """Observations to mean 0 and variance 1, `clip((obs - mean) / sqrt(variance + eps), -clip, clip)`.
+    """Normalizes observations to mean 0 and variance 1: `clip((obs - mean) / sqrt(variance + eps), -clip, clip)`.
 
-    Statistics change only in `update`, which the trainer calls once per iteration after learning: rollout and training
-    see the same normalisation. Before the first update nothing but the clipping happens. A feature that never changes
-    becomes 0. The buffers are saved with the agent.
+    Statistics change only in `update`, which the trainer calls once per iteration after learning, so rollout and
+    training use the same normalization. Before the first update, observations are only clipped. A feature that never
+    changes becomes 0. The buffers are saved with the agent.
     """
 
     def __init__(self, shape: int | Sequence[int], clip: float = 5.0, eps: float = 1e-8) -> None:
-        """Starts without statistics.
+        """Start without statistics.
 
         Args:
-            shape: Of one observation; a number is the length of a vector.
+            shape: Shape of one observation; a number is the length of a vector.
             clip: Bound of the result, in standard deviations.
             eps: Added to the variance.
 
@@ -171,77 +164,52 @@ class ObsNormalizer(RunningMoments):
         self.eps: float = check_value("ObsNormalizer: eps", eps, Positive)
 
     def forward(self, obs: Tensor) -> Tensor:
-        """`obs [..., *shape]` normalised, float32."""
+        """Return `obs [..., *shape]` normalized, float32."""
         scale = (self.variance + self.eps).rsqrt().float()
         return ((obs.float() - self.mean.float()) * scale).clamp(-self.clip, self.clip)
 
 
 class ReturnScaler:
-    """Rewards divided by the running standard deviation of the discounted returns, so that values are of order 1.
+    """Divides rewards by the running standard deviation of the discounted returns, so that values are of order 1.
 
-    It is rlgym-ppo's return standardisation, `clip(r / sigma, -10, 10)`, where `sigma` is the (unbiased) deviation of
+    This is rlgym-ppo's return standardization, `clip(r / sigma, -10, 10)`, where `sigma` is the (unbiased) deviation of
     `R_t = r_t + gamma r_{t+1} + ...` up to the end of t's episode. The mean is not subtracted.
 
-    The samples are the `R_t` of every step since the beginning, of all sub-environments and ranks, this rollout
-    included; a step of an episode that still runs counts with what is known of its return, which the next rollouts
-    complete. So `sigma` does not depend on where rollouts cut the episodes. (rlgym-ppo cuts returns at the end of a
-    batch, takes the first 150 of each, and divides by the deviation from before the batch, which leaves the first batch
-    as it is.)
+    The samples are the `R_t` of all steps so far, of all sub-environments and ranks, including this rollout. A step of
+    an unfinished episode counts with the known part of its return, which the next rollouts complete, so `sigma` does
+    not depend on where rollouts cut the episodes. (rlgym-ppo cuts returns at the end of a batch, takes the first 150 of
+    each, and divides by the deviation from before the batch, which leaves the first batch unscaled.)
 
-    Statistics are kept in float64 on the CPU, whatever the rewards are on.
+    Statistics are kept in float64 on the CPU.
 
     Attributes:
-        sigma: `[K]` float64, what the last rewards were divided by (K = 1 for one reward signal). It is 1 where all
-            returns are equal: a deviation below a millionth of the mean is rounding.
+        sigma: `[K]` float64, divisor of the last rewards (K = 1 for one reward signal). It is 1 where all returns are
+            equal: a deviation below a millionth of the mean is rounding.
     """
 
     def __init__(self, num_envs: int, clip: float = 10.0, signals: int = 1) -> None:
-        """Starts without statistics.
-
-        Args:
-            num_envs: N, sub-environments of this rank.
-            clip: Bound of the scaled rewards.
-            signals: K, reward signals.
-
-        Raises:
-            ValueError: A setting is not positive.
-        """
-        self.num_envs: int = check_value("ReturnScaler: num_envs", num_envs, Count)
-        self.clip: float = check_value("ReturnScaler: clip", clip, Positive)
+        """Start without statistics of N sub-environments and K `signals`; scaled rewards are clipped to `+-clip`."""
+        self.num_envs, self.clip = num_envs, clip
         self.sigma = torch.ones(signals, dtype=torch.float64)
-        self._finished = moments_of(torch.zeros(0, signals), dims=1)
-        self._open = torch.zeros(6, num_envs, signals, dtype=torch.float64)
+        self._finished: Moments
+        self._start(signals)
 
     @torch.no_grad()
     def scale(self, rewards: Tensor, done: Tensor, gamma: float | Tensor, fabric: Fabric | None = None) -> Tensor:
-        """Adds a rollout to the statistics and scales its rewards.
+        """Add a rollout to the statistics, and return its rewards scaled, as a new tensor.
 
         Args:
-            rewards: `[T, N]`, or `[T, N, K]` for K reward signals with a deviation each; stays as it is. Step 0 follows
-                the last step of the rollout before.
-            done: `[T, N]` bool, the episode ended with this step (terminated or truncated).
-            gamma: Discount; or `[K]`, one for each signal.
-            fabric: Counts the returns of all its ranks, to the same `sigma` on each; every rank must call it then.
-
-        Returns:
-            A new tensor with the shape, dtype and device of `rewards`.
-
-        Raises:
-            ValueError: Shapes do not fit, or not those of the rollouts before.
+            rewards: `[T, N]`, or `[T, N, K]` for K reward signals with separate deviations. Step 0 follows the last
+                step of the previous rollout.
+            done: `[T, N]` bool, True where the episode ended (terminated or truncated).
+            gamma: Discount factor, or `[K]`, one for each signal.
+            fabric: If given, the returns of all its ranks count, with the same `sigma` on each; every rank must call
+                this method then.
         """
         signals = rewards.cpu().double().reshape(*rewards.shape[:2], -1)
         discount = gamma.cpu().double() if isinstance(gamma, Tensor) else torch.tensor(gamma, dtype=torch.float64)
-        fresh = not self._finished.number and not self._open.any()
-        if fresh:
+        if not self._finished.number and not self._open.any():
             self._start(signals.shape[-1])
-        signal_count = self._open.shape[-1]
-        shapes_fit = rewards.dim() in (2, 3) and signals.shape[1:] == (self.num_envs, signal_count)
-        if not shapes_fit or done.shape != rewards.shape[:2] or discount.shape not in ((), (signal_count,)):
-            raise ValueError(
-                f"ReturnScaler: rewards must be [T, {self.num_envs}] or [T, {self.num_envs}, {signal_count}], done [T, "
-                f"{self.num_envs}] and gamma a number or [{signal_count}]; got {list(rewards.shape)}, "
-                f"{list(done.shape)} and {list(discount.shape)}"
-            )
         ended = _follow(self._open, signals, done.cpu(), discount)
         self._finished = combine(self._finished, all_reduce_moments(_from_sums(*ended), fabric))
         known = combine(self._finished, all_reduce_moments(_from_sums(*self._open[:3].sum(dim=1)), fabric))
@@ -251,21 +219,18 @@ class ReturnScaler:
         return (rewards / (sigma if rewards.dim() == 3 else sigma[0])).clamp(-self.clip, self.clip)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Everything, as tensors. `open`, the running episodes, is this rank's own; the rest is equal on all ranks."""
+        """Return the statistics; `open`, of unfinished episodes, is this rank's, the rest is equal on all ranks."""
         count, mean, m2 = self._finished
         state = {"count": count, "mean": mean, "m2": m2, "open": self._open, "sigma": self.sigma}
         return {name: tensor.clone() for name, tensor in state.items()}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Goes on from a saved state of as many sub-environments."""
+        """Restore a state with the same number of sub-environments."""
         self.load_statistics(state)
         self._open = state["open"].cpu().double().clone()
 
     def load_statistics(self, state: dict[str, Tensor]) -> None:
-        """Takes over the returns of the episodes that had ended; for a run whose environments begin new episodes.
-
-        The steps of episodes that still ran are left out. Any rank's state will do, of any number of sub-environments.
-        """
+        """Restore only the returns of finished episodes, from a state of any rank and number of sub-environments."""
         number, mean, m2, self.sigma = (state[name].cpu().double().clone() for name in ("count", "mean", "m2", "sigma"))
         self._start(len(mean))
         self._finished = Moments(number, mean, m2)
@@ -276,13 +241,13 @@ class ReturnScaler:
 
 
 def _follow(state: Tensor, rewards: Tensor, done: Tensor, gamma: Tensor) -> Tensor:
-    """Moves the running episodes on by a rollout, in place; returns the sums of those that ended, `[3, K]`.
+    """Update the sums of unfinished episodes with a rollout, in place; return the sums of those that ended, `[3, K]`.
 
-    Each new reward changes the returns of all earlier steps of its episode. Their sums can follow that without keeping
+    Each new reward changes the returns of all earlier steps of its episode. Their sums can be updated without keeping
     the steps: with the weights `w_t = gamma^(now - t)`, a reward r adds `r w_t` to every `R_t`.
 
     Args:
-        state: `[6, N, K]`, over the steps t of the running episode: the sums of 1, `R_t`, `R_t^2`, `w_t`, `w_t^2` and
+        state: `[6, N, K]` sums over the steps t of each unfinished episode: of 1, `R_t`, `R_t^2`, `w_t`, `w_t^2` and
             `w_t R_t`.
         rewards: `[T, N, K]`.
         done: `[T, N]`.
@@ -305,6 +270,6 @@ def _follow(state: Tensor, rewards: Tensor, done: Tensor, gamma: Tensor) -> Tens
 
 
 def _from_sums(count: Tensor, total: Tensor, squares: Tensor) -> Moments:
-    """Moments of `count[0]` samples from the sums of them and of their squares, each `[K]`."""
+    """Return the moments of `count[0]` samples from their sums and sums of squares, each `[K]`."""
     mean = total / count.clamp_min(1)
     return Moments(count[0], mean, (squares - total * mean).clamp_min(0))

@@ -140,10 +140,10 @@ def _require_finite(table: Tensor, names: Sequence[str], count: int) -> None:
 
 
 def clip_gradients(fabric: Fabric, model: Any, optimizer: Any, args: TrainArgs) -> Tensor:  # noqa: ANN401 - as `learn`
-    """Clips the gradient, of all parameters together or of each group of the optimizer, to `max_grad_norm`.
+    """Clip the gradient of all parameters together, or of each group of the optimizer, to `max_grad_norm`.
 
     Returns:
-        0-dim, the norm of all of it before.
+        0-dim total norm before clipping.
     """
     if not args.clip_groups:
         return torch.as_tensor(
@@ -156,15 +156,15 @@ def clip_gradients(fabric: Fabric, model: Any, optimizer: Any, args: TrainArgs) 
 
 
 class TooLittleMemoryError(RuntimeError):
-    """Training needs more memory than there is; the message names the flag that helps."""
+    """Not enough memory for training; the message names the flag that helps."""
 
 
 @contextmanager
 def memory_named(device: torch.device, what: str, advice: str) -> Iterator[None]:
-    """Raises TooLittleMemoryError, which names the flag and says what can be done, where the block lacks memory."""
+    """Turn an out-of-memory error in the block into a TooLittleMemoryError with the cause `what` and `advice`."""
     try:
         yield
-    except (MemoryError, RuntimeError) as error:  # torch's OutOfMemoryError is one; a processor has none of its own
+    except (MemoryError, RuntimeError) as error:  # torch raises a plain RuntimeError on the CPU
         if not isinstance(error, (MemoryError, torch.OutOfMemoryError)) and "DefaultCPUAllocator" not in str(error):
             raise
         cause = next(iter(str(error).splitlines()), "") or type(error).__name__
@@ -172,7 +172,7 @@ def memory_named(device: torch.device, what: str, advice: str) -> Iterator[None]
 
 
 def take(batch: Minibatch, indices: Tensor) -> Minibatch:
-    """Steps `indices` of a flat batch, or sequences `indices` of a batch of sequences."""
+    """Return the steps `indices` of a flat batch, or the sequences `indices` of a batch of sequences."""
     if batch.episode_start is None:
         return batch.map(lambda x: x[indices])
     picked = batch._replace(state=None).map(lambda x: x[:, indices])
@@ -180,7 +180,7 @@ def take(batch: Minibatch, indices: Tensor) -> Minibatch:
 
 
 def concat_batches(batches: Sequence[Minibatch]) -> Minibatch:
-    """Several batches as one, see `TrainArgs.exp_buffer_size`."""
+    """Concatenate batches, see `TrainArgs.exp_buffer_size`."""
     if len(batches) == 1:
         return batches[0]
     columns: list[Tensor | None] = []
@@ -191,15 +191,15 @@ def concat_batches(batches: Sequence[Minibatch]) -> Minibatch:
 
 
 def normalize_rows(fabric: Fabric, advantages: Tensor, eps: float = 1e-8) -> Tensor:
-    """Normalises each minibatch over all ranks to mean 0 and (unbiased) standard deviation 1.
+    """Normalize each row over all ranks to mean 0 and (unbiased) standard deviation 1.
 
     Args:
-        fabric: Adds up the sums of all ranks, once for all rows.
-        advantages: `[M, B]`, one minibatch a row; row i of every rank belongs to the same gradient step.
+        fabric: Fabric of the ranks; one reduction for all rows.
+        advantages: `[M, B]`, one minibatch per row; row i of every rank belongs to the same gradient step.
         eps: Added to the deviation.
 
     Returns:
-        `[M, B]`; unchanged if there is one sample only.
+        `[M, B]`; unchanged if a row has only one sample.
     """
     wide = advantages.double()
     sums = torch.stack((wide.sum(dim=1), wide.square().sum(dim=1)))
@@ -214,7 +214,7 @@ def normalize_rows(fabric: Fabric, advantages: Tensor, eps: float = 1e-8) -> Ten
 
 
 def _mean_kl(fabric: Fabric, rows: Sequence[Tensor], names: Sequence[str]) -> float:
-    """The mean KL of an epoch's minibatches over all ranks: the same number on each, else they would part ways."""
+    """Return the mean KL of an epoch's minibatches over all ranks, the same number on each."""
     if "approx_kl" not in names:
         raise ValueError(
             "--target_kl and --lr_schedule kl_adaptive need the agent's training_step to report the statistic approx_kl"

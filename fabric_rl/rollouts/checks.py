@@ -1,4 +1,4 @@
-"""Checks of what goes to and comes from an environment: shapes, dtypes, NaN and infinity, bounds of actions."""
+"""Checks of the values that environments and agents return: types, shapes, dtypes, NaN; clipping of actions."""
 
 from typing import Any, NamedTuple
 
@@ -28,9 +28,9 @@ class Step(NamedTuple):
 
 
 def checked_step(what: str, returned: Any, n: int, obs_shape: tuple[int, ...]) -> Step:  # noqa: ANN401 - checked here
-    """The same as arrays; ValueError for anything that is not as `Step` says."""
-    values = checked_tuple(what, returned, ("observations", "rewards", "terminated", "truncated", "infos"))
-    obs, reward, terminated, truncated, infos = values
+    """Return the result of a `step` as arrays; ValueError if it is not as `Step` says."""
+    names = ("observations", "rewards", "terminated", "truncated", "infos")
+    obs, reward, terminated, truncated, infos = checked_tuple(what, returned, names)
     if not isinstance(infos, dict):
         raise ValueError(f"{what}: infos must be a dict, got {kind_of(infos)}")
     return Step(
@@ -43,7 +43,7 @@ def checked_step(what: str, returned: Any, n: int, obs_shape: tuple[int, ...]) -
 
 
 def checked_array(what: str, value: Any, shape: tuple[int, ...], kind: str = NUMBERS) -> Array:  # noqa: ANN401
-    """The value as an array; ValueError if it has another shape or dtype."""
+    """Return the value as an array; ValueError if it has another shape or dtype."""
     array = np.asarray(value)
     if array.shape != shape or array.dtype.kind not in _KINDS[kind]:
         raise ValueError(
@@ -53,7 +53,7 @@ def checked_array(what: str, value: Any, shape: tuple[int, ...], kind: str = NUM
 
 
 def checked_tuple(what: str, value: Any, names: tuple[str, ...]) -> tuple[Any, ...]:  # noqa: ANN401
-    """The value, if it is a tuple of so many things; else ValueError."""
+    """Return the value; ValueError unless it is a tuple with one element per name."""
     if not isinstance(value, tuple) or len(value) != len(names):
         raise ValueError(f"{what} must return a tuple ({', '.join(names)}), got {kind_of(value)}")
     return value
@@ -67,7 +67,7 @@ def kind_of(value: Any) -> str:  # noqa: ANN401 - whatever was returned
 
 
 def find_non_finite(array: NDArray[Any], sub_envs: NDArray[np.intp] | None = None, first: int = 0) -> str | None:
-    """Describes the first NaN or infinity of `array [N, ...]`, for example `nan: sub-environment 1, column 3`.
+    """Describe the first NaN or infinity of `array [N, ...]`, as in `nan: sub-environment 1, column 3`, or return None.
 
     Row `i` belongs to sub-environment `first + sub_envs[i]`, by default to `first + i`.
     """
@@ -80,16 +80,13 @@ def find_non_finite(array: NDArray[Any], sub_envs: NDArray[np.intp] | None = Non
 
 
 def within(space: gymnasium.Space[Any], actions: NDArray[Any]) -> NDArray[Any]:
-    """Actions as an environment gets them: those outside of a Box are clipped."""
+    """Return the actions, clipped to the bounds of a Box."""
     return np.clip(actions, space.low, space.high) if isinstance(space, gymnasium.spaces.Box) else actions
 
 
 def require_finite(
     what: str, array: NDArray[Any], when: str, sub_envs: NDArray[np.intp] | None = None, first: int = 0
 ) -> None:
-    """Raises NonFiniteError if `array [N, ...]` holds NaN or infinity; see `find_non_finite`."""
-    if array.dtype == np.uint8:
-        return
-    found = find_non_finite(array, sub_envs, first)
-    if found:
+    """Raise NonFiniteError if `array [N, ...]` contains NaN or infinity; see `find_non_finite`."""
+    if array.dtype != np.uint8 and (found := find_non_finite(array, sub_envs, first)):
         raise NonFiniteError(f"the environment returned {what} that is {found}, {when}")

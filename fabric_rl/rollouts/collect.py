@@ -1,5 +1,6 @@
-"""collect(): the policy plays, and a rollout is filled with what happens."""
+"""collect(): fill a rollout with the steps of a policy; EpisodeStats: returns and lengths of its episodes."""
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,64 @@ from torch import Tensor
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.devices import one_thread, to_device, to_host
 from fabric_rl.rollouts.checks import BOOLS, NUMBERS, Step, checked_array, checked_step, require_finite, within
-from fabric_rl.rollouts.episodes import EpisodeStats
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.types import ActorCritic, ActOutput, HasGroups, OffPolicyAgent
 
-_Ended = tuple[int, NDArray[np.intp], NDArray[Any]]
-"""Episodes that ended: the step, their sub-environments, their last observations."""
+RECENT_EPISODES = {100: "mean_return", 20: "mean_return_last_20"}
+"""Numbers of last episodes, over all ranks, and the name of their mean return in the summary."""
 VALUE_NUMBERS = 2**22
-"""Numbers of observations that the value function gets at once."""
+"""Maximum number of observation entries in one call of the value function."""
 MULTIPLICATIONS_FOR_THREADS = 2**28
-"""Of one decision of the policy; below, one thread beside those of the physics was faster than several."""
+"""Multiplications of one call of the policy below which one thread, beside those of the physics, was faster."""
+_Ended = tuple[int, NDArray[np.intp], NDArray[Any]]
+"""Ended episodes: the step, their sub-environments, their last observations."""
+
+
+class EpisodeStats:
+    """Returns and lengths of the episodes of this rank, undiscounted.
+
+    Attributes:
+        recent: Returns of the last episodes that ended, oldest first.
+    """
+
+    def __init__(self, num_envs: int, window: int = 100) -> None:
+        self._return = np.zeros(num_envs)
+        self._length = np.zeros(num_envs)
+        self.recent: deque[float] = deque(maxlen=window)
+        self._ended = np.zeros(3)
+
+    def update(self, rewards: NDArray[Any], done: NDArray[np.bool_], rows: slice = slice(None)) -> None:
+        """Add one step of the sub-environments `rows`, with `rewards [n]` and `done [n]`."""
+        returns, lengths = self._return[rows], self._length[rows]
+        returns += rewards
+        lengths += 1
+        if done.any():
+            self.recent.extend(returns[done].tolist())
+            self._ended += (returns[done].sum(), lengths[done].sum(), done.sum())
+            returns[done] = 0
+            lengths[done] = 0
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """Return the returns and lengths of the episodes that ended since the last call: name -> (sum, count)."""
+        total_return, total_length, count = self._ended.tolist()
+        self._ended[:] = 0
+        return {"reward/episode_return": (total_return, count), "game/episode_length": (total_length, count)}
+
+    def begin(self) -> None:
+        """Discard the unfinished episodes, because all sub-environments begin new ones."""
+        self._return[:] = 0
+        self._length[:] = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the unfinished and recent episodes."""
+        running = {"return": self._return.copy(), "length": self._length.copy(), "recent": list(self.recent)}
+        return running | {"ended": self._ended.copy()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore the state that `state_dict` returned."""
+        self._return[:], self._length[:], self._ended[:] = state["return"], state["length"], state["ended"]
+        self.recent.clear()
+        self.recent.extend(state["recent"])
 
 
 def collect(
@@ -54,7 +103,7 @@ def collect(
     timers = timers or Timers(enabled=False)
     weights = sum(p.numel() for p in agent.parameters()) if isinstance(agent, torch.nn.Module) else 0
     grouped = env if isinstance(env, HasGroups) else AllAtOnce(env)
-    groups = [_Collection(rollout, type(env).__name__, rows) for rows in grouped.group_rows]
+    groups = [_GroupCollector(rollout, type(env).__name__, rows) for rows in grouped.group_rows]
     rollout.roll_over()
     with one_thread(if_small=weights * rollout.num_envs // len(groups) < MULTIPLICATIONS_FOR_THREADS):
         rollout.refresh_memory(agent)
@@ -64,10 +113,10 @@ def collect(
                     with timers("environment"):
                         results = grouped.wait_group(number)
                     with timers("store"):
-                        group.take(t - 1, results, episodes)
+                        group.store(t - 1, results, episodes)
                 if t < rollout.num_steps:
                     with timers("policy"):
-                        actions = group.decide(t, agent)
+                        actions = group.act(t, agent)
                     with timers("start"):
                         grouped.step_group(number, within(env.single_action_space, actions))
     for group in groups:
@@ -85,22 +134,22 @@ def collect(
 
 
 class AllAtOnce:
-    """Any environment as one with a single group."""
+    """Adapter that gives any environment a single group, see `fabric_rl.types.HasGroups`."""
 
     def __init__(self, env: VectorEnv) -> None:
         self.env, self.group_rows = env, (slice(0, env.num_envs),)
         self._actions: NDArray[Any] | None = None
 
     def step_group(self, group: int, actions: NDArray[Any]) -> None:
-        """Keeps the actions."""
+        """Store the actions."""
         self._actions = actions
 
     def wait_group(self, group: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
-        """Steps with them."""
+        """Step the environment with the stored actions."""
         return self.env.step(self._actions)
 
 
-class _Collection:
+class _GroupCollector:
     """The part of a rollout that comes from one group of sub-environments."""
 
     def __init__(self, rollout: Rollout, env: str, rows: slice) -> None:
@@ -109,27 +158,27 @@ class _Collection:
         size = (rollout.num_steps, rows.stop - rows.start)
         self._rewards = np.zeros((*size, *rollout.env_reward.shape[2:]), np.float32)
         self._terminated, self._truncated = np.zeros((2, *size), np.bool_)
-        self._cut: list[_Ended] = []  # truncated
-        self._terminal: list[_Ended] = []  # terminated, where a rollout keeps next observations
-        self._cut_states: list[Tensor] = []
+        self._truncated_ends: list[_Ended] = []  # truncated
+        self._terminal_ends: list[_Ended] = []  # terminated, where a rollout keeps next observations
+        self._truncated_states: list[Tensor] = []
         self._state: Tensor | None = None
-        self._first: ActOutput | None = None
+        self._held_action: ActOutput | None = None
 
-    def decide(self, t: int, agent: ActorCritic) -> NDArray[Any]:
-        """The actions `[n, ...]` of step `t`."""
+    def act(self, t: int, agent: ActorCritic) -> NDArray[Any]:
+        """Return the actions `[n, ...]` of step `t`."""
         rollout, rows = self.rollout, self.rows
         chosen = agent.act(rollout.obs[t, rows], **rollout.inputs(t, rows))
         if isinstance(agent, OffPolicyAgent) and agent.holds_actions:
-            self._first = self._first or chosen
-            chosen = chosen._replace(action=self._first.action, log_prob=self._first.log_prob)
+            self._held_action = self._held_action or chosen
+            chosen = chosen._replace(action=self._held_action.action, log_prob=self._held_action.log_prob)
         rollout.action[t, rows], rollout.log_prob[t, rows] = chosen.action, chosen.log_prob
         if chosen.value is not None:
             rollout.value[t, rows] = chosen.value
         self.has_values, self._state = chosen.value is not None, chosen.state
         return to_host(chosen.action)
 
-    def take(self, t: int, results: tuple[Any, ...], episodes: EpisodeStats | None) -> None:
-        """Keeps what the environment returned for step `t`."""
+    def store(self, t: int, results: tuple[Any, ...], episodes: EpisodeStats | None) -> None:
+        """Store the environment's results of step `t`."""
         rollout, rows, device = self.rollout, self.rows, self.rollout.obs.device
         n, obs_shape, rewards = rows.stop - rows.start, rollout.obs.shape[2:], self._rewards[t]
         step = checked_step(f"--env {self.env}.step()", results, n, obs_shape)
@@ -145,14 +194,14 @@ class _Collection:
         done = self._terminated[t] | self._truncated[t]
         cut = np.flatnonzero(self._truncated[t] & ~self._terminated[t])
         terminal = np.flatnonzero(self._terminated[t]) if rollout.next_obs is not None else cut[:0]
-        for ended, kept in ((cut, self._cut), (terminal, self._terminal)):
+        for ended, kept in ((cut, self._truncated_ends), (terminal, self._terminal_ends)):
             if len(ended):
                 final_obs = np.asarray(self._info(step, "final_obs", (n, *obs_shape)), rollout.obs_dtype)[ended]
                 require_finite("a final observation", final_obs, f"rollout step {t}", ended, rows.start)
                 kept.append((t, rows.start + ended, final_obs))
         if self._state is not None and rollout.state is not None:
             if len(cut):
-                self._cut_states.append(self._state[to_device(cut, device)])
+                self._truncated_states.append(self._state[to_device(cut, device)])
             rollout.state[rows] = self._state.masked_fill(to_device(done, device)[:, None], 0)
         if episodes is not None:
             episodes.update(rewards if rewards.ndim == 1 else rewards.sum(axis=-1), done, rows)
@@ -169,7 +218,7 @@ class _Collection:
         return checked_array(f"--env {self.env}.step(): infos[{key!r}]", step.infos[key], shape, kind)
 
     def finish(self) -> None:
-        """Puts rewards and ends into the rollout, all steps at once."""
+        """Copy rewards and episode ends into the rollout, all steps at once."""
         rollout, rows, device = self.rollout, self.rows, self.rollout.obs.device
         rollout.env_reward[:, rows] = to_device(self._rewards, device)
         rollout.terminated[:, rows] = to_device(self._terminated, device)
@@ -177,22 +226,22 @@ class _Collection:
         rollout.episode_start[1:, rows] = rollout.done[:, rows]
         if rollout.next_obs is not None:
             rollout.next_obs[:, rows] = rollout.obs[1:, rows]
-            if ended := self._cut + self._terminal:
-                steps, envs, last = self._ends(ended)
+            if ended := self._truncated_ends + self._terminal_ends:
+                steps, envs, last = self._ends_as_tensors(ended)
                 rollout.next_obs[steps, envs] = last
 
     def bootstrap(self, agent: ActorCritic) -> None:
-        """Values of the last observations of the truncated episodes, for the signals whose returns end with them."""
-        if not self._cut:
+        """Set the next values of truncated steps to the values of their last observations."""
+        if not self._truncated_ends:
             return
-        rollout, (steps, envs, last) = self.rollout, self._ends(self._cut)
-        memory = {"state": torch.cat(self._cut_states)} if self._cut_states else {}
+        rollout, (steps, envs, last) = self.rollout, self._ends_as_tensors(self._truncated_ends)
+        memory = {"state": torch.cat(self._truncated_states)} if self._truncated_states else {}
         value = agent.value(last, **memory)
-        if rollout.episodic is not None:  # [K]; the others go on in the next episode
+        if rollout.episodic is not None:  # [K]; other signals continue in the next episode
             value = torch.where(rollout.episodic, value, rollout.next_value[steps, envs])
         rollout.next_value[steps, envs] = value
 
-    def _ends(self, ended: list[_Ended]) -> tuple[Tensor, Tensor, Tensor]:
+    def _ends_as_tensors(self, ended: list[_Ended]) -> tuple[Tensor, Tensor, Tensor]:
         """Return the steps, sub-environments and last observations of ended episodes."""
         device = self.rollout.obs.device
         steps = to_device(np.concatenate([np.full(len(envs), t) for t, envs, _ in ended]), device)
@@ -201,7 +250,7 @@ class _Collection:
 
 
 def _fill_values(agent: ActorCritic, rollout: Rollout) -> None:
-    """Values of the whole rollout, in pieces that need little memory."""
+    """Compute the values of the whole rollout, in pieces that need little memory."""
     rows = max(1, VALUE_NUMBERS // max(1, rollout.obs[0].numel()))
     for first in range(0, rollout.num_steps, rows):
         obs = rollout.obs[:-1][first : first + rows]

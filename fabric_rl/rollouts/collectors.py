@@ -1,4 +1,4 @@
-"""Collectors of rollouts: in turn with learning, or one ahead of it in a thread (`--overlap`)."""
+"""Collectors of rollouts: alternating with learning, or one rollout ahead in a thread (`--overlap`)."""
 
 import copy
 import threading
@@ -17,24 +17,23 @@ from fabric_rl.learning.normalize import ReturnScaler
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import Sums
 from fabric_rl.ranks.sharding import gathered
-from fabric_rl.rollouts.collect import collect
-from fabric_rl.rollouts.episodes import RECENT_EPISODES, EpisodeStats
+from fabric_rl.rollouts.collect import RECENT_EPISODES, EpisodeStats, collect
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.types import ActorCritic, HasMetrics, HasTimers
 
-_EPISODE_SEEDS_APART = 1_000_003
-"""Between the seeds of the episodes that begin at checkpoints, for environments that cannot be restored."""
+_SEED_STEP = 1_000_003
+"""Distance between the seeds of episodes that begin at checkpoints, for environments that cannot be restored."""
 
 
 class Collector:
-    """Brings rollouts, collected when they are asked for; owns this rank's environment and all that plays in it.
+    """Collects rollouts on demand. Owns this rank's environment and the policies that act in it.
 
     Attributes:
         envs: The environment.
-        rollout: The buffers; what the next rollout begins with is in them.
-        episodes: Returns and lengths.
-        seconds: What collecting the last rollout took that was handed out.
-        metrics: What this rank has to say about it, as (sum, count); the same names on all ranks that collect.
+        rollout: Buffers, including the state with which the next rollout begins.
+        episodes: Returns and lengths of episodes.
+        seconds: Wall-clock seconds spent on the last rollout returned.
+        metrics: This rank's metrics of that rollout as (sum, count); the same names on all ranks that collect.
     """
 
     def __init__(
@@ -48,39 +47,28 @@ class Collector:
         gamma: Tensor,
         timers: Timers,
     ) -> None:
-        """Takes the parts; `begin` has to follow.
+        """Store the parts; `begin` must be called next.
 
-        Args:
-            fabric: Device and precision.
-            peers: The Fabric of the ranks that collect, too.
-            envs: This rank's environment.
-            agent: The bare module.
-            rollout: Buffers for both.
-            scaler: Scales the rewards, if they are to be scaled.
-            gamma: Its discount, of the environment's rewards.
-            timers: Measures.
+        `peers` is the Fabric of the ranks that collect, `agent` the bare module, and `gamma` the discount factor of the
+        environment's rewards for `scaler`. Without a scaler, rewards stay unscaled.
         """
         self.fabric, self.peers, self.envs, self.agent, self.rollout = fabric, peers, envs, agent, rollout
         self.episodes = EpisodeStats(envs.num_envs, window=max(RECENT_EPISODES))
         self.seconds, self.metrics = 0.0, Sums()
         self._scaler, self._gamma, self._timers = scaler, gamma, timers
-        self._ready = False  # the rollout is collected already, and not handed out yet
+        self._ready = False  # the next rollout is already collected
         self._took = 0.0
 
     def begin(self, seed: int) -> None:
-        """Begins the first episodes; sub-environment `i` draws from `seed + i`."""
+        """Begin the first episodes; sub-environment `i` uses the seed `seed + i`."""
         self._seed = seed
         self.rollout.begin(*self.envs.reset(seed=seed))
 
     def compile(self) -> None:
-        """Compiles what it has of its own: nothing, it plays with the agent itself."""
+        """Compile a policy of its own; here, nothing, because the agent itself acts."""
 
     def next_rollout(self) -> Rollout:
-        """The next `T` steps, their rewards scaled if that was asked for; the next call overwrites them.
-
-        Raises:
-            NonFiniteError, ValueError: See `fabric_rl.collect`.
-        """
+        """Return the next `T` steps, with scaled rewards if there is a scaler; the next call overwrites them."""
         if not self._ready:
             self._collect()
         self._ready, self.seconds = False, self._took
@@ -91,11 +79,11 @@ class Collector:
         return self.rollout
 
     def while_learning(self, another: bool) -> AbstractContextManager[None]:
-        """Around learning from the last rollout; `another` says whether the run is to have one more."""
+        """Return a context for learning from the last rollout; `another` is True if the run continues after it."""
         return nullcontext()
 
     def recent_returns(self) -> Sums:
-        """This rank's part of the returns of the last episodes, by the number of episodes."""
+        """Return this rank's part of the returns of the last episodes as (sum, count), for each window."""
         local: Sums = {}
         for window in RECENT_EPISODES:
             returns = list(self.episodes.recent)[-max(1, window // self.peers.world_size) :]
@@ -121,16 +109,11 @@ class Collector:
                     self._timers.add(name, seconds, count)
         return local | self.recent_returns()
 
-    # ------------------------------------------------------------------ saving and restoring
-
     def state_dict(self, iteration: int, new_episodes: bool = False) -> dict[str, Any]:
-        """This rank's state; the collector then goes on as one that loads it does.
+        """Return this rank's state, from which this and a restored collector continue alike.
 
-        An environment that cannot be saved does so only if it may begin new episodes, with the same seed on both sides.
-
-        Args:
-            iteration: Iterations done, which chooses that seed.
-            new_episodes: It may.
+        With `new_episodes`, this also holds for an environment that cannot be saved: it begins new ones here, too, with
+        a seed that depends on the number of finished iterations.
         """
         env = self.env_state()
         if env is None and new_episodes:
@@ -144,37 +127,27 @@ class Collector:
         }
 
     def is_of_same_size(self, state: dict[str, Any]) -> bool:
-        """Return True if a saved state is of as many sub-environments.
-
-        Raises:
-            ValueError: Its parts are not of the same number.
-        """
-        with fitting("what was saved of the sub-environments"):
-            sizes = [len(state["episodes"]["return"]), state["rollout"]["_obs" if state["ahead"] else "obs"].shape[1]]
-            sizes += [state["scaler"]["open"].shape[1]] if state["scaler"] else []
-        if len(set(sizes)) > 1:
-            raise ValueError(f"parts of what was saved are of {' and '.join(map(str, sizes))} sub-environments")
-        return bool(sizes[0] == self.envs.num_envs)
+        """Return True if a saved state has the same number of sub-environments."""
+        return len(state["episodes"]["return"]) == self.envs.num_envs
 
     def load_state_dict(self, state: dict[str, Any], iteration: int, seconds: float) -> list[str]:
-        """Goes on from what `state_dict` gave.
+        """Restore the state that `state_dict` returned; ValueError if it belongs to a different environment.
 
         Args:
-            state: What it gave.
-            iteration: Iterations done.
-            seconds: What a rollout took on average, for one that lies ready: its own is never the same twice.
+            state: The state.
+            iteration: Number of finished iterations.
+            seconds: Average duration of a rollout, used for one that was saved with its steps.
 
         Returns:
-            What makes the run another one than without a break.
-
-        Raises:
-            ValueError: It is of another environment.
+            Reasons why the run is not bit-identical to an uninterrupted one.
         """
-        anew = self._scaler is not None and state["scaler"] is None
-        differs = ["nothing was saved of the deviation of the returns"] if anew else []
+        differs = []
         load_part(self.episodes, state["episodes"], "what was saved of the episodes")
-        if self._scaler is not None and state["scaler"] is not None:
-            load_part(self._scaler, state["scaler"], "what was saved of the deviation of the returns")
+        if self._scaler is not None:
+            if state["scaler"] is None:
+                differs.append("nothing was saved of the deviation of the returns")
+            else:
+                load_part(self._scaler, state["scaler"], "what was saved of the deviation of the returns")
         self._ready, self._took = state["ahead"], seconds
         if state["env"] is not None or self._ready:
             with fitting("what was saved of the rollout"):
@@ -188,38 +161,37 @@ class Collector:
         return differs
 
     def load_statistics(self, state: dict[str, Any]) -> None:
-        """Takes over what `state_dict` gave of another number of sub-environments: the deviation of the returns."""
+        """Restore only the reward statistics, from a state with a different number of sub-environments."""
         if self._scaler is not None and state["scaler"] is not None:
             self._scaler.load_statistics(state["scaler"])
 
     def env_state(self) -> dict[str, Any] | None:
-        """The environment's state; None if it has none, or says that it or a part of it cannot be saved."""
+        """Return the environment's state, or None if it cannot be saved."""
         try:
             return self.envs.state_dict() if isinstance(self.envs, HasState) else None
         except CannotBeSavedError:
             return None
 
     def _begin_new_episodes(self, iteration: int) -> None:
-        seed = self._seed + _EPISODE_SEEDS_APART * iteration
-        self.rollout.begin(*self.envs.reset(seed=seed), keep=self._ready)
+        self.rollout.begin(*self.envs.reset(seed=self._seed + _SEED_STEP * iteration), keep=self._ready)
         self.episodes.begin()
         if self._scaler is not None:
             self._scaler.load_statistics(self._scaler.state_dict())
 
 
 class CollectorAhead(Collector):
-    """Collects the next rollout in a thread while the last one is learned from.
+    """Collects the next rollout in a thread while the agent learns from the last one.
 
-    The policy that plays is a copy of how it was before: data that is one update old, which PPO's ratio to the stored
-    log-probabilities accounts for. The thread alone uses torch's global generator meanwhile, and no collectives, so the
-    same seed still gives the same weights.
+    A copy of the agent from before the update acts, so the data is one update old; PPO's ratio to the stored
+    log-probabilities accounts for that. Meanwhile only the thread uses torch's global generator, and it uses no
+    collectives, so the same seed still gives the same weights.
     """
 
     def __init__(self, fabric: Fabric, peers: Fabric, envs: VectorEnv, agent: ActorCritic, *parts: Any) -> None:  # noqa: ANN401
-        """Takes what `Collector` does, before Fabric changes `agent`, which is copied.
+        """Copy `agent`, before Fabric changes it; the other arguments are those of `Collector`.
 
         Raises:
-            ValueError: The agent's training step draws random numbers too, so that no two runs would be the same.
+            ValueError: The agent's training step draws random numbers, too, so runs would not be reproducible.
         """
         super().__init__(fabric, peers, envs, agent, *parts)
         random = [part for part in agent.modules() if isinstance(part, nn.modules.dropout._DropoutNd) and part.p > 0]
@@ -228,7 +200,7 @@ class CollectorAhead(Collector):
                 f"--overlap: --agent {type(agent).__name__} uses {type(random[0]).__name__}, which draws random "
                 "numbers while the policy that plays does; leave one of them out"
             )
-        # Its parameters keep asking for gradients, which no_grad denies: autocast casts others anew at every use.
+        # Parameters keep requires_grad, although no_grad is on: autocast casts the others again at every use.
         self._actor = copy.deepcopy(agent).to(fabric.device)
         self._actor.progress = self._actor.progress.to(fabric.device)
         self._error: BaseException | None = None
@@ -240,16 +212,12 @@ class CollectorAhead(Collector):
             setattr(self._actor, name, torch.compile(getattr(self._actor, name)))
 
     def next_rollout(self) -> Rollout:
-        """Return a copy, since the buffers are filled again while the agent learns from it."""
+        """Return a copy, because the buffers are filled again while the agent learns."""
         return super().next_rollout().copy()
 
     @contextmanager
     def while_learning(self, another: bool) -> Iterator[None]:
-        """Collects the next rollout while the block runs, which must not touch the environment.
-
-        Raises:
-            NonFiniteError, ValueError: See `fabric_rl.collect`.
-        """
+        """Collect the next rollout while the block runs, which must not touch the environment."""
         if not another:
             yield
             return
@@ -266,7 +234,7 @@ class CollectorAhead(Collector):
             raise
         with self._timers("wait_for_the_next_rollout"):
             while thread.is_alive():
-                thread.join(0.1)  # a signal gets through, also on Windows
+                thread.join(0.1)  # lets signals through, also on Windows
         error, self._error = self._error, None
         if error is not None:
             raise error

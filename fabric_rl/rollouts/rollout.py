@@ -41,7 +41,8 @@ class Layout(NamedTuple):
     def of(cls, num_steps: int, agent: ActorCritic | None) -> "Layout":
         """Return the layout for an agent; ValueError if its sequences do not fit into `num_steps`."""
         if agent is None or not agent.learns_sequences or isinstance(agent, OffPolicyAgent):
-            return cls(num_steps, memory=0 if agent is None else agent.memory_size)  # replayed sequences begin anywhere
+            # An `OffPolicyAgent` has no layout of sequences, because replayed ones begin at any step.
+            return cls(num_steps, memory=0 if agent is None else agent.memory_size)
         name, length, burn_in = type(agent).__name__, agent.sequence_length, agent.burn_in
         if num_steps % length:
             raise ValueError(
@@ -136,9 +137,9 @@ class Rollout:
             )
         self.num_steps, self.num_envs = num_steps, env.num_envs
         self.obs_dtype = np.uint8 if obs_space.dtype == np.uint8 else np.float32
-        self._layout, self._fields = Layout.of(num_steps, agent), _asked_for(agent)
+        self._layout, self._fields = Layout.of(num_steps, agent), _requested_fields(agent)
         self.reward_signals, self._added = reward_signals(env), len(signals)
-        heads = self._value_heads(env, agent, signals)
+        heads = self._count_value_heads(env, agent, signals)
         whole, size = (self._layout.rows + 1, env.num_envs), (num_steps, env.num_envs)
         values = (*size, heads) if heads > 1 else size
         numbers = torch.int64 if np.issubdtype(action_space.dtype, np.integer) else torch.float32
@@ -155,17 +156,17 @@ class Rollout:
         self.log_prob = zeros(*size)
         self.value, self.next_value, self.reward = zeros(*values), zeros(*values), zeros(*values)
         self.terminated, self.done = zeros(*size, dtype=torch.bool), zeros(*size, dtype=torch.bool)
-        self._view()
+        self._set_views()
         self.next_obs = torch.zeros_like(self.obs[1:]) if signals or "next_obs" in self._fields else None
         self.action_mask: Tensor | None = None
         self._masked = agent is None or reads_masks(agent)
         self.episodic: Tensor | None = None
 
-    def _view(self) -> None:
-        """Set `obs` and `episode_start` to the part behind the burn-in."""
+    def _set_views(self) -> None:
+        """Set `obs` and `episode_start` to the part after the burn-in."""
         self.obs, self.episode_start = self._obs[self._layout.burn_in :], self._episode_start[self._layout.burn_in :]
 
-    def _value_heads(self, env: VectorEnv, agent: ActorCritic | None, signals: Sequence[str]) -> int:
+    def _count_value_heads(self, env: VectorEnv, agent: ActorCritic | None, signals: Sequence[str]) -> int:
         wanted = max(1, len(self.reward_signals)) + len(signals)
         heads = wanted if agent is None else agent.value_heads
         if heads != wanted:
@@ -329,18 +330,18 @@ class Rollout:
         for name in TENSORS:
             tensor = getattr(self, name)
             setattr(own, name, None if tensor is None else tensor.clone())
-        own._view()
+        own._set_views()
         return own
 
 
 def reward_signals(env: VectorEnv) -> tuple[str, ...]:
-    """The names of the environment's reward signals; empty if it has one reward only."""
+    """Return the names of the environment's reward signals; empty if it has only one reward."""
     names = env.reward_signals if isinstance(env, HasRewardSignals) else ()
     return names if len(names) > 1 else ()
 
 
-def _asked_for(agent: ActorCritic | None) -> tuple[str, ...]:
-    """The fields of minibatches that the agent has named."""
+def _requested_fields(agent: ActorCritic | None) -> tuple[str, ...]:
+    """Return the agent's `minibatch_fields`; ValueError for unknown ones."""
     names = () if agent is None else tuple(agent.minibatch_fields)
     unknown = [name for name in names if name not in MINIBATCH_FIELDS]
     if unknown:

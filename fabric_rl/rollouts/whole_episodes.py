@@ -1,4 +1,4 @@
-"""play_episodes(): whole episodes of an agent that learns nothing from them."""
+"""play_episodes(): whole episodes of an agent, to measure it."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from fabric_rl.types import HasSeeds
 
 
 class Episodes(NamedTuple):
-    """`E` episodes that know nothing of one another."""
+    """`E` independent episodes."""
 
     returns: NDArray[np.float64]
     """`[E]`, undiscounted."""
@@ -20,27 +20,28 @@ class Episodes(NamedTuple):
 
 
 def play_episodes(envs: VectorEnv, choose: Callable[..., NDArray[Any]], episodes: int, seed: int) -> Episodes:
-    """Plays in rounds, each from a seed of its own: of every sub-environment the first episode counts.
+    """Play rounds with different seeds, and return the first episode of every sub-environment in each round.
 
-    So short episodes count no more than long ones, and what an environment keeps for several episodes, as drawn
-    parameters, is drawn anew. Sub-environments that share a seed (the cars of one game) are one: their mean counts.
+    So short episodes are not over-represented, and values that an environment keeps for several episodes, such as
+    sampled parameters, are sampled again. Sub-environments that share a seed (the cars of one game) count as one
+    episode, with their mean.
 
     Args:
-        envs: With SAME_STEP autoreset.
-        choose: The agent, see `fabric_rl.runs.trained.policy`.
-        episodes: How many at least, over all sub-environments.
-        seed: Neighbours have no episodes in common, nor has a training with that seed.
+        envs: Environment with SAME_STEP autoreset.
+        choose: Policy, see `fabric_rl.runs.trained.policy`.
+        episodes: Minimum number of episodes, over all sub-environments.
+        seed: Seed; neighbouring seeds share no episodes, and a training with the same seed has others, too.
     """
     n = envs.num_envs
     worlds = envs.num_seeds if isinstance(envs, HasSeeds) and n % envs.num_seeds == 0 else n
-    rounds = [_one_episode_each(envs, choose, seed) for seed in _seeds(seed, -(-episodes // worlds))]
-    table = np.stack(rounds, axis=1)  # [n, rounds, 2]
+    seeds = np.random.SeedSequence(seed, spawn_key=(1,)).generate_state(-(-episodes // worlds)).tolist()
+    table = np.stack([_one_episode_each(envs, choose, each) for each in seeds], axis=1)  # [n, rounds, 2]
     table = table.reshape(worlds, n // worlds, -1, 2).mean(axis=1).reshape(-1, 2)
     return Episodes(table[:, 0], table[:, 1])
 
 
 def _one_episode_each(envs: VectorEnv, choose: Callable[..., NDArray[Any]], seed: int) -> NDArray[np.float64]:
-    """`[N, 2]` return and length of the first episode of every sub-environment."""
+    """Return `[N, 2]`, return and length of the first episode of every sub-environment."""
     n = envs.num_envs
     played, over, begins = np.zeros((n, 2)), np.zeros(n, np.bool_), np.ones(n, np.bool_)
     obs, infos = envs.reset(seed=seed)
@@ -51,7 +52,3 @@ def _one_episode_each(envs: VectorEnv, choose: Callable[..., NDArray[Any]], seed
         begins = terminated | truncated
         over |= begins
     return played
-
-
-def _seeds(seed: int, rounds: int) -> list[int]:
-    return [int(number) for number in np.random.SeedSequence(seed, spawn_key=(1,)).generate_state(rounds)]

@@ -23,7 +23,7 @@ from fabric_rl.base.config_files import as_flag, section_of
 from fabric_rl.base.files import read_json, write_text
 from fabric_rl.base.messages import one_line
 from fabric_rl.base.parser import FlagParser
-from fabric_rl.learning.weights import check_weights, generator_state
+from fabric_rl.learning.learner import check_weights, generator_state
 from fabric_rl.rollouts.checks import within
 from fabric_rl.runs import checkpoint, play
 from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA

@@ -1,4 +1,4 @@
-"""ReplayLearner: puts rollouts into a replay buffer and learns from what it draws there."""
+"""ReplayLearner: adds rollouts to a replay buffer, and learns from minibatches sampled there."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,10 +11,8 @@ from fabric_rl.args import SACArgs
 from fabric_rl.base.state_schema import fitting
 from fabric_rl.callback import TrainState
 from fabric_rl.imitation.batches import Trajectory
-from fabric_rl.learning.learner import Onlooker
-from fabric_rl.learning.normalize import ObsNormalizer
+from fabric_rl.learning.learner import Onlooker, generator_state
 from fabric_rl.learning.update import clip_gradients
-from fabric_rl.learning.weights import generator_state
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import raised_on_all_ranks
 from fabric_rl.ranks.devices import is_small, one_thread
@@ -27,7 +25,7 @@ from fabric_rl.types import Minibatch, NonFiniteError, OffPolicyAgent, SettingEr
 
 
 class ReplayLearner(Onlooker):
-    """Learns `num_update` minibatches after each rollout; every rank from steps of its own, with one gradient."""
+    """Learns from `num_update` minibatches after each rollout; ranks have separate buffers and average gradients."""
 
     agent: OffPolicyAgent
 
@@ -41,12 +39,7 @@ class ReplayLearner(Onlooker):
         signals: Signals,
         demonstrations: Sequence[Trajectory],
     ) -> None:
-        """Takes the parts and allocates the buffer.
-
-        Raises:
-            ValueError: The buffer is too large for this machine, too small for a rollout, or the agent is sharded; or
-                the demonstrations cannot be replayed.
-        """
+        """Allocate the buffers; ValueError if they do not fit, or if the agent is sharded."""
         super().__init__(state)
         fabric, agent, args = self.fabric, self.agent, self.args
         if is_sharded(agent):
@@ -55,31 +48,26 @@ class ReplayLearner(Onlooker):
         self._draws = torch.Generator().manual_seed(args.seed + fabric.global_rank)
         like = rollout.flat(rollout.reward)
         self._signals = signals if signals.learns else None
-        kinds = (sac.buffer_folder, self._signals is not None)
-        theirs = (demonstrations, args.extrinsic_strength, like, self._draws, *kinds)
+        kinds = (self._draws, sac.buffer_folder, self._signals is not None)
         with raised_on_all_ranks(fabric):  # they share a disk
-            self.replay = ReplayBuffer(sac.buffer_size, like, rollout.num_envs, self._draws, *kinds, sac.per_alpha)
-            self._shown = replayed(*theirs) if demonstrations else None
+            self.replay = ReplayBuffer(sac.buffer_size, like, rollout.num_envs, *kinds, sac.per_alpha)
+            self._demonstrations = (
+                replayed(demonstrations, args.extrinsic_strength, like, *kinds) if demonstrations else None
+            )
         sequence = agent.burn_in + agent.sequence_length
         self._least = max(sac.buffer_init_steps, sequence * rollout.num_envs * fabric.world_size)
-        self._how = (sac.n_step, gamma, rollout.episodic, self._signals.rewards if self._signals else None)
+        self._return_settings = (sac.n_step, gamma, rollout.episodic, self._signals.rewards if self._signals else None)
         self._weights: list[Tensor] = list(agent.parameters())
         self._copies = {name: p.detach().clone() for name, p in agent.named_parameters()}
         self._small = is_small(agent, args.batch_size or 1)
-        self._normalizers = [part for part in agent.modules() if isinstance(part, ObsNormalizer)]
 
     def learn(self, batch: Minibatch, minibatch_size: int) -> dict[str, float]:
-        """Adds a rollout to the buffer and learns, once all ranks' hold `buffer_init_steps` and each a whole sequence.
+        """Add a rollout to the buffer; learn if the buffers have `buffer_init_steps` in total and a sequence each.
 
-        Args:
-            batch: The flat rollout of this rank, see `Rollout.flat`.
-            minibatch_size: Steps of this rank to an optimizer step.
-
-        Returns:
-            Means over the minibatches of losses and what else there is to say, as `sac/<name>`; nothing before.
+        Returns the mean losses and other metrics as `sac/<name>`; none if it did not learn.
 
         Raises:
-            ValueError: A callback made the batch or the minibatches ones that do not fit.
+            ValueError: A callback changed the size of the batch or of the minibatches.
             NonFiniteError: The loss or its gradient became NaN or infinite.
         """
         if minibatch_size != self.args.batch_size:
@@ -102,7 +90,7 @@ class ReplayLearner(Onlooker):
         return losses
 
     def _updates(self, minibatch_size: int) -> dict[str, float]:
-        """The optimizer steps of an iteration: the more ranks collect, the more, so that their ratio stays."""
+        """Make the optimizer steps of an iteration, in proportion to the number of ranks that collect."""
         rows: list[Tensor] = []
         names: list[str] = []
         for _ in range(self._sac.num_update * self.fabric.world_size):
@@ -136,27 +124,29 @@ class ReplayLearner(Onlooker):
         }
 
     def _minibatch(self, size: int) -> tuple[Tensor, Transitions]:
-        """Steps to learn from, those of demonstrations last, and the numbers of the others in the buffer."""
+        """Return the buffer indices of sampled steps, and a minibatch of these and of demonstrations (last)."""
         if self.agent.learns_sequences:
             length = self.agent.sequence_length
-            found = self.replay.sequences(size // length, length, self.agent.burn_in, *self._how)
+            found = self.replay.sequences(size // length, length, self.agent.burn_in, *self._return_settings)
             return found.obs.new_empty(0), found
-        shown = 0 if self._shown is None else min(max(1, round(size * self._sac.demonstration_share)), size - 1)
+        shown = (
+            0 if self._demonstrations is None else min(max(1, round(size * self._sac.demonstration_share)), size - 1)
+        )
         drawn = self.replay.draw(size - shown)
-        minibatch = self.replay.take(drawn, *self._how)
+        minibatch = self.replay.take(drawn, *self._return_settings)
         if self._sac.per_alpha:
             beta = self._sac.per_beta + (1 - self._sac.per_beta) * float(self.agent.progress)
             minibatch = minibatch._replace(weight=self.replay.weights(drawn, beta))
-        if self._shown is None:
+        if self._demonstrations is None:
             return drawn, minibatch
-        theirs = self._shown.take(self._shown.draw(shown), *self._how)
+        theirs = self._demonstrations.take(self._demonstrations.draw(shown), *self._return_settings)
         if minibatch.weight is not None:
             theirs = theirs._replace(weight=minibatch.weight.new_ones(shown))
         pairs = zip(minibatch, theirs, strict=True)
         return drawn, Transitions(*(None if x is None or y is None else torch.cat((x, y)) for x, y in pairs))  # type: ignore[arg-type]
 
     def _learn_signals(self, newest: Minibatch, size: int) -> dict[str, float]:
-        """Lets the signals learn from minibatches of so many replayed steps; with 0 they only count what they see."""
+        """Let the signals learn from replayed minibatches of `size`; with 0, only update their statistics."""
         if self._signals is None:
             return {}
         assert newest.next_obs is not None
@@ -170,7 +160,7 @@ class ReplayLearner(Onlooker):
         return self._signals.learn_from(steps, [drawn(each) for each in sizes], sizes)
 
     def rank_state_dict(self) -> dict[str, Any]:
-        """The buffer, if it is to be saved, and the generator that draws from it."""
+        """Return the buffer, if it is saved, and the state of its generator."""
         return {
             "replay": self.replay.state_dict() if self._sac.save_replay_buffer else None,
             "draws": self._draws.get_state(),
@@ -182,7 +172,7 @@ class ReplayLearner(Onlooker):
             return ["nothing was saved of the replay buffer (--save_replay_buffer), which fills anew before it learns"]
         with fitting("what was saved of the replay buffer"):
             self.replay.load_state_dict(state["replay"])
-        state["replay"].clear()  # it may be as large as what is left of the memory
+        state["replay"].clear()  # frees memory
         return []
 
     def lost(self, state: Mapping[str, Any]) -> list[str]:

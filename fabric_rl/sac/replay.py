@@ -1,4 +1,4 @@
-"""ReplayBuffer: the newest steps of a rank's sub-environments, to draw from; demonstrations as another one."""
+"""ReplayBuffer: the newest steps of a rank's sub-environments; demonstrations in another one."""
 
 import math
 import os
@@ -20,26 +20,26 @@ from fabric_rl.types import Minibatch, Sequences, Transitions
 
 _COLUMNS = ("obs", "action", "reward", "terminated", "done", "action_mask", "state")
 _ALSO_AFTER = ("obs", "action_mask")
-"""What is known of the row after the newest steps, too."""
-_FEW = 64
-"""Last observations of episodes that there is room for at first; it grows by doubling."""
-_LEAST_ERROR = 1e-6
+"""Columns that are also known for the row after the newest steps."""
+_INITIAL_LAST = 64
+"""Initial capacity for last observations of episodes; it grows by doubling."""
+_MIN_ERROR = 1e-6
 
 
-def allocated(shape: tuple[int, ...], like: Tensor, folder: str | Path | None) -> Tensor:
-    """An empty tensor; if there is a folder, in a file without a name whose space is taken now, if the system can."""
+def _allocate(shape: tuple[int, ...], like: Tensor, folder: str | Path | None) -> Tensor:
+    """Return a tensor of zeros; with a folder, in an unnamed file there, whose disk space is reserved if possible."""
     if folder is None:
         return torch.zeros(shape, dtype=like.dtype, device=like.device)
     kind = torch.empty(0, dtype=like.dtype).numpy().dtype
     with tempfile.TemporaryFile(dir=folder) as file:
-        if hasattr(os, "posix_fallocate"):  # else a disk that is full one day ends the process, without a word
+        if hasattr(os, "posix_fallocate"):  # otherwise a full disk would kill the process later, without a message
             os.posix_fallocate(file.fileno(), 0, max(1, math.prod(shape) * kind.itemsize))
         return torch.from_numpy(np.memmap(file, kind, "w+", shape=shape))
 
 
-def check_room(size: int, needed: int, folder: str | Path | None, device: torch.device) -> None:
-    """Raises ValueError where so many bytes of each rank do not fit, or OSError for a folder that cannot be used."""
-    ranks = 1  # that share it and have not taken their part yet
+def _check_memory(size: int, needed: int, folder: str | Path | None, device: torch.device) -> None:
+    """Raise ValueError if `needed` bytes per rank do not fit, or OSError if the folder cannot be used."""
+    ranks = 1  # that share the memory and have not allocated their part yet
     if folder is not None:
         Path(folder).mkdir(parents=True, exist_ok=True)
         where, free = f"the disk of --buffer_folder {folder}", shutil.disk_usage(folder).free
@@ -54,29 +54,24 @@ def check_room(size: int, needed: int, folder: str | Path | None, device: torch.
         other = "" if folder is not None else ", or keep it on disk with --buffer_folder"
         each = f" for each of {ranks} ranks" if ranks > 1 else ""
         raise ValueError(
-            f"--buffer_size {size} needs {in_words(needed)}{each}, and {where} has {in_words(free)}; take a smaller "
+            f"--buffer_size {size} needs {_format(needed)}{each}, and {where} has {_format(free)}; take a smaller "
             f"one{other}"
         )
 
 
-def in_words(size: int) -> str:
-    """So many bytes."""
+def _format(size: int) -> str:
     return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.4g} MiB"
 
 
 class SumTree:
     """A binary tree whose nodes are the sums of their two children (Schaul et al. 2016, appendix B.2.1).
 
-    Drawing and changing `B` of `n` leaves takes `log2 n` operations on tensors of `B` numbers.
+    Sampling or changing `B` of `n` leaves takes `log2 n` operations on tensors `[B]`. Weights are float64, on MPS
+    float32.
     """
 
     def __init__(self, size: int, device: torch.device) -> None:
-        """All weights are 0.
-
-        Args:
-            size: Leaves.
-            device: Where it lives; float64, but float32 on MPS, which has nothing wider.
-        """
+        """Allocate `size` leaves of weight 0."""
         self._depth = max(1, (size - 1).bit_length())
         wide = torch.float32 if device.type == "mps" else torch.float64
         self._nodes = torch.zeros(2 << self._depth, dtype=wide, device=device)  # node i has the children 2i, 2i + 1
@@ -84,15 +79,15 @@ class SumTree:
 
     @property
     def total(self) -> Tensor:
-        """0-dim, the sum of all weights."""
+        """0-dim sum of all weights."""
         return self._nodes[1]
 
     def clear(self) -> None:
-        """All weights are 0 again."""
+        """Set all weights to 0."""
         self._nodes.zero_()
 
     def set(self, at: Tensor, weights: Tensor) -> None:
-        """Gives the leaves `at [B]` the weights, 0-dim or `[B]`, 0 or more; one that comes twice gets the greatest."""
+        """Set the weights, 0-dim or `[B]`, of the leaves `at [B]`; a leaf that occurs twice gets the larger one."""
         at = at.to(self._nodes.device)
         self.leaves.scatter_reduce_(0, at, weights.to(self._nodes).expand(len(at)), "amax", include_self=False)
         node = at + (1 << self._depth)
@@ -101,27 +96,27 @@ class SumTree:
             self._nodes[node] = self._nodes[2 * node] + self._nodes[2 * node + 1]
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
-        """`[count]` leaves, one from each of as many equal parts of the sum; no leaf of weight 0, but all are 0."""
+        """Sample `[count]` leaves, one from each of `count` equal parts of the sum; none of weight 0 unless all are."""
         shares = (torch.arange(count) + torch.rand(count, generator=generator, dtype=torch.float64)) / count
         left_over = shares.to(self._nodes) * self.total
         node = torch.ones(count, dtype=torch.int64, device=self._nodes.device)
         for _ in range(self._depth):
             left = self._nodes[2 * node]
-            right = (left_over >= left) & (self._nodes[2 * node + 1] > 0)  # rounding must not lead to a weight of 0
+            right = (left_over >= left) & (self._nodes[2 * node + 1] > 0)  # rounding must not select a weight of 0
             left_over = torch.where(right, left_over - left, left_over)
             node = 2 * node + right
         return node - (1 << self._depth)
 
 
 class ReplayBuffer:
-    """A ring of `rows x N` steps in tensors that are allocated once, time-major.
+    """Ring buffer of `rows x N` steps in preallocated tensors, time-major.
 
-    An observation is kept once: what follows a step is the observation of the row after it. The row that will be
-    written next holds what follows the newest step, so one row more is allocated than steps fit in. Behind a step that
-    ended an episode another one begins (SAME_STEP autoreset); the last observations of truncated episodes, from which
-    values are bootstrapped, are kept apart, in the order of time.
+    Each observation is stored once: the one after a step is in the next row. The row that will be written next has the
+    observations after the newest steps, so there is one more row than steps fit in. After a step that ended an episode,
+    the next row begins another episode (SAME_STEP autoreset); the last observations of truncated episodes, from which
+    values are bootstrapped, are stored separately, in chronological order.
 
-    Steps are named by numbers, which `draw` gives: of their row and sub-environment, flat.
+    Steps are identified by flat indices into rows and sub-environments, as returned by `draw`.
     """
 
     def __init__(
@@ -134,20 +129,20 @@ class ReplayBuffer:
         keep_ends: bool = False,
         alpha: float = 0.0,
     ) -> None:
-        """Allocates.
+        """Allocate the buffer.
 
         Args:
-            size: Steps.
+            size: Capacity in steps.
             like: A flat rollout, for shapes, dtypes and device.
-            num_envs: N, sub-environments.
-            generator: Draws; on the CPU.
-            folder: Keep the steps in files there, which vanish with the process, instead of on the device.
-            keep_ends: Keep the last observations of terminated episodes, too, which reward signals pay for.
-            alpha: Draw steps in proportion to `|td_error|^alpha` (Schaul et al. 2016, "Prioritized Experience
-                Replay", equation 1); 0: all alike. New ones get the highest priority that there has been.
+            num_envs: Number of sub-environments, N.
+            generator: CPU generator for sampling.
+            folder: Folder for files, deleted with the process, that hold the steps instead of the device's memory.
+            keep_ends: Also keep the last observations of terminated episodes, which reward signals need.
+            alpha: Sample steps in proportion to `|td_error|^alpha` (Schaul et al. 2016, "Prioritized Experience
+                Replay", equation 1); 0: uniformly. New steps get the highest priority so far.
 
         Raises:
-            ValueError: Not two steps of each sub-environment fit in, or memory or disk are too small.
+            ValueError: Fewer than two steps of each sub-environment fit in, or memory or disk are too small.
         """
         self.num_envs, self._generator, self._device = num_envs, generator, like.obs.device
         self._keep_ends, self._alpha = keep_ends, alpha
@@ -157,35 +152,34 @@ class ReplayBuffer:
         given = {name: tensor for name in _COLUMNS if (tensor := getattr(like, name)) is not None}
         shapes = {name: (self._rows, num_envs, *tensor.shape[1:]) for name, tensor in given.items()}
         needed = sum(math.prod(shape) * given[name].element_size() for name, shape in shapes.items())
-        beside = 8 * self._rows * num_envs * (5 if alpha else 1)  # numbers of last observations, nodes of the tree
+        beside = 8 * self._rows * num_envs * (5 if alpha else 1)  # `_number`, and the nodes of the tree
         try:
-            if folder is None:
-                check_room(size, needed + beside, None, self._device)
-            else:
-                check_room(size, needed, folder, self._device)
-                check_room(size, beside, None, self._device)
-            self._columns = {name: allocated(shape, given[name], folder) for name, shape in shapes.items()}
+            if folder is not None:
+                _check_memory(size, needed, folder, self._device)
+            _check_memory(size, beside + (needed if folder is None else 0), None, self._device)
+            self._columns = {name: _allocate(shape, given[name], folder) for name, shape in shapes.items()}
         except OSError as error:
             reason = error.strerror or error
-            raise ValueError(f"--buffer_folder {folder} cannot be used for {in_words(needed)}: {reason}") from error
-        home = self._columns["obs"].device
-        self._last = torch.empty(_FEW, *like.obs.shape[1:], dtype=like.obs.dtype, device=home)
-        self._number = torch.zeros(self._rows, num_envs, dtype=torch.int64, device=home)  # which of those, since ever
-        self._tree = SumTree(self._rows * num_envs, home) if alpha else None
-        self._highest = torch.ones((), device=home)  # priority
-        self._begin()
+            raise ValueError(f"--buffer_folder {folder} cannot be used for {_format(needed)}: {reason}") from error
+        self._flat = {name: x.flatten(0, 1) for name, x in self._columns.items()}  # views
+        self._home = self._columns["obs"].device
+        self._last = torch.empty(_INITIAL_LAST, *like.obs.shape[1:], dtype=like.obs.dtype, device=self._home)
+        self._number = torch.zeros(self._rows, num_envs, dtype=torch.int64, device=self._home)  # of last observations
+        self._tree = SumTree(self._rows * num_envs, self._home) if alpha else None
+        self._highest: Tensor  # priority
+        self._clear()
 
     def __len__(self) -> int:
         return self._filled * self.num_envs
 
     def add(self, batch: Minibatch) -> None:
-        """Takes the next steps of all sub-environments, over the oldest ones where it is full.
+        """Add the next steps of all sub-environments, replacing the oldest ones if the buffer is full.
 
         Args:
-            batch: Flat, `[T * N]`, with all that `OffPolicyAgent.minibatch_fields` names.
+            batch: Flat `[T * N]` batch with the fields in `OffPolicyAgent.minibatch_fields`.
 
         Raises:
-            ValueError: They are no whole rows, or more than fit in.
+            ValueError: The batch has no whole rows, or more than fit in.
         """
         steps, rest = divmod(len(batch.obs), self.num_envs)
         if rest or not 0 < steps < self._rows:
@@ -198,38 +192,31 @@ class ReplayBuffer:
         following = {"obs": _rows(batch.next_obs, steps)}
         if batch.next_action_mask is not None:
             following["action_mask"] = _rows(batch.next_action_mask, steps)
-        self._cut_what_was_reset(columns["obs"][0])
+        self._truncate_reset_episodes(columns["obs"][0])
         ends = self._kept(columns["done"], columns["terminated"])
         self._write(columns, {name: tensor[-1] for name, tensor in following.items()}, following["obs"][ends])
 
     def draw(self, count: int) -> Tensor:
-        """Draws steps with replacement, by their priorities or each as likely.
-
-        Args:
-            count: B.
-
-        Returns:
-            `[B]` their numbers.
-        """
+        """Sample the indices `[count]` of steps with replacement, by their priorities or uniformly."""
         if self._tree is not None:
             return self._tree.draw(count, self._generator)
-        drawn = torch.randint(len(self), (count,), generator=self._generator).to(self._last.device)
+        drawn = torch.randint(len(self), (count,), generator=self._generator).to(self._home)
         age, env = drawn // self.num_envs, drawn % self.num_envs  # age 0 is the oldest row
         return (self._position - self._filled + age) % self._rows * self.num_envs + env
 
     def weights(self, at: Tensor, beta: float) -> Tensor:
-        """Return the weights of the drawn steps `at [B]`, which correct for their priorities (equation 2 there).
+        """Return importance-sampling weights `[B]` float32 of the steps `at [B]`: `(n P(i))^-beta` over their maximum.
 
-        `[B]` float32, `(n P(i))^-beta` as a share of the greatest of them.
+        See Schaul et al. 2016, section 3.4.
         """
         assert self._tree is not None
         found = (len(self) * self._tree.leaves[at] / self._tree.total) ** -beta
         return (found / found.max()).float().to(self._device)
 
-    def prioritize(self, at: Tensor, errors: Tensor, least: float = _LEAST_ERROR) -> None:
-        """Sets the priorities of the steps `at [B]` by their errors `[B]`, 0 or more, to which `least` is added.
+    def prioritize(self, at: Tensor, errors: Tensor, least: float = _MIN_ERROR) -> None:
+        """Set the priorities of the steps `at [B]` by their errors `[B]`, 0 or more, to which `least` is added.
 
-        One that is not finite, as 16-bit numbers have before their scale has settled, leaves its step's as it was.
+        An error that is not finite, as with 16-bit numbers before their scale has settled, changes nothing.
         """
         assert self._tree is not None
         priorities = (errors.to(self._tree.leaves) + least) ** self._alpha
@@ -238,10 +225,10 @@ class ReplayBuffer:
         self._tree.set(at, priorities)
 
     def steps(self, at: Tensor) -> Steps:
-        """The steps `at [B]`, one each, for reward signals; needs `keep_ends`."""
-        flat = {name: tensor.flatten(0, 1) for name, tensor in self._columns.items()}
-        after = self._after(flat["obs"], at, flat["done"][at])
-        return Steps(*(x.to(self._device) for x in (flat["obs"][at], flat["action"][at], after)))
+        """Return the single steps `at [B]` for reward signals; needs `keep_ends`."""
+        flat = self._flat
+        found = (flat["obs"][at], flat["action"][at], self._obs_after(at, flat["done"][at]))
+        return Steps(*(x.to(self._device) for x in found))
 
     def take(
         self,
@@ -251,17 +238,16 @@ class ReplayBuffer:
         episodic: Tensor | None = None,
         pay: Callable[[Steps], Tensor] | None = None,
     ) -> Transitions:
-        """The steps `at` with returns of up to `n_step` rewards: fewer before an end and the newest step.
+        """Return the steps `at` with n-step returns, which are shorter before an episode's end and the newest step.
 
         Args:
-            at: `[B]`, see `draw`.
-            n_step: At most so many rewards.
-            gamma: Discount, or `[K]` of K reward signals.
-            episodic: `[K]` bool, the signal's returns end with an episode; None: all do.
-            pay: What the last signals pay, anew: `[M]` steps to `[M, S]` rewards.
+            at: `[B]` indices of steps, see `draw`.
+            n_step: Maximum number of rewards in a return.
+            gamma: Discount factor, or `[K]` for K reward signals.
+            episodic: `[K]` bool, True for signals whose returns end with an episode; None: all.
+            pay: Function from `M` steps to the current rewards `[M, S]` of the last S signals.
         """
-        size = self._rows * self.num_envs
-        flat = {name: tensor.flatten(0, 1) for name, tensor in self._columns.items()}
+        size, flat = self._rows * self.num_envs, self._flat
         chain, counts = self._chain(at, n_step)
         end = chain[-1]
         reward = flat["reward"].view(size, -1)[chain].to(self._device)  # [n, B, K]
@@ -279,8 +265,8 @@ class ReplayBuffer:
         alive = alive if episodic is None else alive | ~episodic
         discount = gammas ** own.sum(dim=0)[:, None] * alive
         cut = flat["done"][end] & ~terminated
-        next_obs, mask, next_mask = self._after(flat["obs"], end, cut), None, None
-        if "action_mask" in flat:  # nothing says what was allowed in a last observation
+        next_obs, mask, next_mask = self._obs_after(end, cut), None, None
+        if "action_mask" in flat:  # the mask of a last observation is not known
             mask, allowed = flat["action_mask"][at], flat["action_mask"]
             next_mask = torch.where(cut[:, None], allowed[end], allowed[(end + self.num_envs) % size])
         shape = (len(at), *self._columns["reward"].shape[2:])
@@ -289,20 +275,20 @@ class ReplayBuffer:
         return Transitions(*(None if x is None else x.to(self._device) for x in found))  # type: ignore[arg-type]
 
     def sequences(self, count: int, length: int, burn_in: int, n_step: int, *how: Any) -> Transitions:  # noqa: ANN401
-        """Draws steps in the order of time, with what was before them, for agents with memory.
+        """Sample sequences of steps for agents with memory.
 
-        Each sequence begins at any step with the memory that it was made with (Kapturowski et al. 2019, "Recurrent
-        Experience Replay in Distributed Reinforcement Learning", section 3), and may go on in the next episode.
+        Each sequence begins at any step, with the memory stored when it was collected (Kapturowski et al. 2019,
+        "Recurrent Experience Replay in Distributed Reinforcement Learning", section 3), and may continue in the next
+        episode.
 
         Args:
-            count: S.
-            length: L, steps to learn from.
-            burn_in: P, steps before them, which only refresh the memory.
-            n_step: As of `take`.
-            how: What else `take` gets.
+            count: Number of sequences, S.
+            length: Steps to learn from, L.
+            burn_in: Steps before them that only refresh the memory, P.
+            n_step: See `take`.
+            how: Further arguments of `take`.
         """
-        home, num_envs = self._last.device, self.num_envs
-        flat = {name: tensor.flatten(0, 1) for name, tensor in self._columns.items()}
+        home, num_envs, flat = self._home, self.num_envs, self._flat
         begins_at = torch.randint(  # [S] the first step of each sequence, counted from the oldest
             (self._filled - burn_in - length + 1) * num_envs, (count,), generator=self._generator
         )
@@ -324,42 +310,47 @@ class ReplayBuffer:
         return self.take(learned, n_step, *how)._replace(sequences=Sequences(*moved))  # type: ignore[arg-type]
 
     def _with_last_observations(self, step: Tensor, starts: Tensor, known: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Insert the last observations of truncated episodes behind their steps.
+        """Insert the last observations of truncated episodes after their steps.
 
         Args:
-            step: `[R, S]` numbers of the steps.
-            starts: `[R, S]` bool, an episode begins.
-            known: `[R, S]` bool, the step is in the buffer.
+            step: `[R, S]` indices of the steps.
+            starts: `[R, S]` bool, True where an episode begins.
+            known: `[R, S]` bool, True if the step is in the buffer.
 
         Returns:
-            Observations `[G, S, ...]` and episode starts `[G, S]` of G rows, and `[R, S]` the row of each step.
+            Observations `[G, S, ...]` and episode starts `[G, S]` of G rows, and the row of each step `[R, S]`.
         """
-        done, terminated = (self._columns[name].flatten()[step] for name in ("done", "terminated"))
+        done, terminated, all_obs = (self._flat[name] for name in ("done", "terminated", "obs"))
+        done, terminated = done[step], terminated[step]
         cut = done & ~terminated & known  # [R, S]
         cut[-1] = False  # nothing follows it here
         rows, count = step.shape
         column = torch.arange(count, device=step.device).expand_as(step)  # [R, S]
         place = torch.arange(rows, device=step.device)[:, None] + cut.cumsum(dim=0) - cut.long()  # [R, S]
-        all_obs, length = self._columns["obs"].flatten(0, 1), rows + int(cut.sum(dim=0).max())
+        length = rows + int(cut.sum(dim=0).max())
         obs = all_obs.new_zeros(length, count, *all_obs.shape[1:])
         obs[place, column] = all_obs[step]
-        obs[place[cut] + 1, column[cut]] = self._after(all_obs, step[cut], cut[cut])
+        obs[place[cut] + 1, column[cut]] = self._obs_after(step[cut], cut[cut])
         episode_start = starts.new_zeros(length, count)
         episode_start[place, column] = starts
         return obs, episode_start, place
 
     def _chain(self, at: Tensor, n_step: int) -> tuple[Tensor, Tensor]:
-        """`[n, B]` numbers of up to n steps from those `at [B]` on, and which of them are there; else the last."""
+        """Return `[n, B]` indices of the n steps from each `at [B]` on, and bools that are False after an end.
+
+        After an end, the last index is repeated.
+        """
         age = (at // self.num_envs - self._position + self._filled) % self._rows
-        done, size = self._columns["done"].flatten(), self._rows * self.num_envs
+        done, size = self._flat["done"], self._rows * self.num_envs
         chain, there = [at], [torch.ones_like(at, dtype=torch.bool)]
         for number in range(1, n_step):
             there.append(there[-1] & ~done[chain[-1]] & (age + number < self._filled))
             chain.append(torch.where(there[-1], (chain[-1] + self.num_envs) % size, chain[-1]))
         return torch.stack(chain), torch.stack(there)
 
-    def _after(self, obs: Tensor, at: Tensor, ended: Tensor) -> Tensor:
-        """Return the observations after the steps `at [B]`: the kept last one where `ended`, else the next row."""
+    def _obs_after(self, at: Tensor, ended: Tensor) -> Tensor:
+        """Return the observations after the steps `at [B]`: the last one of the episode if `ended`, else the next."""
+        obs = self._flat["obs"]
         after = obs[(at + self.num_envs) % len(obs)]
         if self._next == self._first:
             return after
@@ -367,34 +358,34 @@ class ReplayBuffer:
         return torch.where(ended.view(-1, *[1] * (after.dim() - 1)), last, after)
 
     def _kept(self, done: Tensor, terminated: Tensor) -> Tensor:
-        """The steps whose last observations are kept."""
+        """Return True for the steps after which a last observation is kept."""
         return done if self._keep_ends else done & ~terminated
 
     def state_dict(self) -> dict[str, Tensor]:
-        """All steps in the order of time, and what follows the newest one."""
+        """Return all steps in chronological order, and the observations after the newest ones."""
         rows = (self._position - self._filled + torch.arange(self._filled + 1)) % self._rows
         state = {name: x[rows if name in _ALSO_AFTER else rows[:-1]] for name, x in self._columns.items()}
         ends = self._number[rows[:-1]][self._kept(state["done"], state["terminated"])]
         state["last"] = self._last[ends % len(self._last)]
         if self._tree is None:
             return state
-        priority = self._tree.leaves.view(self._rows, -1)[rows[:-1]]  # drawn by where they stand, which is kept
+        priority = self._tree.leaves.view(self._rows, -1)[rows[:-1]]  # sampled by their positions, which are kept
         return state | {"priority": priority, "highest": self._highest, "position": torch.tensor(self._position)}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Goes on from what `state_dict` of a buffer like this one, of any fill, gave; a ValueError for another."""
-        rows = self._rows_of(state)
-        self._begin(int(state["position"] - rows) % self._rows if "position" in state else 0)
+        """Restore the state of a buffer with the same columns and any number of steps; ValueError for another."""
+        rows = self._check_state(state)
+        self._clear(int(state["position"] - rows) % self._rows if "position" in state else 0)
         if rows:
             following = {name: state[name][-1] for name in self._columns if name in _ALSO_AFTER}
             self._write({name: state[name][:rows] for name in self._columns}, following, state["last"])
             if self._tree is not None and "priority" in state:
-                at = (self._position - rows + torch.arange(rows)) % self._rows * self.num_envs
-                at = (at[:, None] + torch.arange(self.num_envs)).flatten()
-                self._tree.set(at, state["priority"].flatten())
+                written = (self._position - rows + torch.arange(rows)) % self._rows
+                self._tree.set(self._indices(written), state["priority"].flatten())
                 self._highest = state["highest"].to(self._highest)
 
-    def _rows_of(self, state: Mapping[str, Tensor]) -> int:
+    def _check_state(self, state: Mapping[str, Tensor]) -> int:
+        """Return the number of rows of a saved state; ValueError if it does not fit."""
         rows, ends = len(state["reward"]), int(self._kept(state["done"], state["terminated"]).sum())
         if rows >= self._rows:
             raise ValueError(
@@ -411,68 +402,64 @@ class ReplayBuffer:
         check_like(state, own, "it")
         return rows
 
-    def _begin(self, position: int = 0) -> None:
-        """Empties it."""
+    def _clear(self, position: int = 0) -> None:
         self._position, self._filled = position, 0
         if self._tree is not None:
             self._highest = torch.ones_like(self._tree.total)
             self._tree.clear()
-        self._first = self._next = 0  # numbers of the last observations that are kept, since ever
+        self._first = self._next = 0  # range of the numbers of the kept last observations, which are never reused
+
+    def _indices(self, rows: Tensor) -> Tensor:
+        """Return the indices `[T * N]` of all steps in the rows `[T]`."""
+        return (rows[:, None] * self.num_envs + torch.arange(self.num_envs)).flatten().to(self._home)
 
     def _write(self, columns: Mapping[str, Tensor], following: Mapping[str, Tensor], last: Tensor) -> None:
-        """Writes rows `[T, N, ...]`, what follows the newest, and the last observations that are kept."""
-        steps = len(columns["reward"])
-        home = self._last.device
+        """Write rows `[T, N, ...]`, the row after the newest, and the last observations to keep."""
+        steps, home = len(columns["reward"]), self._home
         dropped = max(0, self._filled + steps - (self._rows - 1))
         if dropped:
             oldest = (self._position - self._filled + torch.arange(dropped)) % self._rows
             self._first += int(self._kept(*(self._columns[name][oldest] for name in ("done", "terminated"))).sum())
         rows = (self._position + torch.arange(steps)) % self._rows
-        where = self._position if steps == 1 else rows  # a number is quicker
+        where = self._position if steps == 1 else rows  # a number is faster
         for name, tensor in columns.items():
             self._columns[name][where] = tensor.to(home)
         self._position = (self._position + steps) % self._rows
         self._filled += steps - dropped
         for name, tensor in following.items():
             self._columns[name][self._position] = tensor.to(home)
-        self._note_last(rows, self._kept(columns["done"], columns["terminated"]).to(home), last.to(home))
+        self._store_last(rows, self._kept(columns["done"], columns["terminated"]).to(home), last.to(home))
         if self._tree is not None:  # the row that will be written next has no steps yet
-            at = torch.cat((rows, torch.tensor([self._position]))).to(home) * self.num_envs
-            at = at[:, None] + torch.arange(self.num_envs, device=home)
-            self._tree.set(at[:-1].flatten(), self._highest)
-            self._tree.set(at[-1], torch.zeros(()))
+            self._tree.set(self._indices(rows), self._highest)
+            self._tree.set(self._indices(torch.tensor([self._position])), torch.zeros(()))
 
-    def _cut_what_was_reset(self, obs: Tensor) -> None:
-        """Truncates the episodes that do not go on with `obs [N, ...]`: the environment began new ones in between."""
-        if not self._filled or torch.equal(self._columns["obs"][self._position], obs.to(self._last.device)):
+    def _truncate_reset_episodes(self, obs: Tensor) -> None:
+        """Truncate the episodes that do not continue with `obs [N, ...]`, because the environment was reset."""
+        if not self._filled:
             return
         newest = (self._position - 1) % self._rows
         after, done = self._columns["obs"][self._position], self._columns["done"][newest]
-        cut = (after != obs.to(after.device)).flatten(1).any(dim=1) & ~done
+        cut = (after != obs.to(self._home)).flatten(1).any(dim=1) & ~done
         if cut.any():
             self._columns["done"][newest] = done | cut
-            self._note_last(torch.tensor([newest]), cut[None], after[cut])
+            self._store_last(torch.tensor([newest]), cut[None], after[cut])
 
-    def _note_last(self, rows: Tensor, ends: Tensor, last: Tensor) -> None:
-        """Keeps `last [M, ...]`, the last observations of the steps of `rows [T]` that are `ends [T, N]`."""
-        if len(last):
-            self._make_room(len(last))
-            numbers = torch.arange(self._next, self._next + len(last), device=last.device)
-            self._last[numbers % len(self._last)] = last
-            number = self._number[rows]
-            number[ends] = numbers
-            self._number[rows] = number
-            self._next += len(last)
-
-    def _make_room(self, more: int) -> None:
-        """For so many more last observations."""
-        kept, size = self._next - self._first, len(self._last)
-        if kept + more <= size:
+    def _store_last(self, rows: Tensor, ends: Tensor, last: Tensor) -> None:
+        """Store the last observations `last [M, ...]` of the steps in `rows [T]` where `ends [T, N]`."""
+        if not len(last):
             return
-        numbers = torch.arange(self._first, self._next, device=self._last.device)
-        larger = self._last.new_empty(max(2 * size, kept + more), *self._last.shape[1:])
-        larger[numbers % len(larger)] = self._last[numbers % size]
-        self._last = larger
+        size, needed = len(self._last), self._next - self._first + len(last)
+        if needed > size:
+            kept = torch.arange(self._first, self._next, device=self._home)
+            larger = self._last.new_empty(max(2 * size, needed), *self._last.shape[1:])
+            larger[kept % len(larger)] = self._last[kept % size]
+            self._last = larger
+        numbers = torch.arange(self._next, self._next + len(last), device=self._home)
+        self._last[numbers % len(self._last)] = last
+        number = self._number[rows]
+        number[ends] = numbers
+        self._number[rows] = number
+        self._next += len(last)
 
 
 def _rows(flat: Tensor, steps: int) -> Tensor:
@@ -487,18 +474,10 @@ def replayed(
     folder: str | Path | None,
     keep_ends: bool,
 ) -> ReplayBuffer:
-    """A buffer with all steps of some trajectories, one after the other, to draw from in proportion to their weights.
+    """Return a buffer with all steps of demonstrations in a row, sampled in proportion to their weights.
 
-    Args:
-        trajectories: With rewards.
-        strength: What these are multiplied with.
-        like: A flat rollout of the run, for shapes, dtypes and device.
-        generator: See `ReplayBuffer`, as are the others.
-        folder: See there.
-        keep_ends: See there.
-
-    Raises:
-        ValueError: Nobody knows what the steps were worth, or they do not fit into memory.
+    Rewards are multiplied by `strength`; the other arguments are those of `ReplayBuffer`. Raises ValueError if the
+    steps have no rewards, there are fewer than two, or they do not fit into memory.
     """
     if any(each.reward is None for each in trajectories) or sum(len(each.action) for each in trajectories) < 2:
         raise ValueError("--demonstrations: two steps are the least, each with the reward that it was given")
@@ -511,13 +490,13 @@ def replayed(
 
     assert like.reward is not None
     reward = strength * column([x.reward for x in trajectories])  # type: ignore[misc]
-    if like.reward.dim() > 1:  # what signals pay is told anew
+    if like.reward.dim() > 1:  # rewards of signals are computed when a step is sampled
         known = reward.view(len(reward), -1)
         reward = torch.cat((known, known.new_zeros(len(known), like.reward.shape[1] - known.shape[1])), dim=1)
     mask = None
     if like.action_mask is not None:
         width = like.action_mask.shape[1]
-        masks = ((x.action_mask, (len(x.action), width)) for x in trajectories)  # nobody may know what was allowed
+        masks = ((x.action_mask, (len(x.action), width)) for x in trajectories)  # not every demonstration has masks
         mask = column([np.ones(shape, np.bool_) if known is None else known for known, shape in masks])
     steps = like._replace(
         obs=column([x.obs[:-1] for x in trajectories]),

@@ -63,8 +63,8 @@ def train_off_policy(
     with hooks, record, StopSignals(state) as stops, keep_evidence_of_nan(session, run):
         saver.begin(resume)
         if sac.buffer_init_steps >= args.total_timesteps and not inference and fabric.is_global_zero:
-            text = f"--buffer_init_steps {sac.buffer_init_steps}: nothing is learned before so many steps, and "
-            warnings.warn(f"{text}--total_timesteps is {args.total_timesteps}", RuntimeWarning, stacklevel=2)
+            what = f"--buffer_init_steps {sac.buffer_init_steps}: the agent learns nothing within --total_timesteps"
+            warnings.warn(f"{what} {args.total_timesteps}", RuntimeWarning, stacklevel=2)
         while not state.done:
             hooks.on_iteration_start()
             learner.apply_schedules(state.progress, state.learning_rate, state.learning_rate_factor)
@@ -81,13 +81,12 @@ def train_off_policy(
             record.reduce(losses)
             hooks.on_iteration_end()
             record.publish()
-            save_now = stops.agree(saver.minutes_due)
-            saver.after_iteration(save_now)
+            saver.after_iteration(stops.agree(saver.minutes_due))
     return finish(session, record, saver)
 
 
 class OffPolicy(Scheme):
-    """Sessions that learn from replayed steps."""
+    """Sessions of agents that learn from replayed steps."""
 
     flags = ("--train_interval", "--batch_size")
 
@@ -178,7 +177,7 @@ class OffPolicy(Scheme):
 
 
 def _adapted(args: TrainArgs, sac: SACArgs) -> TrainArgs:
-    """The settings of the loop: rollouts of `train_interval` steps; a ValueError for what only PPO has."""
+    """Return the settings of the loop, with rollouts of `train_interval` steps; ValueError for settings of PPO."""
     given = [
         field.name for field in fields(args) if field.name in ONLY_PPO and getattr(args, field.name) != field.default
     ]
@@ -188,5 +187,4 @@ def _adapted(args: TrainArgs, sac: SACArgs) -> TrainArgs:
             f"{', '.join(f'--{name}' for name in given)}: only PPO has that, not SAC; leave it out, "
             "or take a preset of SAC (configs/sac_*.yaml)"
         )
-    every = args.summary_freq or STEPS_PER_ROW
-    return replace(args, num_steps=sac.train_interval, summary_freq=every)
+    return replace(args, num_steps=sac.train_interval, summary_freq=args.summary_freq or STEPS_PER_ROW)

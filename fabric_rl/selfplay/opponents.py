@@ -1,4 +1,4 @@
-"""Opponents: a vector environment around a pool, of which only the learners are left to see."""
+"""Opponents: a vector environment around a pool that shows only the learners, and who plays whom in it."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
@@ -14,60 +14,115 @@ from fabric_rl.ranks.devices import to_device, to_host
 from fabric_rl.rollouts.checks import within
 from fabric_rl.rollouts.collect import AllAtOnce
 from fabric_rl.rollouts.rollout import reward_signals
-from fabric_rl.selfplay.pairings import Pairings, Rows, TeamAssignment
 from fabric_rl.selfplay.policies import SnapshotPolicies
 from fabric_rl.selfplay.roster import LATEST, Roster
 from fabric_rl.types import AgentFactory, EnvFactory, HasGroups, HasGuests, HasSeeds, HasTeams
 
 Array = NDArray[Any]
-_NOBODY = -1
+Rows = NDArray[np.intp]
 _STREAM = 0x0990
-"""Keeps this generator apart from others of the same seed."""
+"""Separates this generator from others with the same seed."""
 _HANDED_ON = (
     *("headlines", "drain_metrics", "drain_timers", "finish_videos"),
     *("check_phases", "set_phase", "check_parameters", "set_parameters"),
 )
-"""Optional parts of an environment, see `fabric_rl.types`."""
+"""Optional methods of an environment, see `fabric_rl.types`."""
 
 
-class Wrapped(VectorEnv):
-    """Another view of the sub-environments of a pool, with everything else that the pool can do.
+class TeamAssignment:
+    """Chooses the `N` learners among a pool's `M` sub-environments.
+
+    In a *played* arena, one team learns and the other one is the opponent; elsewhere, all cars learn (mirror play). `N`
+    never changes: teams of equal size may change sides between episodes; of unequal ones, always the same team learns,
+    the first and the second in turn from arena to arena.
 
     Attributes:
-        pool: The wrapped environment.
+        arena_of: `[M]` arena of each sub-environment.
+        played: `[A]` bool, True where an opponent plays one of the teams.
+        learns: `[A]` team that learns in a played arena.
+        learners: `[N]` rows of the pool that learn, in the order of the arenas; `begin` may change them.
+        rivals: `[R]` the other rows.
     """
 
-    def __init__(self, pool: VectorEnv, num_envs: int) -> None:
-        self.pool, self.num_envs = pool, num_envs
-        self.metadata, self.render_mode = pool.metadata, None
-        self.single_observation_space = pool.single_observation_space
-        self.single_action_space = pool.single_action_space
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.action_space = batch_space(self.single_action_space, num_envs)
-        self.reward_signals = reward_signals(pool)
-        self.layout: dict[str, str] = dict(getattr(pool, "layout", {}))
-        self.num_seeds = pool.num_seeds if isinstance(pool, HasSeeds) else pool.num_envs
-        for name in _HANDED_ON:
-            if hasattr(pool, name):
-                setattr(self, name, getattr(pool, name))
+    def __init__(self, arena_of: Rows, team_of: Rows, share: float) -> None:
+        """Choose the first learners, with opponents in a `share` (0..1) of the arenas with two teams, evenly spread.
+
+        `arena_of [M]` and `team_of [M]` are those of each sub-environment, see `fabric_rl.types.HasTeams`.
+        """
+        arenas = int(arena_of[-1]) + 1
+        sizes = np.stack([np.bincount(arena_of[team_of == team], minlength=arenas) for team in (0, 1)], axis=1)
+        both = sizes.all(axis=1)
+        turn = np.cumsum(both)  # the k-th arena with two teams is played if k * share passes a whole number
+        before = np.floor((turn - 1) * share + 1e-9)
+        self.played = both & (np.floor(turn * share + 1e-9) > before)
+        self._even = sizes[:, 0] == sizes[:, 1]
+        self.learns = np.zeros(arenas, np.intp)
+        for kind in (self._even, ~self._even):
+            self.learns[self.played & kind] = np.arange((self.played & kind).sum()) % 2
+        self.arena_of, self._team_of = arena_of, team_of
+        self.learners, self.rivals = np.zeros((2, 0), np.intp)
+        self._assign()
+
+    def begin(self, arenas: Rows, team: int | None) -> None:
+        """Begin episodes in the arenas; `team` learns there, or if it is None, the other team than before."""
+        change = arenas[self.played[arenas] & self._even[arenas]]
+        self.learns[change] = 1 - self.learns[change] if team is None else team
+        self._assign()
+
+    def load(self, learns: Rows) -> None:
+        """Restore the saved `learns`."""
+        self.learns[:] = learns
+        self._assign()
+
+    def _assign(self) -> None:
+        learning = ~self.played[self.arena_of] | (self._team_of == self.learns[self.arena_of])
+        self.learners, self.rivals = np.flatnonzero(learning), np.flatnonzero(~learning)
+
+
+class Pairings:
+    """Assigns opponents to the played arenas: each arena gets the opponent of its slot when an episode begins.
+
+    Attributes:
+        slots: `[at_once]` numbers of the opponents for the episodes that begin from now on.
+        slot_of: `[A]` slot of each arena.
+        opponent: `[A]` number of the opponent that plays in each arena now.
+    """
+
+    def __init__(self, assignment: TeamAssignment, roster: Roster, at_once: int, rng: np.random.Generator) -> None:
+        self.rng, self._assignment, self._roster = rng, assignment, roster
+        self.slots = np.full(at_once, LATEST)
+        self.opponent = np.full(len(assignment.played), LATEST)
+        # Two played arenas in a row, where opposite sides learn, have the same opponent.
+        self.slot_of = (np.cumsum(assignment.played) - 1) // 2 % at_once
+
+    def swap(self) -> None:
+        """Sample a new opponent for every slot."""
+        self.slots[:] = [self._roster.draw(self.rng) for _ in self.slots]
+
+    def begin(self, arenas: Rows) -> None:
+        """Begin episodes in the arenas."""
+        self.opponent[arenas] = self.slots[self.slot_of[arenas]]
 
     @property
-    def inspector(self) -> Any:  # noqa: ANN401 - the pool's
-        """The pool's inspector."""
-        return self.pool.inspector  # type: ignore[attr-defined]
+    def playing(self) -> set[int]:
+        """Numbers of the opponents that play now, or will play when the next episodes begin."""
+        return {*self.opponent[self._assignment.played].tolist(), *self.slots.tolist()}
 
-    def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
-        """Close the pool."""
-        self.pool.close()
+    def among(self, rows: slice) -> list[tuple[int, Rows]]:
+        """Return the opponents among the pool's `rows`: the number of each, and its rows `[n]`."""
+        rivals = self._assignment.rivals
+        rivals = rivals[(rivals >= rows.start) & (rivals < rows.stop)]
+        number = self.opponent[self._assignment.arena_of[rivals]]
+        return [(each, rivals[number == each]) for each in np.unique(number).tolist()]
 
 
-class Opponents(Wrapped):
+class Opponents(VectorEnv):
     """Vectorized environment in which opponents play some of the cars; its sub-environments are only the learners.
 
     In a share of the arenas, a frozen opponent plays one team (see `TeamAssignment`); in the others, all cars learn.
     Each policy computes the actions for all its arenas in one call. An arena gets its opponent when an episode begins,
-    from one of `at_once` slots; `swap` samples a new opponent from the roster for every slot. Frozen policies sample
-    actions with torch's global generator, like the learner.
+    from one of `at_once` slots (see `Pairings`). Frozen policies sample actions with torch's global generator, like the
+    learner.
 
     Attributes:
         pool: The wrapped environment.
@@ -115,9 +170,18 @@ class Opponents(Wrapped):
                 "other agents play in an envs.RocketSimPool"
             )
         self.assignment = TeamAssignment(*sides, share)
-        super().__init__(pool, num_envs=len(self.assignment.learners))
-        obs_space = self.single_observation_space
-        self.roster, self.policies = roster, SnapshotPolicies(agent, obs_space, self.single_action_space)
+        self.num_envs, self.metadata, self.render_mode = len(self.assignment.learners), pool.metadata, None
+        self.single_observation_space = obs_space = pool.single_observation_space
+        self.single_action_space = pool.single_action_space
+        self.observation_space = batch_space(obs_space, self.num_envs)
+        self.action_space = batch_space(pool.single_action_space, self.num_envs)
+        self.reward_signals = reward_signals(pool)
+        self.layout: dict[str, str] = dict(getattr(pool, "layout", {}))
+        self.num_seeds = pool.num_seeds if isinstance(pool, HasSeeds) else pool.num_envs
+        for method in _HANDED_ON:
+            if hasattr(pool, method):
+                setattr(self, method, getattr(pool, method))
+        self.roster, self.policies = roster, SnapshotPolicies(agent, obs_space, pool.single_action_space)
         self.pairings = Pairings(self.assignment, roster, at_once, np.random.default_rng((_STREAM, seed)))
         self.results: list[tuple[int, float]] = []
         self.team = team
@@ -126,51 +190,38 @@ class Opponents(Wrapped):
         self._grouped: HasGroups = pool if isinstance(pool, HasGroups) else AllAtOnce(pool)
         self._pool_rows = list(self._grouped.group_rows)
         dtype = np.uint8 if obs_space.dtype == np.uint8 else np.float32
-        self._obs: Array = np.zeros((pool.num_envs, *(obs_space.shape or ())), dtype)
+        self._obs: Array = np.zeros((pool.num_envs, *(obs_space.shape or ())), dtype)  # of all sub-environments
         self._mask: Array | None = None
         self._deciding: list[list[tuple[int, Rows]]] = []  # of each group: the opponents whose policies decide
-        self._seat()
-
-    def swap(self) -> None:
-        """Sample a new opponent for every slot, for the episodes that begin from now on."""
-        self.pairings.swap()
+        self._assign_policies()
 
     @property
-    def playing(self) -> set[int]:
-        """Numbers of the opponents that play now, or will play when the next episodes begin."""
-        return self.pairings.playing
+    def inspector(self) -> Any:  # noqa: ANN401 - the pool's
+        """The pool's inspector."""
+        return self.pool.inspector  # type: ignore[attr-defined]
+
+    def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
+        """Close the pool."""
+        self.pool.close()
 
     def _begin(self, arenas: Rows) -> None:
         self.assignment.begin(arenas, self.team)
         self.pairings.begin(arenas)
-        self._seat()
+        self._assign_policies()
 
-    def _seat(self) -> None:
+    def _assign_policies(self) -> None:
         """Update who decides for which rows, after the pairings have changed."""
-        guests, who = self.roster.guests, np.full(self.pool.num_envs, _NOBODY)
+        guests, who = self.roster.guests, np.full(self.pool.num_envs, -1)
         pairs = [self.pairings.among(rows) for rows in self._pool_rows]
         self._deciding = [[pair for pair in group if pair[0] not in guests] for group in pairs]
         if guests and isinstance(self.pool, HasGuests):
             for number, rows in (pair for group in pairs for pair in group if pair[0] in guests):
                 who[rows] = number
             self.pool.guests.seat(who)
-        self.policies.keep_only(self.playing)
-
-    @torch.no_grad()
-    def _decide(self, group: int, actions: Array) -> None:
-        """Write the actions of a group's opponents into `actions [M, ...]`."""
-        device, chosen = self.policies.device, []
-        for number, rows in self._deciding[group]:
-            mask = None if self._mask is None else to_device(self._mask[rows], device)
-            weights = None if number == LATEST else self.roster.weights(number)
-            chosen.append(self.policies.act(number, weights, to_device(self._obs[rows], device), rows, mask))
-        for (_, rows), action in zip(self._deciding[group], chosen, strict=True):
-            actions[rows] = within(self.single_action_space, to_host(action))
-
-    # ------------------------------------------------------------------ the environment
+        self.policies.keep_only(self.pairings.playing)
 
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Array, dict[str, Any]]:  # noqa: ANN401
-        """Begin new episodes in all arenas; see the pool's own `reset`."""
+        """Begin new episodes in all arenas."""
         if seed is not None:
             self.pairings.rng = np.random.default_rng((_STREAM, seed))
         obs, infos = self.pool.reset(seed=seed, options=options)
@@ -179,12 +230,12 @@ class Opponents(Wrapped):
         self.policies.forget(self.pool.num_envs)
         self._begin(np.arange(len(self.assignment.played)))
         learners = self.assignment.learners
-        return obs[learners], _of_rows(infos, learners, self.pool.num_envs)
+        return obs[learners], _select_rows(infos, learners, self.pool.num_envs)
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Step all arenas; see the pool's own `step`."""
+        """Step all arenas with the learners' actions."""
         given = self._with_opponents(range(len(self._pool_rows)), self.assignment.learners, actions)
-        return self._taken(slice(0, self.pool.num_envs), self.pool.step(given))
+        return self._learners_results(slice(0, self.pool.num_envs), self.pool.step(given))
 
     @property
     def group_rows(self) -> tuple[slice, ...]:
@@ -199,20 +250,26 @@ class Opponents(Wrapped):
 
     def wait_group(self, group: int) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Return the result of a group's step, see `fabric_rl.types.HasGroups`."""
-        return self._taken(self._pool_rows[group], self._grouped.wait_group(group))
+        return self._learners_results(self._pool_rows[group], self._grouped.wait_group(group))
 
+    @torch.no_grad()
     def _with_opponents(self, groups: Iterable[int], learners: Rows, actions: Array) -> Array:
-        """`[M, ...]` the learners' actions among those of their opponents in the groups."""
+        """Return actions `[M, ...]`: those of the learners, and of their opponents in the groups."""
         given = np.zeros((self.pool.num_envs, *np.shape(actions)[1:]), np.asarray(actions).dtype)
         given[learners] = actions
-        for group in groups:
-            self._decide(group, given)
+        device, chosen = self.policies.device, []
+        for number, rows in (pair for group in groups for pair in self._deciding[group]):
+            mask = None if self._mask is None else to_device(self._mask[rows], device)
+            weights = None if number == LATEST else self.roster.weights(number)
+            chosen.append((rows, self.policies.act(number, weights, to_device(self._obs[rows], device), rows, mask)))
+        for rows, action in chosen:  # after all calls, so a GPU is not waited for in between
+            given[rows] = within(self.single_action_space, to_host(action))
         return given
 
-    def _taken(
+    def _learners_results(
         self, rows: slice, results: tuple[Array, Array, Array, Array, dict[str, Any]]
     ) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """The learners' part of what a step of these rows of the pool returned; then begins what has ended."""
+        """Return the learners' part of a step's results for these rows of the pool; begin the next episodes."""
         obs, reward, terminated, truncated, infos = results
         own, size = slice(*np.searchsorted(self.assignment.learners, (rows.start, rows.stop))), rows.stop - rows.start
         learners = self.assignment.learners[own] - rows.start
@@ -220,26 +277,21 @@ class Opponents(Wrapped):
         if self._mask is not None:
             self._mask[rows] = infos["action_mask"]
         done = terminated | truncated
-        found = _of_rows(infos, learners, size)
+        found = _select_rows(infos, learners, size)
         parts = (reward[learners], terminated[learners], truncated[learners])
         if done.any():
             ended = np.unique(self.assignment.arena_of[rows][done])
             if "result" in infos:
-                self._count(self.assignment.arena_of[rows][learners], ended, found["result"])
+                arena_of = self.assignment.arena_of[rows][learners]
+                for arena in ended[self.assignment.played[ended]].tolist():  # one learner's result for each
+                    score = found["result"][np.searchsorted(arena_of, arena)]
+                    self.results.append((int(self.pairings.opponent[arena]), float(score)))
             self.policies.begin(rows.start + np.flatnonzero(done))
             self._begin(ended)
             learners = self.assignment.learners[own] - rows.start
             if self._mask is not None:
                 found["action_mask"] = np.asarray(infos["action_mask"])[learners]
         return obs[learners], *parts, found
-
-    def _count(self, arena_of: Rows, ended: Rows, result: Array) -> None:
-        """Takes down how the episodes of the played arenas ended, for the learners in `arena_of`: one each."""
-        for arena in ended[self.assignment.played[ended]].tolist():
-            first = int(np.searchsorted(arena_of, arena))
-            self.results.append((int(self.pairings.opponent[arena]), float(result[first])))
-
-    # ------------------------------------------------------------------ exact resume
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of the pool, the pairings, and the opponents' observations and memories.
@@ -252,7 +304,6 @@ class Opponents(Wrapped):
         return {"pool": self.pool.state_dict(), **self._own_state()}
 
     def _own_state(self) -> dict[str, Any]:
-        """All but the pool's."""
         return {
             "learns": self.assignment.learns.copy(),
             "opponent": self.pairings.opponent.copy(),
@@ -265,21 +316,12 @@ class Opponents(Wrapped):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the state that `state_dict` returned.
-
-        Raises:
-            ValueError: The state belongs to a different pool, or an opponent is not in the roster.
-        """
+        """Restore the state that `state_dict` returned; ValueError if it belongs to a different pool."""
         if len(state["tables"]) != len(self.pairings.slots):
             raise ValueError(
                 f"--self_play.at_once is {len(self.pairings.slots)}, what was saved has {len(state['tables'])}"
             )
-        check_like(state, self._own_state() | {"team": None}, "it")  # another `team_change` is another setting
-        if state["team"] not in (None, 0, 1):
-            raise ValueError(f"its team is {state['team']!r}")
-        unknown = {*state["opponent"].tolist(), *state["tables"].tolist()} - self.roster.numbers - {LATEST}
-        if unknown:
-            raise ValueError(f"it names the opponent {min(unknown)}, which the pool of opponents lacks")
+        check_like(state, self._own_state() | {"team": None}, "it")  # `team_change` may have changed
         self.pairings.rng.bit_generator.state = state["rng"]
         cast(HasState, self.pool).load_state_dict(state["pool"])
         self.pairings.opponent[:], self.pairings.slots[:], self.team = state["opponent"], state["tables"], state["team"]
@@ -287,15 +329,15 @@ class Opponents(Wrapped):
         self._mask = None if state["mask"] is None else np.array(state["mask"])
         self.policies.memory.copy_(state["memory"])
         self.assignment.load(state["learns"])
-        self._seat()
+        self._assign_policies()
 
 
-def _of_rows(infos: dict[str, Any], rows: Rows, size: int) -> dict[str, Any]:
-    """Infos of some of `size` sub-environments; what has no entry for each stays as it is."""
+def _select_rows(infos: dict[str, Any], rows: Rows, size: int) -> dict[str, Any]:
+    """Return the infos of the sub-environments `rows`; entries that do not have one row for each stay as they are."""
     found: dict[str, Any] = {}
     for name, value in infos.items():
         if isinstance(value, dict):
-            found[name] = _of_rows(value, rows, size)
+            found[name] = _select_rows(value, rows, size)
         else:
             found[name] = np.asarray(value)[rows] if np.shape(value)[:1] == (size,) else value
     return found

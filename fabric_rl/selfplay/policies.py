@@ -1,4 +1,4 @@
-"""Policies of snapshots: those that play, and how differently they act."""
+"""Policies of snapshots that play against the learner, and the divergence between policies."""
 
 from collections.abc import Collection, Sequence
 from itertools import permutations
@@ -15,72 +15,71 @@ from fabric_rl.selfplay.roster import LATEST, Weights
 from fabric_rl.types import ActorCritic, AgentFactory, Minibatch, reads_masks
 
 PROBES = 512
-"""Observations that policies are compared on."""
+"""Maximum number of observations that policies are compared on."""
 MOST = 1e6
-"""Nats that policies are apart, at most."""
+"""Upper limit of the divergence between two policies, in nats."""
 
 
 class SnapshotPolicies:
-    """Policies with the weights of snapshots, one module for each that plays; each car's memory.
+    """Policies with the weights of snapshots, one module for each that plays.
 
     Attributes:
-        device: Where they are.
-        memory: `[M, memory_size]` of all sub-environments of a pool.
+        device: Device of the modules.
+        memory: `[M, memory_size]` memory in all sub-environments of a pool.
     """
 
     def __init__(
         self, agent: AgentFactory, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]
     ) -> None:
-        """Takes what builds the agent; nothing is built before it is needed."""
+        """Store the factory; modules are built when they are needed."""
         self._agent, self._spaces = agent, (observation_space, action_space)
         self.device, self.memory = torch.device("cpu"), torch.zeros(0, 0)
         self._modules: dict[int, ActorCritic] = {}
         self._spare: list[ActorCritic] = []
 
     def to(self, device: torch.device) -> None:
-        """Goes to a device."""
+        """Move modules and memory to a device."""
         self.device, self.memory = device, self.memory.to(device)
         for module in (*self._modules.values(), *self._spare):
             module.to(device)
 
     def of(self, number: int, weights: Weights | None) -> ActorCritic:
-        """The policy of that number; `weights` (None: new ones) are only taken where it does not play yet."""
+        """Return the policy `number`; if it does not play yet, it gets `weights`, or new ones if None."""
         if number not in self._modules:
-            module = self._spare.pop() if self._spare else self._new()
+            if self._spare:
+                module = self._spare.pop()
+            else:
+                with torch.random.fork_rng(devices=[]):  # its initial weights must not change the run's random numbers
+                    module = cast(ActorCritic, self._agent(*self._spaces)).to(self.device).eval()
             if weights is not None:
                 module.load_state_dict(weights)
             self._modules[number] = module
         return self._modules[number]
 
     def refresh(self, weights: Weights) -> None:
-        """Gives the agent as it is now, which plays under the number `LATEST`, new weights."""
+        """Load the current agent's weights into the policy `LATEST`."""
         self.of(LATEST, None).load_state_dict(weights)
 
     def keep_only(self, numbers: Collection[int]) -> None:
-        """Others play no more, but for the latest."""
+        """Free the modules of all other policies, except `LATEST`."""
         for number in self._modules.keys() - numbers - {LATEST}:
             self._spare.append(self._modules.pop(number))
 
     def forget(self, num_envs: int) -> None:
-        """Begins games for so many sub-environments."""
+        """Begin episodes in all of `num_envs` sub-environments."""
         self.memory = torch.zeros(num_envs, self.of(LATEST, None).memory_size, device=self.device)
 
     def begin(self, rows: NDArray[np.intp]) -> None:
-        """These sub-environments begin episodes."""
+        """Begin episodes in the sub-environments `rows`."""
         if self.memory.shape[1]:
             self.memory[torch.from_numpy(rows).to(self.device)] = 0
 
     def act(
         self, number: int, weights: Weights | None, obs: Tensor, rows: NDArray[np.intp], mask: Tensor | None
     ) -> Tensor:
-        """Sample actions of the policy of a number with torch's global generator; call it without gradients.
+        """Sample actions of a policy (see `of`) with torch's global generator; call it without gradients.
 
-        Args:
-            number: Whose.
-            weights: See `of`.
-            obs: `[n, ...]` what the sub-environments `rows [n]` see.
-            rows: Whose memory it has.
-            mask: `[n, a]` bool, if the environment masks actions.
+        `obs [n, ...]` and `mask [n, a]` are those of the sub-environments `rows [n]`, whose memory is used and updated.
         """
         module, given = self.of(number, weights), dict[str, Any]()
         own = torch.from_numpy(rows).to(self.device)
@@ -93,13 +92,9 @@ class SnapshotPolicies:
             self.memory[own] = chosen.state.to(self.memory.dtype)
         return chosen.action
 
-    def _new(self) -> ActorCritic:
-        with torch.random.fork_rng(devices=[]):  # its first weights are nobody's business
-            return cast(ActorCritic, self._agent(*self._spaces)).to(self.device).eval()
-
 
 def probe_of(batch: Minibatch) -> tuple[Tensor, Tensor | None]:
-    """Up to `PROBES` observations `[P, ...]` of a batch, evenly spread, and their action masks `[P, n]` or None."""
+    """Return up to `PROBES` observations `[P, ...]` of a batch, evenly spread, and their masks `[P, n]` or None."""
     axes = 1 if batch.episode_start is None else 2  # [B], or [L, S]
     obs = batch.obs.flatten(0, axes - 1)
     rows = torch.linspace(0, len(obs) - 1, min(PROBES, len(obs)), dtype=torch.float64).long().to(obs.device)
@@ -120,20 +115,20 @@ def distributions_on(agent: ActorCritic, obs: Tensor, mask: Tensor | None) -> li
 
 
 def divergence(policies: Sequence[Sequence[Distribution]]) -> NDArray[np.float64]:
-    r"""`[K, K]`: :math:`D_{ij} = \frac 1 P \sum_p KL(\pi_i(\cdot|s_p) \| \pi_j(\cdot|s_p))`, nats.
+    r"""Return `[K, K]` divergences in nats: :math:`D_{ij} = \frac 1 P \sum_p KL(\pi_i(\cdot|s_p) \| \pi_j(\cdot|s_p))`.
 
     Args:
-        policies: `K`, see `distributions_on`, on the same P observations.
+        policies: Distributions of `K` policies on the same P observations, see `distributions_on`.
     """
     found = np.zeros((len(policies), len(policies)))
     for i, j in permutations(range(len(policies)), 2):
         apart = torch.cat([kl_divergence(p, q) for p, q in zip(policies[i], policies[j], strict=True)])
-        # Rounding leads below 0; what the other never does, to infinity; huge weights, to NaN.
+        # Rounding can give values below 0, an action that the other policy never takes infinity, huge weights NaN.
         found[i, j] = apart.nan_to_num(nan=MOST).mean().clamp(0, MOST).item()
     return found
 
 
 def diversity(apart: NDArray[np.float64]) -> float:
-    """The mean of `divergence` over all pairs of two; 0 for fewer than two policies."""
+    """Return the mean of a `divergence` over all pairs of policies; 0 for fewer than two policies."""
     count = len(apart)
     return float(apart.sum() / max(1, count * (count - 1)))

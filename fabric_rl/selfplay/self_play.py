@@ -17,14 +17,13 @@ from fabric_rl.base.state_schema import check_like, fitting
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.curricula.phases import Promotion
-from fabric_rl.learning.weights import check_weights
+from fabric_rl.learning.learner import check_weights
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import gather_everywhere
 from fabric_rl.ranks.sharding import whole_state
 from fabric_rl.selfplay.opponents import Opponents
 from fabric_rl.selfplay.policies import SnapshotPolicies, distributions_on, divergence, diversity, probe_of
-from fabric_rl.selfplay.roster import LATEST, Roster, Weights
-from fabric_rl.selfplay.sampling import Eviction, Oldest, Sampling, Uniform
+from fabric_rl.selfplay.roster import LATEST, Eviction, Oldest, Roster, Sampling, Uniform, Weights
 from fabric_rl.types import AgentFactory, EnvFactory, Minibatch, SettingError
 
 _NEVER = -1
@@ -81,9 +80,8 @@ class SelfPlay(Callback):
         check_settings(self)
         if twins := [name for name in self.guests if self.guests.count(name) > 1]:
             raise ValueError(f"SelfPlay: --self_play.guests names {twins[0]} twice")
-        strategies, ratings = (self.sampling, self.eviction), (self.initial_elo, self.elo_k)
-        ratio = self.play_against_latest_model_ratio
-        self.roster = Roster(self.window, ratio, *strategies, *ratings, self.guests)
+        rules = (self.play_against_latest_model_ratio, self.sampling, self.eviction, self.initial_elo, self.elo_k)
+        self.roster = Roster(self.window, *rules, self.guests)
         self._agent: AgentFactory | None = None
         self._streaks = [0] * len(self.gate)
         self._saved_at = self._swapped_at = _NEVER
@@ -112,8 +110,6 @@ class SelfPlay(Callback):
         held = all(streak >= skill.for_iterations for streak, skill in zip(self._streaks, self.gate, strict=True))
         return held or self.force or self._saved_at != _NEVER
 
-    # ------------------------------------------------------------------ hooks
-
     def on_train_start(self, state: TrainState) -> None:
         """Check the opponent pool of a resumed run.
 
@@ -123,10 +119,10 @@ class SelfPlay(Callback):
         """
         if self._agent is None or not (isinstance(state.env, Opponents) or state.args.num_players):
             raise ValueError("SelfPlay: give its around(env, agent) to fabric_rl.train, or use --self_play")
-        spaces = (state.env.single_observation_space, state.env.single_action_space)
-        self._judge = SnapshotPolicies(self._agent, *spaces)
+        obs_space = state.env.single_observation_space
+        self._judge = SnapshotPolicies(self._agent, obs_space, state.env.single_action_space)
         self._judge.to(state.fabric.device)
-        self._policy(torch.zeros(1, *(spaces[0].shape or ()), device=state.fabric.device))
+        self._policy(torch.zeros(1, *(obs_space.shape or ()), device=state.fabric.device))
         for each in self.roster.opponents:
             if each.weights is not None:
                 try:
@@ -142,13 +138,12 @@ class SelfPlay(Callback):
             state.env.policies.to(state.fabric.device)
             played = int(state.env.assignment.played.sum())
             if self.at_once > max(different := (played + 1) // 2, 4):  # the default
-                what = f"--self_play.at_once {self.at_once}: opponents play in {played} arenas, two in a row have the"
-                what += f" same one, so no more than {different} can play"
-                warnings.warn(what, RuntimeWarning, stacklevel=2)
+                most = f"only {different} opponents can play in {played} arenas, because each plays in two"
+                warnings.warn(f"--self_play.at_once {self.at_once}: {most}", RuntimeWarning, stacklevel=2)
         if state.fabric.is_global_zero:
             gate = " and ".join(f"{skill.metric} of {skill.at_least:g}" for skill in self.gate)
-            waits = "" if self.open else f"; it waits for {gate}, until then opponents are the agent as it is"
-            whom = [f"up to {self.window} snapshots, of which {len(self.roster.snapshots)} are there", *self.guests]
+            waits = "" if self.open else f"; it waits for {gate}, until then the opponent is the current agent"
+            whom = [f"up to {self.window} snapshots ({len(self.roster.snapshots)} so far)", *self.guests]
             logger.info("self-play against %s%s", ", ".join(whom), waits)
 
     def on_iteration_start(self, state: TrainState) -> None:
@@ -160,19 +155,21 @@ class SelfPlay(Callback):
             env.team = None if self.team_change is None else state.steps // self.team_change % 2
         if not self.open:
             return
-        if _due(self._saved_at, state.steps, self.save_steps):
+        if _is_due(self._saved_at, state.steps, self.save_steps):
             if self._saved_at == _NEVER and self.gate and state.fabric.is_global_zero:
                 logger.info("self-play begins after %s steps", f"{state.steps:,}")
             self._admit(state, weights)
             self._saved_at = state.steps
-        if _due(self._swapped_at, state.steps, self.swap_steps):
+        if _is_due(self._swapped_at, state.steps, self.swap_steps):
             self._swapped_at = state.steps
             if env is not None:
-                env.swap()
+                env.pairings.swap()
 
     def on_learn_start(self, state: TrainState) -> Minibatch | None:
         """Store observations to compare the next snapshot on, the same on all ranks."""
-        if state.batch is not None and _due(self._saved_at, state.steps + state.steps_per_iteration, self.save_steps):
+        if state.batch is not None and _is_due(
+            self._saved_at, state.steps + state.steps_per_iteration, self.save_steps
+        ):
             obs, mask = state.fabric.broadcast(probe_of(state.batch))
             self._probe = (obs.to(state.fabric.device), None if mask is None else mask.to(state.fabric.device))
         return None
@@ -184,7 +181,7 @@ class SelfPlay(Callback):
             SettingError: `gate` names a metric that nothing measures.
         """
         env = state.env if isinstance(state.env, Opponents) else None
-        mine = ([], set()) if env is None else (list(env.results), env.playing)
+        mine = ([], set()) if env is None else (list(env.results), env.pairings.playing)
         if env is not None:
             env.results.clear()
         everyone = gather_everywhere(state.fabric, mine)
@@ -195,9 +192,8 @@ class SelfPlay(Callback):
         if self.open:
             return
         streaks = [skill.streak(n, state.metrics) for skill, n in zip(self.gate, self._streaks, strict=True)]
-        measured, self._streaks = state.fabric.broadcast(
-            ({*state.metrics, *state.sums}, streaks)
-        )  # rank 0's: it has all
+        # Only rank 0 has all metrics.
+        measured, self._streaks = state.fabric.broadcast(({*state.metrics, *state.sums}, streaks))
         for skill in self.gate:
             if skill.metric not in measured:
                 hint = did_you_mean(skill.metric, sorted(measured))
@@ -216,7 +212,7 @@ class SelfPlay(Callback):
         return found
 
     def _admit(self, state: TrainState, weights: Weights) -> None:
-        """The agent as it is joins the pool, unless it acts too much like one that is there."""
+        """Add a snapshot to the pool, unless it acts too much like one in it."""
         snapshots = self.roster.snapshots
         apart = self._divergence(state, [*(each.weights or {} for each in snapshots), weights])
         if apart is None or min(apart[-1, :-1]) >= self.min_kl:
@@ -227,11 +223,7 @@ class SelfPlay(Callback):
             self._diversity = diversity(apart[np.ix_(kept, kept)])
 
     def _divergence(self, state: TrainState, everyone: Sequence[Weights]) -> NDArray[np.float64] | None:
-        """See `divergence`, the same on all ranks; None if there is nothing to compare, or on.
-
-        Raises:
-            ValueError: See `_policy`.
-        """
+        """Return the `divergence` of all weights, the same on all ranks; None without policies or observations."""
         if self._probe is None or len(everyone) < 2:
             return None
         policies = []
@@ -243,11 +235,7 @@ class SelfPlay(Callback):
         return apart
 
     def _policy(self, obs: Tensor, mask: Tensor | None = None) -> list[Distribution] | None:
-        """Return the judge's policy, see `distributions_on`.
-
-        Raises:
-            ValueError: `min_kl` for an agent that cannot be compared.
-        """
+        """Return the judge's distributions; ValueError if `min_kl` needs them and the agent has none."""
         judge = self._judge.of(LATEST, None)
         found = distributions_on(judge, obs, mask)
         if self.min_kl and found is None:
@@ -256,8 +244,6 @@ class SelfPlay(Callback):
                 "distributions with a torch.distributions.kl_divergence (fabric_rl.types.ActorCritic); leave min_kl out"
             )
         return found
-
-    # ------------------------------------------------------------------ saving
 
     def state_dict(self) -> dict[str, Any]:
         return {
@@ -273,7 +259,7 @@ class SelfPlay(Callback):
         """Restore the state that `state_dict` returned.
 
         Raises:
-            ValueError: The state is malformed, or self-play had begun but the opponent pool is empty.
+            ValueError: Self-play had begun, but the opponent pool is empty; or the state is malformed.
         """
         check_like(state, self.state_dict(), "it")
         self.roster.load_state_dict(state["roster"])
@@ -286,6 +272,6 @@ class SelfPlay(Callback):
         self._probe = None if state["probe"] is None else (state["probe"][0], state["probe"][1])
 
 
-def _due(last: int, steps: int, interval: int) -> bool:
-    """Return True if a multiple of the interval lies between, or if it has never happened."""
+def _is_due(last: int, steps: int, interval: int) -> bool:
+    """Return True if a multiple of `interval` lies between `last` and `steps`, or if `last` is never."""
     return last == _NEVER or steps // interval != last // interval

@@ -9,7 +9,7 @@ from fabric_rl.metrics.console import TrainConsole
 from fabric_rl.metrics.csv_tables import number, read_rows
 from fabric_rl.metrics.loggers import Loggers
 from fabric_rl.ranks.collectives import Sums, means, reduce_sums
-from fabric_rl.rollouts.episodes import RECENT_EPISODES
+from fabric_rl.rollouts.collect import RECENT_EPISODES
 from fabric_rl.runs.folder import Run
 from fabric_rl.session.session import Session
 from fabric_rl.types import HasHeadlines

@@ -17,8 +17,7 @@ from fabric_rl.callback import TrainState
 from fabric_rl.dry_run import calling
 from fabric_rl.hooks import Hooks
 from fabric_rl.learning.gae import Estimator
-from fabric_rl.learning.learner import Onlooker
-from fabric_rl.learning.weights import check_weights, generator_state
+from fabric_rl.learning.learner import Onlooker, check_weights, generator_state
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import Sums, gather_to_rank_0, raised_on_all_ranks
 from fabric_rl.ranks.sharding import gathered

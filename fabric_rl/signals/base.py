@@ -1,4 +1,4 @@
-"""RewardSignal: the contract of rewards beside the environment's, and parts of the signals' networks."""
+"""RewardSignal: base class of intrinsic rewards; parts of the signals' networks."""
 
 import math
 from abc import ABC, abstractmethod
@@ -124,7 +124,7 @@ class SignalFactory(Protocol):
     """Builds a signal from the spaces of one sub-environment: a class, or a partial of one."""
 
     def __call__(self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> RewardSignal:
-        """Builds it; the weights come from torch's global generator."""
+        """Build the signal; the weights come from torch's global generator."""
 
 
 def layers(inputs: int, hidden_sizes: Sequence[int], outputs: int) -> nn.Sequential:
@@ -161,7 +161,7 @@ class Features(nn.Module):
         self.layers = layers(32 * 3 * 3, hidden_sizes, size)
 
     def forward(self, obs: Tensor) -> Tensor:
-        """Features of normalised observations."""
+        """Return the features of normalized observations."""
         if self.is_image:
             images = obs if self.channels_first else obs.movedim(-1, -3)
             images = images.reshape(len(obs), -1, *images.shape[-2:])
@@ -171,7 +171,7 @@ class Features(nn.Module):
 
 
 class Actions(nn.Module):
-    """Actions as vectors `[B, size]`: one-hot where numbered; a Box scaled to -1..1, or as it is where unbounded."""
+    """Actions as vectors `[B, size]`: one-hot for discrete ones; a Box scaled to -1..1, unscaled where unbounded."""
 
     start: Tensor
     low: Tensor
@@ -179,7 +179,7 @@ class Actions(nn.Module):
     limit: Tensor
 
     def __init__(self, space: gymnasium.Space[Any]) -> None:
-        """Reads the space: Discrete, MultiDiscrete, MultiBinary or Box."""
+        """Prepare for a Discrete, MultiDiscrete, MultiBinary or Box space."""
         super().__init__()
         self.choices: list[int] | None = None
         if isinstance(space, gymnasium.spaces.Box):
@@ -198,7 +198,7 @@ class Actions(nn.Module):
         self.size = sum(self.choices)
 
     def forward(self, action: Tensor) -> Tensor:
-        """`action [B, ...]` as a vector, float32."""
+        """Return `action [B, ...]` as vectors, float32."""
         flat = action.reshape(len(action), -1)
         if self.choices is None:
             return ((flat.float() - self.low) / self.span * 2 - 1).clamp(-self.limit, self.limit)
@@ -207,15 +207,13 @@ class Actions(nn.Module):
         return torch.cat(columns, dim=1).float()
 
     def loss(self, predicted: Tensor, action: Tensor) -> Tensor:
-        """Return the error of a prediction, a scalar.
+        """Return the error of a prediction: the mean cross-entropy, summed over the components of an action.
+
+        For a Box, it is the mean squared error of the vector.
 
         Args:
-            predicted: `[B, size]`, logits of numbered actions, else the vector itself.
-            action: `[B, ...]`.
-
-        Returns:
-            Mean over the steps of the cross-entropy, added up over the numbers of an action; of a Box the mean squared
-            error of the vector.
+            predicted: `[B, size]` logits of discrete actions, or the vector of a Box.
+            action: `[B, ...]` true actions.
         """
         vector = self(action)
         if self.choices is None:

@@ -1,4 +1,4 @@
-"""Curiosity and RND: rewards for observations that could not be predicted."""
+"""Curiosity and RND: rewards for observations that cannot be predicted."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from fabric_rl.signals.base import Actions, Features, RewardSignal, Steps, layer
 from fabric_rl.types import Stats
 
 _SAMPLE = 1024
-"""Steps of a rollout at which the target's drift is measured."""
+"""Number of steps of a rollout at which the target's drift is measured."""
 
 
 class Curiosity(RewardSignal):
@@ -71,19 +71,19 @@ class Curiosity(RewardSignal):
         self.forward_model = layers(encoding_size + self.actions.size, hidden_sizes, encoding_size)
 
     def _predicted(self, steps: Steps) -> tuple[Tensor, Tensor]:
-        """`[B]` L_F of each step; `[B, actions.size]`, the action that the inverse model tells."""
+        """Return L_F `[B]` of each step, and the inverse model's predicted actions `[B, actions.size]`."""
         before, after = (self.encoder(self.normalizer(obs)) for obs in (steps.obs, steps.next_obs))
-        told = self.inverse_model(torch.cat((before, after), dim=-1))
+        predicted = self.inverse_model(torch.cat((before, after), dim=-1))
         known = torch.cat((before.detach(), self.actions(steps.action)), dim=-1)
         errors: Tensor = 0.5 * (self.forward_model(known).float() - after.detach().float()).square().sum(dim=-1)
-        return errors, told.float()
+        return errors, predicted.float()
 
     def reward(self, steps: Steps) -> Tensor:
         return self._predicted(steps)[0]
 
     def forward(self, batch: Steps) -> tuple[Tensor, Stats]:
-        errors, told = self._predicted(batch)
-        forward_loss, inverse_loss = errors.mean(), self.actions.loss(told, batch.action)
+        errors, predicted = self._predicted(batch)
+        forward_loss, inverse_loss = errors.mean(), self.actions.loss(predicted, batch.action)
         stats = {"forward_loss": forward_loss.detach(), "inverse_loss": inverse_loss.detach()}
         return 10 * (0.2 * forward_loss + 0.8 * inverse_loss), stats
 
@@ -142,7 +142,7 @@ class RND(RewardSignal):
         self.predictor = Features(observation_space, [*hidden_sizes, *hidden_sizes[-1:]], encoding_size)
 
     def _errors(self, steps: Steps) -> Tensor:
-        """`[B]`, the squared distance of the vectors."""
+        """Return the squared distances `[B]` of the vectors."""
         inputs = self.normalizer(steps.next_obs)
         with torch.no_grad():
             target = self.target(inputs)

@@ -1,4 +1,4 @@
-"""GAIL: pays for what cannot be told from demonstrations."""
+"""GAIL: rewards for steps that look like demonstrations."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,20 +18,20 @@ from fabric_rl.types import Stats
 _CODE = 128
 """Length of the code of `use_vail`, as in ML-Agents."""
 _MOST_KL, _BETA_STEP = 0.5, 5e-4
-"""Nats that the code may hold on average, and how fast its price follows."""
+"""Target of the code's mean KL divergence in nats, and the step size of its weight beta."""
 
 
 class Pair(NamedTuple):
-    """A minibatch of the agent's steps, and as many of the demonstrations."""
+    """A minibatch of the agent's steps, and of the same number of demonstrated ones."""
 
     obs: tuple[Tensor, Tensor]
-    """Both `[B, ...]`."""
+    """`[B, ...]` observations of both."""
     action: tuple[Tensor, Tensor]
-    """Both `[B, ...]`."""
+    """`[B, ...]` actions of both."""
     share: Tensor
-    """`[B]`, uniform in 0..1."""
+    """`[B]` uniform random numbers in 0..1 for the gradient penalty."""
     noise: Tensor | None
-    """`[2, B, code]`, normal; of `use_vail`."""
+    """`[2, B, code]` normal random numbers for `use_vail`."""
 
 
 class GAIL(RewardSignal):
@@ -122,7 +122,7 @@ class GAIL(RewardSignal):
         return self.normalizer(obs), vector
 
     def _logits(self, inputs: tuple[Tensor, Tensor], noise: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """`[B]` the logit of D, and the KL of the code; without noise that of the code's mean."""
+        """Return the logits `[B]` of D and the KL of the code; without noise, D sees the code's mean."""
         seen = torch.cat((self.encoder(inputs[0]), inputs[1]), dim=-1)
         if self.code is None:
             return self.judge(seen).float().squeeze(-1), seen.new_zeros(len(seen))
@@ -163,11 +163,11 @@ class GAIL(RewardSignal):
         inputs = [self._inputs(obs, action) for obs, action in zip(batch.obs, batch.action, strict=True)]
         noises = (None, None) if batch.noise is None else batch.noise
         (agent, agent_kl), (expert, expert_kl) = (self._logits(x, z) for x, z in zip(inputs, noises, strict=True))
-        told, kl = softplus(-expert).mean() + softplus(agent).mean(), 0.5 * (agent_kl + expert_kl).mean()
+        classification, kl = softplus(-expert).mean() + softplus(agent).mean(), 0.5 * (agent_kl + expert_kl).mean()
         penalty = self.penalty(inputs[0], inputs[1], batch.share)
         stats = {"agent_estimate": agent.sigmoid().mean(), "expert_estimate": expert.sigmoid().mean()}
         stats |= {"gradient_penalty": penalty} | ({"kl": kl} if self.code else {})
-        loss = told + self.gradient_penalty * penalty + self.beta * (kl - _MOST_KL)
+        loss = classification + self.gradient_penalty * penalty + self.beta * (kl - _MOST_KL)
         return loss, {name: figure.detach() for name, figure in stats.items()}
 
     def after_learning(self, means: Mapping[str, float], updates: int) -> None:

@@ -1,4 +1,4 @@
-"""The reward signals of a run on this rank: they pay for a rollout, and then learn from it."""
+"""The reward signals of a run: they add rewards to a rollout, then learn from it."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,8 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from fabric_rl.args import TrainArgs
 from fabric_rl.base.state_schema import check_like, load_part
-from fabric_rl.learning.learner import load_optimizer
-from fabric_rl.learning.weights import generator_state
+from fabric_rl.learning.learner import generator_state, load_optimizer
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import means, reduce_sums
 from fabric_rl.ranks.devices import is_small, one_thread
@@ -23,11 +22,11 @@ from fabric_rl.signals.base import RewardSignal, SignalFactory, Steps
 from fabric_rl.types import ActorCritic, NonFiniteError
 
 _AT_ONCE = 2**22
-"""Numbers of observations that a signal pays for at once."""
+"""Maximum number of observation entries in one call of a signal."""
 
 
 def build_signals(factories: Sequence[SignalFactory], envs: VectorEnv) -> list[RewardSignal]:
-    """Builds the signals for an environment, each with a name of its own."""
+    """Build the signals for an environment, with unique names."""
     spaces = (envs.single_observation_space, envs.single_action_space)
     try:
         signals = [factory(*spaces) for factory in factories]
@@ -43,11 +42,9 @@ def build_signals(factories: Sequence[SignalFactory], envs: VectorEnv) -> list[R
 
 
 def with_value_heads(weights: Mapping[str, Any], agent: ActorCritic) -> dict[str, Any]:
-    """Weights of an agent with one value head as those of one with several, of which the first alone knows something.
+    """Return the weights of an agent with one value head for `agent` with several, of which the others are new.
 
-    Args:
-        weights: Of another run; may be anything, what does not fit is left as it is.
-        agent: The new one.
+    Weights that do not fit in this way stay as they are.
     """
     found, own = dict(weights), agent.state_dict()
     for name in found.keys() & own.keys():
@@ -60,11 +57,11 @@ def with_value_heads(weights: Mapping[str, Any], agent: ActorCritic) -> dict[str
 
 
 class Signals:
-    """The reward signals of this rank, whose columns are the last ones of the rewards.
+    """The reward signals of this rank; their rewards are the last columns of a rollout's.
 
-    Each signal's module is set up by Fabric like the agent, so DDP averages its gradients over the ranks. What is drawn
-    at random (the order of steps, and what a signal asks for) comes from a generator of each rank's own. On a rank that
-    learns nothing, a player or one of a run that only plays, their columns stay zero.
+    Fabric sets up each signal like the agent, so DDP averages its gradients over the ranks. Random numbers (the order
+    of steps, and those of a signal) come from a separate generator on each rank. On a rank that does not learn (a
+    player, or with `--inference`), their columns stay zero.
     """
 
     def __init__(
@@ -76,16 +73,7 @@ class Signals:
         num_envs: int,
         learns: bool = True,
     ) -> None:
-        """Sets the modules up.
-
-        Args:
-            signals: As built, with the same weights on all ranks.
-            args: Settings.
-            fabric: The run's.
-            peers: The Fabric of the ranks that learn, too.
-            num_envs: Sub-environments that this rank learns from.
-            learns: False: it learns nothing.
-        """
+        """Set up the modules, which have the same weights on all ranks; `peers` is the Fabric of those that learn."""
         self.signals, self.args, self._peers = signals, args, peers
         self._draws = torch.Generator().manual_seed(args.seed + peers.global_rank)
         self._running = torch.zeros(len(signals), num_envs, dtype=torch.float64)
@@ -98,49 +86,39 @@ class Signals:
                     part.broadcast_buffers = False
             self._learning.append((signal, model, optimizer))
         self._figures: dict[str, float] = {}
-        self._settled = False
+        self._prepared = False
 
     @property
     def learns(self) -> bool:
-        """True if there are signals here that learn, and pay."""
+        """True if there are signals that learn, and add rewards, on this rank."""
         return bool(self._learning)
 
     @torch.no_grad()
     def add_intrinsic_rewards(self, rollout: Rollout) -> None:
-        """Fills the rewards of the signals into a rollout that was collected.
-
-        The first rollout is worth nothing: there are no statistics to normalise it with.
-
-        Raises:
-            NonFiniteError: A reward is NaN or infinite.
-        """
+        """Write the rewards of the signals into a collected rollout; 0 in the first one, without statistics yet."""
         if self.args.extrinsic_strength != 1:
             rollout.env_reward.mul_(self.args.extrinsic_strength)
         if not self.learns:
             return
-        self._settle(rollout)
+        self._prepare_ddp(rollout)
         steps, self._figures = _steps(rollout), {}
         for number, signal in enumerate(self.signals):
             column = rollout.reward[..., number - len(self.signals)]
             if not signal.normalizer.count:
                 column.zero_()
                 continue
-            raw = _raw(signal, steps).view(column.shape)
+            raw = _raw_rewards(signal, steps).view(column.shape)
             column.copy_(signal.strength * (self._scaled(number, raw) if signal.scales else raw))
             self._figures |= {f"{signal.name}/reward": float(column.mean()), f"{signal.name}/raw": float(raw.mean())}
 
     @torch.no_grad()
     def rewards(self, steps: Steps) -> Tensor:
-        """`[B, S]` what the S signals pay for such steps as they are now, and with the deviations of now.
-
-        Raises:
-            NonFiniteError: A reward is NaN or infinite.
-        """
-        raw = [(signal, _raw(signal, steps)) for signal in self.signals]
+        """Return the current rewards `[B, S]` of the S signals for the steps, with current standard deviations."""
+        raw = [(signal, _raw_rewards(signal, steps)) for signal in self.signals]
         return torch.stack([s.strength * (s.scaled(paid) if s.scales else paid) for s, paid in raw], dim=1)
 
     def _scaled(self, number: int, raw: Tensor) -> Tensor:
-        """Adds rewards `[T, N]` to the statistics of their discounted sums, then scales them."""
+        """Add rewards `[T, N]` to the statistics of their discounted sums, and return them scaled."""
         signal, running, sums = self.signals[number], self._running[number], []
         for reward in raw.cpu().double():
             running.mul_(signal.gamma).add_(reward)
@@ -149,17 +127,9 @@ class Signals:
         return signal.scaled(raw)
 
     def learn(self, rollout: Rollout, minibatch_size: int) -> dict[str, float]:
-        """Lets all signals learn from the rollout of this rank; every rank that learns brings as many steps.
+        """Let all signals learn from this rank's rollout; return losses and other metrics as `<signal>/<name>`.
 
-        Args:
-            rollout: What `add_intrinsic_rewards` has filled.
-            minibatch_size: The policy's.
-
-        Returns:
-            Losses and what else there is to say, as `<signal>/<name>`.
-
-        Raises:
-            NonFiniteError: A loss became NaN or infinite.
+        `minibatch_size` is that of the policy. The rollout has the same size on all ranks that learn.
         """
         if not self.learns:
             return {}
@@ -171,12 +141,12 @@ class Signals:
     def learn_from(
         self, newest: Steps, minibatches: Sequence[Iterable[Steps]], sizes: Sequence[int]
     ) -> dict[str, float]:
-        """Let all signals learn like `learn`, but from minibatches of their own.
+        """Let all signals learn like `learn`, but from given minibatches.
 
         Args:
             newest: All steps of this rank's newest rollout, for the statistics.
-            minibatches: Those of each signal; as many on every rank.
-            sizes: Steps in each of a signal's.
+            minibatches: Minibatches of each signal, the same number on every rank.
+            sizes: Minibatch size of each signal.
         """
         figures = self._figures
         for (signal, model, optimizer), its_own, size in zip(self._learning, minibatches, sizes, strict=True):
@@ -187,7 +157,7 @@ class Signals:
         return figures
 
     def _passes(self, signal: RewardSignal, steps: Steps, size: int) -> Iterator[Steps]:
-        """Passes of shuffled minibatches."""
+        """Yield the shuffled minibatches of all passes."""
         for _ in range(signal.epochs or self.args.update_epochs):
             order = torch.randperm(len(steps.obs), generator=self._draws).to(steps.obs.device)
             for indices in order[: len(order) // size * size].view(-1, size):
@@ -200,7 +170,7 @@ class Signals:
         optimizer: Any,  # noqa: ANN401
         minibatches: Iterable[Steps],
     ) -> dict[str, float]:
-        """A step for each minibatch; returns the means over them and all ranks."""
+        """Make an optimizer step for each minibatch; return the means of statistics over minibatches and ranks."""
         rows: list[Tensor] = []
         names: list[str] = []
         for steps in minibatches:
@@ -221,32 +191,30 @@ class Signals:
         signal.after_learning(found, len(rows))
         return found
 
-    def _settle(self, rollout: Rollout) -> None:
-        """DDP orders its buckets after the first step: before the run, see `fabric_rl.session.build`."""
-        if self._settled or self._peers.world_size == 1:
+    def _prepare_ddp(self, rollout: Rollout) -> None:
+        """Make a backward pass before the first step, after which DDP orders its buckets (see `session.build`)."""
+        if self._prepared or self._peers.world_size == 1:
             return
-        self._settled = True
+        self._prepared = True
         steps, draws = _steps(rollout).map(slice(0, 2)), torch.Generator()
         for signal, model, optimizer in self._learning:
             with isolate_rng(), torch.enable_grad():
                 self._peers.backward(model(signal.prepared(steps, draws))[0])
             optimizer.zero_grad()
 
-    # ------------------------------------------------------------------ saving and restoring
-
     def state_dict(self) -> list[dict[str, Any]]:
-        """Return the state that all ranks that learn share."""
+        """Return the state shared by all ranks that learn."""
         return [
             {"name": signal.name, "module": signal.state_dict(), "optimizer": optimizer.state_dict()}
             for signal, _, optimizer in self._learning
         ]
 
     def rank_state_dict(self) -> dict[str, Any]:
-        """Return the state of this rank alone."""
+        """Return the state of this rank."""
         return {"running": self._running.clone(), "draws": self._draws.get_state()} if self.learns else {}
 
     def load_state_dict(self, state: list[dict[str, Any]]) -> list[str]:
-        """Goes on from what `state_dict` gave; returns what makes the run another one than without a break."""
+        """Restore the state that `state_dict` returned; return reasons why the run is not bit-identical."""
         by_name, differs = {entry["name"]: entry for entry in state}, []
         for signal, _, optimizer in self._learning:
             if signal.name not in by_name:
@@ -258,15 +226,15 @@ class Signals:
         return differs
 
     def load_rank_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on from what `rank_state_dict` gave."""
+        """Restore the state that `rank_state_dict` returned."""
         if state and self.learns:
             check_like(state["running"], self._running, "the running returns of the signals")
             self._running.copy_(state["running"])
             self._draws.set_state(generator_state(state["draws"]))
 
 
-def _raw(signal: RewardSignal, steps: Steps) -> Tensor:
-    """`[B]` float32, what a signal's `reward` gives, some steps at a time; a NonFiniteError unless all is finite."""
+def _raw_rewards(signal: RewardSignal, steps: Steps) -> Tensor:
+    """Return a signal's undivided rewards `[B]` float32, computed in pieces; NonFiniteError unless all are finite."""
     rows = max(1, _AT_ONCE // max(1, steps.obs[0].numel()))
     with one_thread(if_small=is_small(signal, len(steps.obs))):
         parts = [signal.reward(steps.map(slice(at, at + rows))) for at in range(0, len(steps.obs), rows)]
@@ -277,6 +245,6 @@ def _raw(signal: RewardSignal, steps: Steps) -> Tensor:
 
 
 def _steps(rollout: Rollout) -> Steps:
-    """All steps of a rollout, `[T * N, ...]`."""
+    """Return all steps of a rollout, `[T * N, ...]`."""
     assert rollout.next_obs is not None  # a rollout with signals has it
     return Steps(*(x.flatten(0, 1) for x in (rollout.obs[:-1], rollout.action, rollout.next_obs)))

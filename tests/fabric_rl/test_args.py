@@ -13,13 +13,13 @@ from fabric_rl import Hardware, SACArgs, Saving, StartArgs, TrainArgs
 from fabric_rl.base.argv import DEFAULT_CONFIG
 from fabric_rl.base.settings import Finite, Positive, annotations_of
 from fabric_rl.callbacks import AdaptiveBatchSize, Debug, Evaluation, MilestoneMatches, Notify, StopAfter, VideoLogger
-from fabric_rl.callbacks.games import RecordGames
+from fabric_rl.callbacks.observers import RecordGames
 from fabric_rl.cli.command_line import read_settings
 from fabric_rl.curricula.lessons import Curriculum
 from fabric_rl.curricula.phases import Phase, Phases, Promotion
 from fabric_rl.imitation import Cloning
 from fabric_rl.imitation.pretrain import CloneArgs
-from fabric_rl.learning.normalize import ObsNormalizer, ReturnScaler
+from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.runs.provenance import Provenance
 from fabric_rl.schedules import Constant, KLAdaptive, Linear
 from fabric_rl.selfplay import PFSPHard, SelfPlay
@@ -57,7 +57,6 @@ PARTS = {
     Phases: {"phases": [Phase("a")]},
     Promotion: {"metric": "x", "at_least": 1.0},
     RecordGames: {"folder": Path("games")},
-    ReturnScaler: {"num_envs": 1},
     StopAfter: {"minutes": 1.0},
     VideoLogger: {"folder": "videos"},
 }
@@ -69,7 +68,7 @@ EXPECTED |= {"max_lr": Positive, "value": Finite, "start": Finite, "end": Finite
 
 def ranges_of(part):
     annotations = annotations_of(part) if is_dataclass(part) else get_type_hints(part.__init__, include_extras=True)
-    expected = EXPECTED if part in (KLAdaptive, ObsNormalizer, ReturnScaler, Constant, Linear) else {}
+    expected = EXPECTED if part in (KLAdaptive, ObsNormalizer, Constant, Linear) else {}
     return {name: expected.get(name, kind) for name, kind in annotations.items()}
 
 

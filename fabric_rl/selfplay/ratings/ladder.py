@@ -1,4 +1,4 @@
-"""Elo ratings: after each game, and of many players on one ladder with intervals from pairs of matches."""
+"""Elo ratings: updates after each game, and a ladder of many players with intervals, from pairs of matches."""
 
 import math
 from collections.abc import Mapping
@@ -10,10 +10,10 @@ from openskill.models import PlackettLuce
 from scipy import optimize, stats
 
 MEAN_RATING = 1200.0
-"""Of all players of a ladder."""
+"""Mean rating of all players of a ladder."""
 LEAST_SQUARES = 0.25
-"""Of the scores' deviations from what was expected, for each two players: draws alone say little of how much they would
-vary (`mean_interval` has two more samples for the same reason)."""
+"""Minimum sum of squared deviations of two players' scores from the expected one, since draws alone do not show how
+much scores vary (`mean_interval` has two more samples for the same reason)."""
 _ELO = 400 / math.log(10)
 """Elo points of one unit of log-odds."""
 
@@ -24,28 +24,28 @@ def expected_score(rating: float, opponent: float) -> float:
 
 
 def elo_update(rating: float, opponent: float, score: float, k: float) -> tuple[float, float]:
-    r"""The ratings of both after a game: :math:`R + K (S - E)`, and as much less for the opponent.
+    r"""Return both ratings after a game: :math:`R + K (S - E)`, and the opposite change for the opponent.
 
     Args:
-        rating: Of the player.
-        opponent: Of its opponent.
-        score: The player's: 1 for a win, 0.5 for a draw, 0 for a loss.
-        k: The most that a game can change.
+        rating: Rating of the player.
+        opponent: Rating of the opponent.
+        score: Score of the player: 1 for a win, 0.5 for a draw, 0 for a loss.
+        k: Maximum change by one game.
     """
     change = k * (score - expected_score(rating, opponent))
     return rating + change, opponent - change
 
 
 class Ladder(NamedTuple):
-    """Ratings of `P` players, `[P]` each; 400 points more are odds of 10 to 1 to win (a draw is half a win)."""
+    """Ratings `[P]` of P players; 400 points more mean odds of 10 to 1 to win (a draw is half a win)."""
 
     ratings: NDArray[np.float64]
     low: NDArray[np.float64]
     """Lower ends of the intervals."""
     high: NDArray[np.float64]
     misfit: float | None
-    """Probability that results differ as much from what the ratings predict as they do, if the ladder is true: small
-    where A beats B, B beats C and C beats A. None where there is nothing to compare."""
+    """Probability that results differ at least this much from the ratings' predictions if one ladder describes all
+    players: small if A beats B, B beats C and C beats A. None if there is nothing to compare."""
 
 
 def fit_ladder(
@@ -54,31 +54,30 @@ def fit_ladder(
     confidence: float = 0.95,
     first: float | None = None,
 ) -> Ladder:
-    r"""Fits the model of Bradley and Terry (1952), which is Elo's, to pairs of matches.
+    r"""Fit the model of Bradley and Terry (1952), which is Elo's, to pairs of matches by maximum likelihood.
 
         E[score of i against j] = p_ij = 1 / (1 + 10^((R_j - R_i) / 400))
 
-    by its likelihood, in which a score of 1/2 counts as half a win and half a defeat, and each two players have drawn
-    one more pair: else the rating of who wins everything would be infinite (it is too low then, and so is its
-    interval). The variance is the sandwich of Huber (1967) and White (1982), since a pair of matches varies less than a
-    win or a defeat and its matches depend on each other:
+    A score of 1/2 counts as half a win and half a loss. Each two players get one additional drawn pair, without which
+    the rating of a player that wins everything would be infinite (with it, rating and interval are too low). The
+    variance is the sandwich of Huber (1967) and White (1982), because the matches of a pair depend on each other:
 
         V = H^{-1} J H^{-1},  H = \sum p (1 - p) d d^T,  J = \sum n / (n - 1) (score - p)^2 d d^T,  d = e_i - e_j
 
     over all pairs, n of them for these two players; each sum of squares is at least `LEAST_SQUARES`. Intervals are
-    Student's. Simulated with 3 to 6 players up to 300 points apart they hold the rating in 93 to 97 % from 10 pairs for
-    each two players on (in more where nearly all is drawn); of the best and the worst one of a field that is 600 points
-    wide in 84 to 89 %, 1000 points wide in half of all cases, because of the drawn pair.
+    Student's. In simulations with 3 to 6 players up to 300 points apart, they contain the rating in 93 to 97 % of cases
+    from 10 pairs for each two players on (in more if most matches are drawn); for the best and the worst player of a
+    field 600 points wide in 84 to 89 %, 1000 points wide in half of all cases, because of the drawn pair.
 
     Args:
-        scores: (i, j) -> `[n]` scores of player i against j, 0..1, one for each pair of matches. All players have to be
-            connected by them.
-        num_players: P.
-        confidence: Share of the intervals that are to hold the rating.
-        first: The rating of player 0, which has no interval then. Default: the mean of all is `MEAN_RATING`.
+        scores: (i, j) -> `[n]` scores of player i against j, 0..1, one for each pair of matches; they must connect all
+            players.
+        num_players: Number of players, P.
+        confidence: Share of cases in which an interval contains the rating.
+        first: Rating of player 0, which then has no interval. Default: the mean of all ratings is `MEAN_RATING`.
 
     Raises:
-        ValueError: Fewer than two players, scores that are none, or players who have not met anybody of the others.
+        ValueError: There are fewer than two players, scores out of range, or players without matches against the rest.
     """
     pairs = [(i, j, np.append(np.asarray(each, np.float64), 0.5)) for (i, j), each in scores.items() if len(each)]
     if num_players < 2 or any(not ((each >= 0) & (each <= 1)).all() for _, _, each in pairs):
@@ -123,7 +122,7 @@ def fit_ladder(
 
 
 class Rating(NamedTuple):
-    """A player's Elo with its interval; mean and deviation of its skill, which begin with 25 and 25 / 3."""
+    """A player's Elo rating with its interval; OpenSkill's mean and deviation, which start at 25 and 25 / 3."""
 
     rating: float
     low: float
@@ -138,13 +137,13 @@ def rate(
     confidence: float = 0.95,
     first: float | None = None,
 ) -> tuple[list[Rating], float | None]:
-    """Elo by `fit_ladder` and OpenSkill by Plackett and Luce (Weng and Lin, 2011), which learns match by match.
+    """Rate players by Elo (`fit_ladder`) and by OpenSkill's Plackett-Luce model (Weng and Lin, 2011), match by match.
 
     Args:
         results: (i, j) -> `[n, 2]` scores 1, 0.5 or 0 of player i against j in both matches of each pair.
-        num_players: P.
-        confidence: Of the intervals.
-        first: The rating of player 0. Default: the mean of all is `MEAN_RATING`.
+        num_players: Number of players, P.
+        confidence: Confidence of the intervals.
+        first: Rating of player 0, see `fit_ladder`.
 
     Returns:
         `P` ratings, and `Ladder.misfit`.

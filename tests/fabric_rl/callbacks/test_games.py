@@ -15,8 +15,8 @@ from agents import PPOLightningAgent, RecurrentPPOAgent
 from envs import CombinedReward, GoalReward, PhasedReward, RandomState, RocketSimPool, TouchReward
 from envs.replays.replay import read_replay
 from fabric_rl import Callback, TrainArgs, train
-from fabric_rl.callbacks import games
-from fabric_rl.callbacks.games import RecordGames, ShowGames
+from fabric_rl.callbacks import observers
+from fabric_rl.callbacks.observers import RecordGames, ShowGames
 
 REWARD = CombinedReward([GoalReward(), TouchReward()], [10.0, 1.0])
 POOL = partial(RocketSimPool, 2, team_size=[(1, 1), (2, 1)], state_setter=RandomState(), reward=REWARD, num_threads=1)
@@ -38,8 +38,8 @@ def weights(fabric, callbacks=(), env=POOL, agent=PPOLightningAgent, **more):
 @pytest.fixture
 def often(monkeypatch):
     """A game of one second, whole, after every iteration."""
-    monkeypatch.setattr(games, "GAME_SECONDS", 1.0)
-    monkeypatch.setattr(games, "MOST_SHARE", 1e9)
+    monkeypatch.setattr(observers, "GAME_SECONDS", 1.0)
+    monkeypatch.setattr(observers, "MAX_SHARE", 1e9)
     return partial(RecordGames, minutes=1e-9)
 
 
@@ -156,7 +156,7 @@ def test_all_that_games_cost_is_within_their_share(tmp_path, monkeypatch):
             spent += clock.now - start
         return spent, clock.now
 
-    monkeypatch.setattr(games, "time", clock)
+    monkeypatch.setattr(observers, "time", clock)
     spent, seconds = after(10.0, 3000)  # as in long runs: all games are cut off in time
     assert 0.017 < spent / seconds <= 0.02
     asked.clear()

@@ -148,7 +148,7 @@ def test_a_finished_run_says_that_it_waits_and_a_signal_ends_that(fabric, tmp_pa
     with StopSignals(state):
         matches.on_train_end(state)
     logger.removeHandler(waits)
-    assert waits.said.startswith("waiting for the matches of the milestones from main/000000000002 on; Ctrl+C leaves")
+    assert waits.said.startswith("waiting for the matches of milestone main/000000000002 and later ones; Ctrl+C leaves")
     assert matches._process.poll() is not None and len(matches._judged) == 1 and not list(tmp_path.glob(".match*"))
 
 

@@ -356,21 +356,3 @@ def test_a_saved_state_does_not_change_with_its_scaler():
     for each in (scaler, other):
         each.scale(rewards[20:], done[20:], 0.9)
     assert all(torch.equal(state[name], kept[name]) for name in kept)
-
-
-@pytest.mark.parametrize(
-    ("rewards", "done", "gamma"),
-    [
-        ((5, 3), (5, 3), 0.9),
-        ((5, 2), (5, 3), 0.9),
-        ((5, 2), (4, 2), 0.9),
-        ((5, 2, 3), (5, 2), 0.9),
-        ((5, 2, 1, 1), (5, 2), 0.9),
-        ((5, 2), (5, 2), [0.9, 0.9]),
-    ],
-)
-def test_shapes_that_do_not_fit_are_refused(rewards, done, gamma):
-    scaler = ReturnScaler(2)
-    scaler.scale(torch.ones(5, 2), torch.zeros(5, 2, dtype=torch.bool), 0.9)
-    with pytest.raises(ValueError, match="ReturnScaler: rewards must be "):
-        scaler.scale(torch.ones(rewards), torch.zeros(done, dtype=torch.bool), torch.tensor(gamma))

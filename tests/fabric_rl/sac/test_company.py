@@ -77,7 +77,7 @@ def against_itself(fabric, run, stop_after=None, resume=None):
     env = partial(RocketSimPool, num_arenas=4, done=SHORT, state_setter=Kickoff(), num_threads=1)
 
     def look(state):
-        return sorted(state.env.playing), state.env.policies.of(LATEST, None).acts_at_random
+        return sorted(state.env.pairings.playing), state.env.policies.of(LATEST, None).acts_at_random
 
     sees = Sees(look, stop_after)
     parts = {"saving": Saving(144), "resume": resume}

@@ -151,7 +151,7 @@ def test_random_actions_are_not_held_where_that_means_nothing(fabric):
 
 
 def test_a_run_that_never_learns_says_so(counted):
-    with pytest.warns(RuntimeWarning, match="buffer_init_steps 60: nothing is learned before so many steps"):
+    with pytest.warns(RuntimeWarning, match="buffer_init_steps 60: the agent learns nothing"):
         counted(sac={"buffer_init_steps": 60})
 
 

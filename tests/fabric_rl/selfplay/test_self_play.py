@@ -65,7 +65,7 @@ def test_opponents_are_the_snapshots_and_the_latest_is_the_agent(fabric):
         latest = state.env.policies.of(LATEST, None).state_dict()
         first = self_play.roster.opponents[0].weights
         same = [all(torch.equal(x, y[name]) for name, x in latest.items()) for y in (first, state.agent.state_dict())]
-        return same, state.env.playing
+        return same, state.env.pairings.playing
 
     seen = run(fabric, self_play, 3, look=look)
     assert [same for _, (same, _) in seen] == [[True, False], [False, False], [False, False]]
@@ -74,7 +74,7 @@ def test_opponents_are_the_snapshots_and_the_latest_is_the_agent(fabric):
 
 
 def test_more_tables_than_arenas_are_a_warning(fabric):
-    what = "--self_play.at_once 50: opponents play in 4 arenas, .* so no more than 2 can play"
+    what = "--self_play.at_once 50: only 2 opponents can play in 4 arenas"
     with pytest.warns(RuntimeWarning, match=what):
         run(fabric, settings(at_once=50), 1)
 
@@ -125,12 +125,10 @@ def test_min_kl_of_an_agent_that_cannot_be_compared_is_one_line_at_once(fabric, 
 def test_behind_the_gate_opponents_are_the_agent_as_it_is(fabric, caplog):
     skill = Promotion("game/episodes_per_minute", 1.0, for_iterations=2)
     self_play = settings(gate=[skill])
-    seen = run(fabric, self_play, look=lambda state: (len(self_play.roster.opponents), state.env.playing))
+    seen = run(fabric, self_play, look=lambda state: (len(self_play.roster.opponents), state.env.pairings.playing))
     assert [metrics["selfplay/open"] for metrics, _ in seen] == [0, 0, 1, 1, 1, 1]
     assert [count for _, (count, _) in seen[:3]] == [0, 0, 1] and seen[1][1][1] == {LATEST}
-    said = (
-        "self-play against up to 3 snapshots, of which 0 are there; it waits for game/episodes_per_minute of 1, until"
-    )
+    said = "self-play against up to 3 snapshots (0 so far); it waits for game/episodes_per_minute of 1, until"
     assert said in caplog.text and "self-play begins after 256 steps" in caplog.text
     never = settings(gate=[Promotion("game/touches_per_minute", 1e9)])
     run(fabric, never, 3)
@@ -251,7 +249,7 @@ def test_guests_by_name(fabric, tmp_path):
     self_play = settings(guests=names, play_against_latest_model_ratio=0.0, save_steps=10**9)
     bots = guests_of(names, ENV, str(tmp_path), seed=0)
     assert [type(bot) for bot in bots] == [BallChaser, HopBot, PolicyBot]
-    seen = run(fabric, self_play, look=lambda state: state.env.playing, bots=bots)
+    seen = run(fabric, self_play, look=lambda state: state.env.pairings.playing, bots=bots)
     assert set().union(*(playing for _, playing in seen)) >= {0, 1, 2}
 
 
