@@ -16,7 +16,7 @@ from envs.factories import to_config
 from fabric_rl.base.argv import DEFAULT_CONFIG
 from fabric_rl.base.files import write_text
 from fabric_rl.evaluation.demonstrations import trajectories_of
-from fabric_rl.imitation.pretrain import CloneArgs, pretrain
+from fabric_rl.imitation.cloning import CloneArgs, pretrain
 from fabric_rl.metrics.csv_tables import csv_text
 from fabric_rl.ranks.devices import one_thread
 from fabric_rl.runs import checkpoint

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from fabric_rl.args import SACArgs
 from fabric_rl.base.state_schema import fitting
+from fabric_rl.base.trajectory import Trajectory
 from fabric_rl.callback import TrainState
-from fabric_rl.imitation.batches import Trajectory
 from fabric_rl.learning.learner import Onlooker
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.learning.update import clip_gradients
