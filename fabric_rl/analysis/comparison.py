@@ -396,10 +396,8 @@ def _scores(
     interval: Callable[..., Estimate],
 ) -> Scores:
     every = np.concatenate(tasks)
-    by_run = dict(zip(reached, every.tolist(), strict=True))
-    return Scores(
-        group, task, interval(iqm, tasks), float(every.mean()), float(np.median(every)), by_run, dict(reached)
-    )
+    averages = interval(iqm, tasks), float(every.mean()), float(np.median(every))
+    return Scores(group, task, *averages, dict(zip(reached, every.tolist(), strict=True)), dict(reached))
 
 
 def _scaled(finals: Mapping[str, Numbers], sign: int, given: tuple[float, float] | None) -> dict[str, Numbers]:

@@ -89,10 +89,14 @@ def minutes_at(steps: NDArray[np.float64], speed: Curve) -> NDArray[np.float64]:
     return np.interp(steps, np.append(0, speed[0]), np.append(0, passed))
 
 
-def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib is optional and may not be there
-    """Return an empty matplotlib figure, size in inches, which needs no display; an ImportError without matplotlib."""
+def load_matplotlib(module: str) -> Any:  # noqa: ANN401 - optional
+    """Return a module of matplotlib; an ImportError that says how to install it."""
     try:
-        figures = import_module("matplotlib.figure")
+        return import_module(f"matplotlib.{module}")
     except ImportError as error:
         raise ImportError("pictures need matplotlib; pip install matplotlib") from error
-    return figures.Figure(figsize=(width, height), layout="constrained")
+
+
+def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib is optional
+    """Return an empty matplotlib figure, size in inches, which needs no display; an ImportError without matplotlib."""
+    return load_matplotlib("figure").Figure(figsize=(width, height), layout="constrained")

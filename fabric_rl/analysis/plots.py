@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from fabric_rl.analysis.comparison import ALL, Comparison, Estimate
-from fabric_rl.analysis.curves import SPEED, Curve, minutes_at, new_figure, read_metrics
+from fabric_rl.analysis.curves import SPEED, Curve, load_matplotlib, minutes_at, new_figure, read_metrics
 from fabric_rl.runs.records import find_run
 
 if TYPE_CHECKING:
@@ -83,21 +83,18 @@ def learning_curves(
     """
     groups = runs if isinstance(runs, Mapping) else {"": runs}
     found = {label: [_curve(runs_dir, str(run), metric, minutes) for run in group] for label, group in groups.items()}
-    if axes is None:
-        new_figure(1, 1)  # an error without matplotlib
-        axes = import_module("matplotlib.pyplot").subplots(figsize=(7, 3.4), layout="constrained")[1]
-    assert axes is not None
+    panel: Any = axes or load_matplotlib("pyplot").subplots(figsize=(7, 3.4), layout="constrained")[1]
     for number, (label, curves) in enumerate(found.items()):
         if len(curves) >= LEAST_RUNS:
             points, mean, half = band_of(curves)
             name = f"{label or 'mean'} of {len(curves)} runs, 95 % interval of the mean"
-            _draw(axes, name, points, mean, f"C{number % 10}", (mean - half, mean + half))
+            _draw(panel, name, points, mean, f"C{number % 10}", (mean - half, mean + half))
             continue
         for run, curve in zip(groups[label], curves, strict=True):
             name = f"{label} {Path(run).name}".strip()
-            _draw(axes, name, *curve, color=f"C{number % 10}" if label else None)
-    _finish(axes, xlabel="minutes of training" if minutes else "agent-steps", ylabel=metric)
-    return axes
+            _draw(panel, name, *curve, color=f"C{number % 10}" if label else None)
+    _finish(panel, xlabel="minutes of training" if minutes else "agent-steps", ylabel=metric)
+    return panel  # type: ignore[no-any-return]
 
 
 def band_of(curves: Sequence[Curve]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
