@@ -158,10 +158,7 @@ def main(
             hooks.append(cloning.show(trajectories_of(cloning.demos, env, soft=cloning.soft_labels)))
         if kickstart is not None and not start.inference:
             hooks.append(kickstart.take(load_trained(kickstart.reference, start.runs_dir)))
-        hooks += [
-            *([] if self_play is None else [self_play]),
-            announcement,
-        ]  # it starts the run, so all other callbacks come first
+        hooks += [*([] if self_play is None else [self_play]), announcement]  # last: it starts the run
         if profile:
             hooks.append(Profiler(run.dir / "profile"))
         if capture_video:

@@ -39,7 +39,7 @@ def read_metrics(file: str | Path) -> dict[str, Curve]:
             value = number(cell)
             if step is not None and value is not None:
                 points.setdefault(name, {})[step] = value
-    return {name: tuple(np.array(sorted(curve.items())).T) for name, curve in points.items()}  # type: ignore[misc]
+    return {name: tuple(np.array(sorted(curve.items())).T) for name, curve in points.items()}
 
 
 def final_score(curve: Curve, until: float = math.inf) -> float:

@@ -74,9 +74,8 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
     of_run, base = _base(given, preset)
     words = [*base, *given]
     agents = [file.get("agent") for file in configurations(words)]
-    if "--agent" in names_of(words) or any(
-        isinstance(a, str) or (isinstance(a, dict) and "class_path" in a) for a in agents
-    ):
+    named = (isinstance(each, str) or (isinstance(each, dict) and "class_path" in each) for each in agents)
+    if "--agent" in names_of(words) or any(named):
         parser.set_defaults({"agent": None})  # or a chosen class would start with the settings of the default class
     with naming_the_file(words):
         config = parser.parse_args(words)
@@ -178,7 +177,7 @@ def _base(given: Sequence[str], preset: Path) -> tuple[list[str], list[str]]:
 
 
 def _fitting(preset: Path, given: Sequence[str]) -> Path | str:
-    """Return the preset, or its text without the agent (for SAC: and PPO's settings) if the flags choose another one."""
+    """Return the preset, or its text without agent (for SAC: and PPO's settings) if the flags choose another agent."""
     settings = read_yaml(preset)
     chosen = value_of(given, "--agent")
     if chosen is None:
