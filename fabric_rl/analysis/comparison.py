@@ -120,13 +120,13 @@ def find_groups(
 
 def differences(groups: Mapping[str, Group]) -> dict[str, dict[str, str]]:
     """Return the settings that groups do not share: name -> label -> value, several where runs of a group differ."""
-    values: dict[str, dict[str, str]] = {}
     every = {label: [run.settings for runs in group.values() for run in runs] for label, group in groups.items()}
     names = dict.fromkeys(name for runs in every.values() for settings in runs for name in settings)
-    for name in (name for name in names if name not in _OWN):
-        known = {label: [run.get(name) for run in runs] for label, runs in every.items()}
-        texts = {label: sorted({"-" if x is None else str(x) for x in each}) for label, each in known.items()}
-        values[name] = {label: ", ".join(each) for label, each in texts.items()}
+    values: dict[str, dict[str, str]] = {name: {} for name in names if name not in _OWN}
+    for name, by_label in values.items():
+        for label, runs in every.items():
+            known = {"-" if run.get(name) is None else str(run[name]) for run in runs}
+            by_label[label] = ", ".join(sorted(known))
     return {name: each for name, each in values.items() if len(set(each.values())) > 1}
 
 

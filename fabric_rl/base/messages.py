@@ -35,11 +35,10 @@ def one_line(message: str) -> str:
             return f"--{unknown['name']}: no such setting; {hint}"
         hint = unknown["hint"] if unknown["hint"] != "known: " else "it has none"
         return f"--{path}{unknown['name']}: {unknown['owner']} has no such setting; {hint}"
-    line = " ".join(message.split())
-    line = re.sub(r'Parser key "([^"]*)":', r"--\1:", line)
+    line = re.sub(r'Parser key "([^"]*)":', r"--\1:", " ".join(message.split()))
     line = re.sub(r"Type <class '[^']*'> expects a function or a callable class: ", "", line)
     before = ""
-    while before != line:  # the flag of a setting of a class of a setting ...
+    while before != line:  # join the flags of nested settings
         before, line = line, re.sub(rf"^(--[\w.]+): {_CLASS}?--(\w+):", r"\1.\3:", line)
     line = re.sub(r"\.? Got value: Namespace\(.*", "", line)
     line = re.sub(r"<class '(?:[\w.]*\.)?(\w+)'>", r"\1", line)

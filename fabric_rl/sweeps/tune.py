@@ -182,7 +182,7 @@ def layouts(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     gpu = _on_gpu(config)
     ranks, steps = _ranks(config.get("devices", 1), gpu), config["num_steps"]
     most = torch.cuda.device_count() if gpu else available_cores()
-    counts = {1, *(2**n for n in range(1, most.bit_length()) if 2**n <= most), most}
+    counts = {1, *(2**n for n in range(1, most.bit_length())), most}
     if config.get("num_players"):  # rollout ranks are among them
         counts = {ranks}
     piece = ((config.get("agent") or {}).get("init_args") or {}).get("sequence_length") or 1
