@@ -4,11 +4,11 @@ The signature of `main()` is the command line (`--help`). The same function work
 `main(env=partial(RocketSimPool, num_arenas=16), agent=MyAgent, args=TrainArgs(total_timesteps=50_000))`.
 """
 
-import fabric_rl  # noqa: F401 - before torch: it settles how OpenMP's threads wait
+import fabric_rl  # noqa: F401 - before torch: it sets how OpenMP's threads wait
 from fabric_rl.ranks.processes import end_with_launcher
 
 if __name__ == "__main__":
-    end_with_launcher()  # before what takes seconds to import
+    end_with_launcher()  # before the slow imports
 
 # isort: split
 import inspect
@@ -138,7 +138,7 @@ def main(
         launch.check_same_settings(fabric, resolved_config)
         opened.share(fabric)
         run = opened.run
-        if run is None:  # a later call of main() has started this process, which goes through the script again
+        if run is None:  # a later call of main() in the script has started this process
             summary = trainer(fabric, env, agent, args)
             launch.disconnect_at_exit()
             return summary
@@ -156,7 +156,7 @@ def main(
             hooks.append(cloning.show(trajectories_of(cloning.demos, env, soft=cloning.soft_labels)))
         if kickstart is not None and not start.inference:
             hooks.append(kickstart.take(load_trained(kickstart.reference, start.runs_dir)))
-        hooks += [*([] if self_play is None else [self_play]), announcement]  # it begins once all callbacks are fine
+        hooks += [*([] if self_play is None else [self_play]), announcement]  # last: it starts the run
         if profile:
             hooks.append(Profiler(run.dir / "profile"))
         if capture_video:
@@ -176,13 +176,13 @@ def main(
 
 
 def cli(argv: Sequence[str] | None = None, hints: bool = True) -> None:
-    """The command line of `main()`: any mistake of the user is one line on standard error and exit status 2.
+    """Run `main()` with the settings of a command line. A mistake of the user ends in one line and exit status 2.
 
     Args:
-        argv: Its words; default: those of this process.
-        hints: Say at the end what may come next.
+        argv: Command line without the program's name. Default: that of this process.
+        hints: Print commands to try next at the end.
     """
-    logging.getLogger("lightning.fabric").setLevel(logging.WARNING)  # it says several lines for each rank
+    logging.getLogger("lightning.fabric").setLevel(logging.WARNING)  # it prints several lines per rank
     with errors_end_in_one_line(), warnings_are_events():
         settings = read_settings(main, sys.argv[1:] if argv is None else argv, _ABOUT, DEFAULT_CONFIG)
         summary = main(**settings.arguments)

@@ -119,8 +119,7 @@ def human(folder: Path, replays: Path) -> dict[str, Any]:
     """Log-likelihood of a game's actions by an agent that was shown the other games, and by chance."""
     from envs import RocketSimPool
     from fabric_rl.evaluation.demonstrations import trajectories_of
-    from fabric_rl.imitation.batches import shown
-    from fabric_rl.imitation.pretrain import loss_on
+    from fabric_rl.imitation.cloning import loss_on, shown
     from fabric_rl.runs.trained import load_trained
 
     *games, last = sorted(replays.glob("*.replay"))

@@ -21,14 +21,14 @@ from children import FABRIC_RL
 from machine import describe_machine
 
 from fabric_rl.sweeps.trainings import settings_of
-from fabric_rl.sweeps.tune import Bench, Candidate, layouts, one_thread_anyway, switches, turns
+from fabric_rl.sweeps.tune import Bench, Candidate, layouts, one_thread_anyway, single_settings, turns
 
 ROOT = Path(__file__).parent.parent
 
 
 def grid(config: dict[str, Any]) -> list[Candidate]:
-    """Every layout of ranks and arenas with every set of switches."""
-    single = list(switches(config))
+    """Every layout of ranks and arenas with every set of single settings."""
+    single = list(single_settings(config))
     sets = chain.from_iterable(combinations(single, number) for number in range(len(single) + 1))
     merged = (dict(chain.from_iterable(switch.items() for switch in each)) for each in sets)
     distinct = {json.dumps(flags): flags for flags in merged}.values()  # of two numbers of workers the later one holds

@@ -1,7 +1,4 @@
-"""The settings of a run in groups: training, replay buffer, start, saving and hardware.
-
-Each group is a frozen dataclass. The docstrings below its fields are the help of the command line.
-"""
+"""Settings of a run: frozen dataclasses whose field docstrings are the help of the command line."""
 
 import re
 from collections.abc import Sequence
@@ -19,10 +16,11 @@ from fabric_rl.base.settings import (
     check_settings,
     check_value,
 )
+from fabric_rl.base.text import printable
 
 _NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*]|[. ]$')  # of files on Windows
-_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # there, whatever their ending
-_LONGEST_NAME = 100
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # on Windows, with any suffix
+_MAX_NAME = 100
 MOST_THREADS = 1024
 _YEAR = 525_600  # minutes
 
@@ -121,7 +119,7 @@ class TrainArgs:
         size = self.minibatch_size or min(default, self.batch_size or default)
         batch = self.batch_size or size
         for name, steps in (("minibatch_size", size), ("batch_size", batch)):
-            if steps > rollout_steps:  # in the first iteration nothing else is there, whatever --exp_buffer_size
+            if steps > rollout_steps:  # the first iteration has nothing else, whatever --exp_buffer_size
                 raise ValueError(
                     f"--{name} {steps} is larger than the rollout of one rank, {rollout_steps} steps "
                     f"(--num_steps {self.num_steps} x {rollout_steps // self.num_steps} sub-environments)"
@@ -154,10 +152,9 @@ class TrainArgs:
 
 ONLY_PPO = (
     *("num_steps", "update_epochs", "minibatch_size", "exp_buffer_size", "gae_lambda", "normalize_advantages"),
-    *("standardize_returns", "desired_kl", "target_kl", "overlap", "num_players"),
-    "combine_advantages",
+    *("standardize_returns", "desired_kl", "target_kl", "overlap", "num_players", "combine_advantages"),
 )
-"""Settings of `TrainArgs` that mean nothing to agents that learn from replayed steps."""
+"""Settings of `TrainArgs` without effect on agents that learn from replayed steps."""
 
 
 @dataclass(frozen=True)
@@ -200,9 +197,9 @@ class SACArgs:
 
     def __post_init__(self) -> None:
         check_settings(self, "--")
-        for name, what in (("per_beta", "per_alpha"), ("demonstration_share", "demonstrations")):
-            if getattr(self, name) != getattr(SACArgs, name) and not getattr(self, what):
-                raise ValueError(f"--{name} has no effect without --{what}; add that, or leave it out")
+        for name, needed in (("per_beta", "per_alpha"), ("demonstration_share", "demonstrations")):
+            if getattr(self, name) != getattr(SACArgs, name) and not getattr(self, needed):
+                raise ValueError(f"--{name} has no effect without --{needed}; add that, or leave it out")
         if self.hold_random_actions and self.train_interval == 1:
             raise ValueError("--hold_random_actions has no effect with --train_interval 1; raise it, or leave it out")
         if self.buffer_folder is not None and not self.buffer_folder.strip():
@@ -307,13 +304,13 @@ def check_run_id(name: str, flag: str = "--run_id") -> None:
     """Raise ValueError if a name is empty, a path, hidden, too long, or not a valid folder name on all systems."""
     if not name.strip():
         raise ValueError(f"{flag} is empty; give the run a name, or leave the flag out to name it after the time")
-    shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in name)
+    shown = printable(name)
     if Path(name).name != name or name.startswith("."):
         raise ValueError(f"{flag} {shown}: must be a plain name, not a path, and not begin with a dot")
     if _DEVICES.fullmatch(name):
         raise ValueError(f"{flag} {shown}: is the name of a device on Windows, where no folder can have it")
-    if _NOT_IN_NAMES.search(name) or name.startswith("-") or len(name) > _LONGEST_NAME or not name.isprintable():
+    if _NOT_IN_NAMES.search(name) or name.startswith("-") or len(name) > _MAX_NAME or not name.isprintable():
         raise ValueError(
-            f"{flag} {shown}: must not begin with a dash, be longer than {_LONGEST_NAME} characters, end with a dot "
+            f"{flag} {shown}: must not begin with a dash, be longer than {_MAX_NAME} characters, end with a dot "
             'or a space, or have invisible characters or any of these: < > : " | ? *'
         )

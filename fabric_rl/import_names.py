@@ -1,8 +1,8 @@
-"""Two names of `agents` and `envs`, which lie beside fabric_rl in its repository, and inside it where it is installed.
+"""Aliases of the packages `agents` and `envs`, which are beside fabric_rl in a checkout, but inside it if installed.
 
-In a checkout the module is `agents.ppo`, and `fabric_rl.agents.ppo` is another name of it. An installed wheel has
-`fabric_rl.agents.ppo`, since a project may have a package `agents` of its own. There `agents.ppo` is another name of
-it, and what a project's own `agents` lacks is looked up in fabric-rl's: `agents.MyAgent` and `agents.PPOLightningAgent`
+In a checkout the module is `agents.ppo`, with the alias `fabric_rl.agents.ppo`. An installed wheel has
+`fabric_rl.agents.ppo`, because a project may have a package `agents` of its own. There `agents.ppo` is the alias, and
+names that a project's own `agents` lacks are looked up in fabric-rl's: `agents.MyAgent` and `agents.PPOLightningAgent`
 both work. Every module exists once.
 """
 
@@ -20,16 +20,16 @@ _PACKAGES = ("agents", "envs")
 _HERE = Path(__file__).parent
 _LONG = tuple(f"fabric_rl.{name}." for name in _PACKAGES)
 INSTALLED = all((_HERE / name).is_dir() for name in _PACKAGES)
-"""True if both packages lie inside fabric_rl."""
+"""True if both packages are inside fabric_rl."""
 
 
 class OtherNames(MetaPathFinder, Loader):
-    """Find the modules of both packages under the names that are not their own."""
+    """Import hook that resolves the aliases of both packages."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of an alias, or of a project's own package that fabric-rl's completes; else None."""
+        """Return the spec of an alias, or of a project's own package completed by fabric-rl's; else None."""
         name = fullname.removeprefix("fabric_rl.")
         top, inside, _ = name.partition(".")
         if top not in _PACKAGES or (fullname == name) is not INSTALLED:
@@ -43,7 +43,7 @@ class OtherNames(MetaPathFinder, Loader):
         return None if find_spec(original) is None else ModuleSpec(fullname, self, origin=original)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Replace the new module by the one that it is a name of."""
+        """Replace the new module by the original of its alias."""
         spec = module.__spec__
         assert spec is not None
         if spec.origin is None:  # a folder without __init__.py
@@ -53,7 +53,7 @@ class OtherNames(MetaPathFinder, Loader):
 
 
 def _completed(spec: ModuleSpec) -> ModuleSpec:
-    """Return the spec of a project's own package, whose names fabric-rl's package completes once it is loaded."""
+    """Return the spec of a project's own package, which is completed once it is loaded."""
     loader = spec.loader
     if spec.origin is None or loader is None:
         spec.loader = OtherNames()
@@ -69,6 +69,8 @@ def _completed(spec: ModuleSpec) -> ModuleSpec:
 
 
 def _complete(module: ModuleType) -> None:
+    """Let a package look up missing names in fabric-rl's package."""
+
     def missing(name: str) -> Any:  # noqa: ANN401 - anything that fabric-rl's package has
         ours = import_module(f"fabric_rl.{module.__name__}")
         if name.startswith("__") or not hasattr(ours, name):
@@ -79,15 +81,15 @@ def _complete(module: ModuleType) -> None:
 
 
 def shipped(name: str) -> Path:
-    """Return the folder `name` that comes with fabric-rl: in a checkout it lies beside the package."""
+    """Return the folder `name` that is shipped with fabric-rl; in a checkout it is beside the package."""
     return (_HERE if INSTALLED else _HERE.parent) / name
 
 
 def class_path(cls: type) -> str:
-    """Return module and name of a class as in files: the same in a checkout and where fabric-rl is installed."""
+    """Return the path of a class for files: the same in a checkout and in an installation."""
     return short_path(f"{cls.__module__}.{cls.__qualname__}")
 
 
 def short_path(path: str) -> str:
-    """Return a class path `fabric_rl.envs.X` as `envs.X`, and any other text as it is."""
+    """Return `envs.X` for `fabric_rl.envs.X`, and any other text unchanged."""
     return path.removeprefix("fabric_rl.") if path.startswith(_LONG) else path

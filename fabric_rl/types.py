@@ -1,4 +1,4 @@
-"""The contracts between the framework, the agents and the environments."""
+"""Contracts between the framework, the agents and the environments."""
 
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -159,10 +159,10 @@ class ActorCritic(LightningModule):
 
 
 class Sequences(NamedTuple):
-    """Observations behind replayed steps: S sequences of G observations in the order of time.
+    """Observations of replayed steps: S sequences of G observations in chronological order.
 
-    Behind the last step of a truncated episode stands its last observation, then the next episode begins. So each step
-    and what follows it stand side by side; all are as long as the one with most such ends, with zeros behind.
+    The last step of a truncated episode is followed by the episode's last observation, then by the next episode, so the
+    next observation of every step comes right after it. Sequences with fewer truncations are padded with zeros.
     """
 
     obs: Tensor
@@ -170,15 +170,15 @@ class Sequences(NamedTuple):
     episode_start: Tensor
     """`[G, S]` bool, memory is zeroed before the observation."""
     now: Tensor
-    """`[B]` int64, where in `obs.flatten(0, 1)` the observation of each step is."""
+    """`[B]` int64, index in `obs.flatten(0, 1)` of the observation of each step."""
     after: Tensor
-    """`[B]` int64, where its `next_obs` is."""
+    """`[B]` int64, index of the `next_obs` of each step."""
     state: Tensor | None = None
-    """`[S, M]` memory before the first observation (of the burn-in, if there is one), as it was when they were made."""
+    """`[S, M]` memory before the first observation (of the burn-in, if any), as it was during collection."""
     burn_in_obs: Tensor | None = None
-    """`[P, S, ...]` observations before, or None if `burn_in` is 0."""
+    """`[P, S, ...]` observations of the burn-in, or None if `burn_in` is 0."""
     burn_in_start: Tensor | None = None
-    """`[P, S]` bool, their `episode_start`."""
+    """`[P, S]` bool, `episode_start` of the burn-in."""
 
 
 class Transitions(NamedTuple):
@@ -275,7 +275,7 @@ class HasVideos(Protocol):
 
 @runtime_checkable
 class RecordsGames(Protocol):
-    """The `inspector` of an environment that lets a policy play a game for people to watch, beside those that train."""
+    """An environment's `inspector` that lets a policy play games for people to watch, in an environment of its own."""
 
     game_suffix: str
     """File extension of recorded games."""
@@ -283,9 +283,10 @@ class RecordsGames(Protocol):
     def record_game(
         self, policy: PolicyMaker, sink: BinaryIO, title: str, seconds: float, seed: int
     ) -> Generator[float, None, None]:
-        """Writes a game of that title and length to `sink`, a step at each `next`; closed, the game is over there.
+        """Write a game with a title and length to `sink`, one step per `next`; closing the generator ends the game.
 
-        Yields the seconds that have been played, in an environment of its own: the present one does not change.
+        Yields:
+            Seconds played so far.
         """
 
 
@@ -393,22 +394,22 @@ class HasParameters(Protocol):
 
 @runtime_checkable
 class FailedElsewhere(Protocol):
-    """An error of another process, as an environment's: no line of this one has to do with it.
+    """An error in another process, such as an environment's worker.
 
-    What is raised says it all in one line; its cause holds the traceback from over there.
+    The message is one complete line; the cause holds the traceback of that process.
     """
 
     failed_in: str
-    """The function, as in `MyEnv.step() (my_env.py, line 12)`."""
+    """Function that failed, as in `MyEnv.step() (my_env.py, line 12)`."""
 
 
 class CheckpointError(ValueError):
-    """A checkpoint cannot be written or read; one line that names the file and what is wrong with it."""
+    """A checkpoint cannot be written or read; the message names the file and the problem in one line."""
 
 
 class SettingError(ValueError):
-    """A setting that only training could show to be wrong; the message names its flag."""
+    """A setting that only training showed to be wrong; the message names its flag."""
 
 
 class NonFiniteError(RuntimeError):
-    """NaN or infinity arose in training; the message says where and what was saved."""
+    """NaN or infinity in training; the message says where, and what was saved."""

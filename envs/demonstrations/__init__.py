@@ -3,5 +3,5 @@
 from envs.demonstrations.file import Demonstration as Demonstration
 from envs.demonstrations.file import DemonstrationWriter as DemonstrationWriter
 from envs.demonstrations.file import Episode as Episode
-from envs.demonstrations.trajectories import Trajectory as Trajectory
 from envs.demonstrations.trajectories import trajectories as trajectories
+from fabric_rl.base.trajectory import Trajectory as Trajectory

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -16,27 +16,7 @@ from envs.obs import ObsBuilder
 from envs.obs.base import build_obs
 from envs.rewards import Reward, RewardSignals
 from envs.state.layout import Bool, Float
-
-
-class Trajectory(NamedTuple):
-    """One episode of one player, T steps."""
-
-    obs: NDArray[Any]
-    """`[T + 1, ...]` observations of the environment, including the final one."""
-    action: NDArray[Any]
-    """`[T, ...]` actions of the action space: int64, or float32 for a Box."""
-    weight: Float
-    """`[T]` weight of each step, 0..1; less than 1 if the action is inferred, 0 if it is meaningless."""
-    terminated: bool
-    """True if the episode terminated, False if it was truncated."""
-    action_mask: Bool | None = None
-    """`[T, n]` action masks; None if the environment has none."""
-    soft: Float | None = None
-    """`[T, n]` soft labels over the rows of an action table, with sum 1; only on request."""
-    reward: Float | None = None
-    """`[T]` rewards, or `[T, K]` for K reward signals; None if unknown."""
-    episode: str = ""
-    """File and number of the episode, shared by its players; empty if it has only this one."""
+from fabric_rl.base.trajectory import Trajectory
 
 
 def trajectories(

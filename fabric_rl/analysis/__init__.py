@@ -1,1 +1,1 @@
-"""Finished runs: their curves, comparisons of groups of them, pictures and tables."""
+"""Analysis of finished runs: curves, comparisons of groups, pictures and tables."""

@@ -1,20 +1,20 @@
-r"""Comparing groups of runs, as Agarwal et al. 2021, "Deep RL at the Edge of the Statistical Precipice", do.
+r"""Comparison of groups of runs as in Agarwal et al. 2021, "Deep RL at the Edge of the Statistical Precipice".
 
     IQM(x) = mean of the middle half of the scores of all runs and tasks (25 % are cut off at either end)
     P(X > Y) = 1/M sum_m 1/(N K) sum_{i,j} S(x_{m,i}, y_{m,j}),  S = 1 if x > y, 1/2 if x = y, else 0
     profile(tau) = 1/M sum_m 1/N sum_i [x_{m,i} > tau]
 
-of M tasks with N and K runs. Intervals are percentiles of the stratified bootstrap: runs are drawn anew, with
-replacement, among those of the same group and task. They are confidence intervals of the figure of all possible runs
-on these tasks. Those of 95 % hold the interquartile mean in about 75 % of cases with 3 runs, 89 % with 5, 93 % with 10
-and 94 % with 20 (simulated). P(X > Y) has a permutation test beside its interval.
+for M tasks with N and K runs. Intervals are percentiles of the stratified bootstrap: runs are resampled with
+replacement within each group and task. They are confidence intervals for all possible runs on these tasks. Intervals of
+95 % contain the true interquartile mean in about 75 % of cases with 3 runs, 89 % with 5, 93 % with 10 and 94 % with 20
+(simulated). For P(X > Y) there is also a permutation test.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -31,20 +31,20 @@ from fabric_rl.runs.records import RunRecord, find_run, list_runs
 
 Numbers = NDArray[np.float64]
 METRICS = ("eval/return", "reward/episode_return")
-"""What is compared if nothing is asked for: the first that all runs have."""
+"""Default metric: the first one that all runs have."""
 ALL = "all tasks"
 Reached = tuple[float, float | None] | None
-"""Agent-steps and minutes (None where no speed was logged) until something happened; None where it never did."""
+"""Agent-steps and minutes (None if no speed was logged) until a threshold was reached; None if it never was."""
 FEW = 10
-"""Runs; the bootstrap's intervals of fewer are too narrow."""
+"""Number of runs below which the bootstrap's intervals are too narrow."""
 _POINTS, _LONGER = 101, 1.01
 _OWN = {"seed", "num_threads", "group", "run_id", "runs_dir", "resume", "force", "inference"}
-"""Settings in which runs of a group may differ."""
+"""Settings that may differ between runs of a group."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """A run of a group."""
+    """Run of a group."""
 
     record: RunRecord
 
@@ -55,19 +55,19 @@ class Member:
 
     @cached_property
     def curves(self) -> dict[str, Curve]:
-        """Its metrics, by name."""
+        """Metrics of the run, by name."""
         return read_metrics(self.record.folder / "metrics.csv")
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """By their dotted names; nothing where they cannot be read."""
+        """Settings by their dotted names; empty if they cannot be read."""
         with suppress(OSError, ValueError):
             return DEFAULTS | flat_settings(read_yaml(self.record.folder / CONFIG) or {})
         return {}
 
     @property
     def task(self) -> str:
-        """Name of the task of its training: a Gymnasium id, or the class of its environment."""
+        """Gymnasium id of the task, or class of the environment."""
         names = ("env_id", "env.env_id", "env.class_path", "env")
         return next((str(self.settings[name]) for name in names if self.settings.get(name)), "unknown")
 
@@ -82,8 +82,8 @@ def find_groups(
     """Return groups by their labels.
 
     Args:
-        wanted: Names of groups, or patterns of run ids such as `gae_*`; or run ids or folders for each label.
-        runs_dir: Folder of all runs.
+        wanted: Names of groups, or patterns of run ids such as `gae_*`; or a dict from label to run ids or folders.
+        runs_dir: Folder that contains all runs.
 
     Raises:
         ValueError: There is no such folder, group or run; a group has fewer than two runs on a task; or groups were
@@ -110,24 +110,23 @@ def find_groups(
         for task, members in found[label].items():
             if len(members) < 2:
                 raise ValueError(f"group {label} has one run on {task}, {members[0].name}; give it two or more")
-    tasks = {label: sorted(group) for label, group in found.items()}
-    first = next(iter(tasks))
-    for label in tasks:
-        if tasks[label] != tasks[first]:
-            each = (f"{name} on {', '.join(tasks[name])}" for name in (first, label))
+    first = next(iter(found))
+    for label in found:
+        if found[label].keys() != found[first].keys():
+            each = (f"{name} on {', '.join(sorted(found[name]))}" for name in (first, label))
             raise ValueError(f"groups have runs of different tasks: {'; '.join(each)}")
     return found
 
 
 def differences(groups: Mapping[str, Group]) -> dict[str, dict[str, str]]:
     """Return the settings that groups do not share: name -> label -> value, several where runs of a group differ."""
-    values: dict[str, dict[str, str]] = {}
     every = {label: [run.settings for runs in group.values() for run in runs] for label, group in groups.items()}
     names = dict.fromkeys(name for runs in every.values() for settings in runs for name in settings)
-    for name in (name for name in names if name not in _OWN):
-        known = {label: [run.get(name) for run in runs] for label, runs in every.items()}
-        texts = {label: sorted({"-" if x is None else str(x) for x in each}) for label, each in known.items()}
-        values[name] = {label: ", ".join(each) for label, each in texts.items()}
+    values: dict[str, dict[str, str]] = {name: {} for name in names if name not in _OWN}
+    for name, by_label in values.items():
+        for label, runs in every.items():
+            known = {"-" if run.get(name) is None else str(run[name]) for run in runs}
+            by_label[label] = ", ".join(sorted(known))
     return {name: each for name, each in values.items() if len(set(each.values())) > 1}
 
 
@@ -191,12 +190,12 @@ class Comparison:
 
 
 def iqm(*tasks: Numbers, axis: int = -1) -> Numbers:
-    """Return the interquartile mean of the scores of all tasks, each `[runs]` along `axis`."""
+    """Return the interquartile mean over all tasks, with runs along `axis` of each array."""
     return np.asarray(stats.trim_mean(np.concatenate(tasks, axis), 0.25, axis))
 
 
 def probability_of_improvement(*tasks: Numbers, axis: int = -1) -> Numbers:
-    """Return P(X > Y); first the scores of X on each task, then those of Y, runs along the last axis."""
+    """Return P(X > Y) of the scores of X on each task, followed by those of Y, with runs along `axis`."""
     each = []
     for x, y in zip(tasks[: len(tasks) // 2], tasks[len(tasks) // 2 :], strict=True):
         x, y = np.moveaxis(x, axis, -1)[..., :, None], np.moveaxis(y, axis, -1)[..., None, :]
@@ -207,18 +206,18 @@ def probability_of_improvement(*tasks: Numbers, axis: int = -1) -> Numbers:
 def permutation_p(
     first: Sequence[Numbers], second: Sequence[Numbers], seed: int = 0, permutations: int = 10_000
 ) -> float:
-    """Return how often P(X > Y) is as far from 1/2 if labels are dealt anew among the runs of each task.
+    """Return the share of random permutations of labels (within each task) for which P(X > Y) is as far from 1/2.
 
-    For one task this is the rank test of Mann & Whitney 1947, also with ties. With no difference p <= 0.05 in at
-    most 5 % of cases with any number of runs, unlike an interval of the bootstrap that leaves 1/2 out.
+    For one task this is the rank test of Mann & Whitney 1947, also with ties. Without a difference, p <= 0.05 in at
+    most 5 % of cases with any number of runs, which does not hold for a bootstrap interval that excludes 1/2.
 
         P(X > Y) - 1/2 = 1/M sum_m (mean rank of X_m - mean rank of all) / K_m
 
     Args:
         first: Scores of X on each task, `[N]`.
         second: Scores of Y on the same tasks, `[K]`.
-        seed: Of the permutations.
-        permutations: How many, with the labels as they are, which count as one (Phipson & Smyth 2010).
+        seed: Seed of the permutations.
+        permutations: Number of permutations, including the actual labels (Phipson & Smyth 2010).
     """
     generator, away = np.random.default_rng(seed), np.zeros(permutations)
     for x, y in zip(first, second, strict=True):
@@ -240,15 +239,15 @@ def estimate(
     seed: int = 0,
     x: Numbers | None = None,
 ) -> Estimate:
-    """Return a figure with its interval by the stratified bootstrap.
+    """Return a statistic with its interval from the stratified bootstrap.
 
     Args:
-        statistic: Of arrays like those of `tasks`, along `axis`.
-        tasks: `[runs]` or `[runs, points]` for each task, two runs or more; each is drawn from by itself.
-        confidence: Of the interval.
-        resamples: How often runs are drawn.
-        seed: Of the draws.
-        x: Points of a curve.
+        statistic: Function of one array per task and an `axis`.
+        tasks: `[runs]` or `[runs, points]` for each task, two or more runs.
+        confidence: Confidence level of the interval.
+        resamples: Number of bootstrap resamples.
+        seed: Seed of the bootstrap.
+        x: Points of a curve, `[points]`.
     """
     generator = np.random.default_rng(seed)
     how: dict[str, Any] = {"confidence_level": confidence, "n_resamples": resamples, "method": "percentile"}
@@ -298,61 +297,57 @@ def compare(
     metric = chosen_metric(metric, {str(run.record.folder): run.curves for run in members})
     if threshold is not None and len(tasks) > 1:
         raise ValueError("--threshold is of one task, and these groups were trained on several")
-    how: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed}
     sign = -1 if minimize else 1
+    interval = partial(estimate, confidence=confidence, resamples=resamples, seed=seed)
     curves, thresholds, rows = dict[str, dict[str, Estimate]](), dict[str, float](), list[Scores]()
     scaled: dict[str, list[Numbers]] = {label: [] for label in labels}  # of each task
     for task in tasks:
         runs = {label: found[label][task] for label in labels}
-        curves[task], own, thresholds[task] = _on_task(task, runs, metric, threshold, sign, how)
-        rows += own
-        for label in labels:
-            scaled[label].append(_scaled(own, label, sign, (ranges or {}).get(task)))
+        end, curves[task] = _curves_on_grid(task, runs, metric, interval)
+        finals = {label: np.array([final_score(run.curves[metric], end) for run in runs[label]]) for label in labels}
+        worst = sign * min(sign * float(iqm(scores)) for scores in finals.values())
+        thresholds[task] = worst if threshold is None else threshold
+        for label, scores in _scaled(finals, sign, (ranges or {}).get(task)).items():
+            reached = {run.name: _reached(run.curves, metric, thresholds[task], end, sign) for run in runs[label]}
+            rows.append(_scores(label, task, reached, [finals[label]], interval))
+            scaled[label].append(scores)
     if len(tasks) > 1:
         for label in labels:
-            ids = dict.fromkeys(name for row in rows if row.group == label for name in row.scores)
-            rows.append(_scores(label, ALL, ids, scaled[label], how))
-    pairs = [_improvement(a, b, scaled, how) for a, b in combinations(labels, 2)]
+            ids = dict.fromkeys(run.name for task in tasks for run in found[label][task])
+            rows.append(_scores(label, ALL, ids, scaled[label], interval))
+    pairs = []
+    for a, b in combinations(labels, 2):
+        p = permutation_p(scaled[a], scaled[b], seed)
+        probability = interval(probability_of_improvement, [*scaled[a], *scaled[b]])
+        pairs.append(Improvement(a, b, probability, p, tells=p <= 1 - confidence))
     notes = _notes(found, metric)
     notes += [f"these seeds cannot distinguish {pair.group} from {pair.than}" for pair in pairs if not pair.tells]
     taus = np.linspace(0, 1, _POINTS)
     profiles = {}
     for label in labels:
         above = [(scores[:, None] > taus).astype(float) for scores in scaled[label]]
-        profiles[label] = estimate(_mean_of_tasks, above, x=taus, **how)
+        profiles[label] = interval(_mean_of_tasks, above, x=taus)
     return Comparison(metric, confidence, differences(found), notes, rows, pairs, curves, profiles, thresholds)
 
 
-def _on_task(
-    task: str,
-    groups: Mapping[str, Sequence[Member]],
-    metric: str,
-    threshold: float | None,
-    sign: int,
-    how: dict[str, Any],
-) -> tuple[dict[str, Estimate], list[Scores], float]:
-    """Return curves and scores of groups on one task, and its threshold; `sign` is -1 where lower is better."""
+def _curves_on_grid(
+    task: str, groups: Mapping[str, Sequence[Member]], metric: str, interval: Callable[..., Estimate]
+) -> tuple[float, dict[str, Estimate]]:
+    """Return the step where the shortest run ends, and each group's curve over the steps that all runs share."""
     drawn = [run.curves[metric] for runs in groups.values() for run in runs]
     begin, end = max(x[0] for x, _ in drawn), min(x[-1] for x, _ in drawn)
     if begin > end:
         raise ValueError(f"runs on {task} have no steps in common; train all for as long")
     points = np.linspace(begin, end, _POINTS)
-    curves, finals = {}, {}
+    curves = {}
     for label, runs in groups.items():
         on_grid = np.stack([np.interp(points, *run.curves[metric]) for run in runs])
-        curves[label] = estimate(iqm, [on_grid], x=points, **how)
-        finals[label] = np.array([final_score(run.curves[metric], end) for run in runs])
-    ends = [float(iqm(each)) for each in finals.values()]
-    threshold = sign * min(sign * each for each in ends) if threshold is None else threshold
-    scores = []
-    for label, runs in groups.items():
-        reached = {run.name: _reached(run.curves, metric, threshold, end, sign) for run in runs}
-        scores.append(_scores(label, task, reached, [finals[label]], how))
-    return curves, scores, threshold
+        curves[label] = interval(iqm, [on_grid], x=points)
+    return end, curves
 
 
 def chosen_metric(metric: str | None, runs: Mapping[str, Mapping[str, Curve]]) -> str:
-    """Return the metric to compare, which every run (by its name) has logged; a ValueError if one has not."""
+    """Return `metric`, or the default one; a ValueError if a run (name -> curves) has not logged it."""
     usual = (name for name in METRICS if all(name in curves for curves in runs.values()))
     chosen = metric or next(usual, METRICS[-1])
     for run, curves in runs.items():
@@ -394,19 +389,22 @@ def _notes_on_task(label: str, task: str, runs: Sequence[Member]) -> list[str]:
 
 
 def _scores(
-    group: str, task: str, reached: Mapping[str, Reached], tasks: Sequence[Numbers], how: dict[str, Any]
+    group: str,
+    task: str,
+    reached: Mapping[str, Reached],
+    tasks: Sequence[Numbers],
+    interval: Callable[..., Estimate],
 ) -> Scores:
     every = np.concatenate(tasks)
-    figures = estimate(iqm, tasks, **how), float(every.mean()), float(np.median(every))
-    return Scores(group, task, *figures, dict(zip(reached, every.tolist(), strict=True)), dict(reached))
+    averages = interval(iqm, tasks), float(every.mean()), float(np.median(every))
+    return Scores(group, task, *averages, dict(zip(reached, every.tolist(), strict=True)), dict(reached))
 
 
-def _scaled(scores: Sequence[Scores], label: str, sign: int, given: tuple[float, float] | None) -> Numbers:
-    """Return a group's scores on a task, where 0 is worst and 1 is best."""
-    every = [sign * score for row in scores for score in row.scores.values()]
-    worst, best = (min(every), max(every)) if given is None else (sign * each for each in given)
-    own = next(row.scores for row in scores if row.group == label)
-    return (sign * np.array(list(own.values())) - worst) / ((best - worst) or 1.0)
+def _scaled(finals: Mapping[str, Numbers], sign: int, given: tuple[float, float] | None) -> dict[str, Numbers]:
+    """Return the final scores of all groups on a task, scaled to 0 (worst) and 1 (best)."""
+    every = sign * (np.concatenate(list(finals.values())) if given is None else np.array(given))
+    worst, best = (every.min(), every.max()) if given is None else every
+    return {label: (sign * scores - worst) / ((best - worst) or 1.0) for label, scores in finals.items()}
 
 
 def _reached(curves: Mapping[str, Curve], metric: str, threshold: float, end: float, sign: int) -> Reached:
@@ -415,9 +413,3 @@ def _reached(curves: Mapping[str, Curve], metric: str, threshold: float, end: fl
     if not len(there):
         return None
     return float(there[0]), float(minutes_at(there, curves[SPEED])[0]) if SPEED in curves else None
-
-
-def _improvement(a: str, b: str, scaled: Mapping[str, Sequence[Numbers]], how: dict[str, Any]) -> Improvement:
-    found = estimate(probability_of_improvement, [*scaled[a], *scaled[b]], **how)
-    p = permutation_p(scaled[a], scaled[b], how["seed"])
-    return Improvement(a, b, found, p, tells=p <= 1 - how["confidence"])

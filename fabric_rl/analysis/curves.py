@@ -1,4 +1,4 @@
-"""Curves of runs: reading `metrics.csv`, choosing metrics, drawing them as a picture and with characters."""
+"""Curves of runs: reading `metrics.csv`, choosing metrics, final scores and minutes of training."""
 
 import math
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from fabric_rl.base.text import did_you_mean
 from fabric_rl.metrics.csv_tables import number, read_rows
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""Steps and values of one metric, `[points]` each, by rising steps."""
+"""Steps and values of one metric, `[points]` float64 each, with increasing steps."""
 
 
 def read_metrics(file: str | Path) -> dict[str, Curve]:
     """Return the curves of a `metrics.csv` (header `step,<metric names...>`).
 
-    Where a step occurs twice (a killed run was resumed from an earlier checkpoint) the later row counts. Empty cells,
-    NaN and a last row that was cut off are left out.
+    If a step occurs twice (a killed run was resumed from an earlier checkpoint), the later row is used. Empty cells,
+    NaN and an incomplete last row are left out.
 
     Raises:
         ValueError: The file is missing or has no column `step`.
@@ -39,20 +39,17 @@ def read_metrics(file: str | Path) -> dict[str, Curve]:
             value = number(cell)
             if step is not None and value is not None:
                 points.setdefault(name, {})[step] = value
-    return {
-        name: (np.array(sorted(curve)), np.array([curve[step] for step in sorted(curve)]))
-        for name, curve in points.items()
-    }
+    return {name: tuple(np.array(sorted(curve.items())).T) for name, curve in points.items()}
 
 
 def final_score(curve: Curve, until: float = math.inf) -> float:
-    """Return the mean over the last tenth of the rows, at least one, up to so many steps."""
+    """Return the mean over the last tenth of the rows (at least one) up to `until` steps."""
     steps, values = curve
     return mean_of_tenth(values[steps <= until])
 
 
 def mean_of_tenth(values: NDArray[np.float64], first: bool = False) -> float:
-    """Return the mean over the last tenth of `values [points]`, or the `first` one; the sum of all may be infinite."""
+    """Return the mean over the last (or `first`) tenth of `values [points]`, without overflow of the sum."""
     tenth = max(1, len(values) // 10)
     return float(((values[:tenth] if first else values[-tenth:]) / tenth).sum())
 
@@ -65,10 +62,10 @@ def choose_metrics(
     Args:
         curves: Run -> metric -> curve.
         asked: Names, or patterns such as `ppo/*`.
-        usual: What to show of what there is if nothing is asked for; where there is none of it, the first four.
+        usual: Default metrics; if no run has any of them, the default is the first four of all.
 
     Raises:
-        ValueError: No run has one that was asked for.
+        ValueError: No run has a metric that was asked for.
     """
     known = sorted({name for run in curves.values() for name in run})
     if not asked:
@@ -87,57 +84,19 @@ SPEED = "speed/overall_steps_per_second"
 
 
 def minutes_at(steps: NDArray[np.float64], speed: Curve) -> NDArray[np.float64]:
-    """Minutes of training until each of `steps`, from the overall steps per second of each row."""
+    """Return the minutes of training until each of `steps`, computed from the overall steps per second of each row."""
     passed = np.cumsum(np.diff(speed[0], prepend=0) / speed[1]) / 60
     return np.interp(steps, np.append(0, speed[0]), np.append(0, passed))
 
 
-def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib is optional and may not be there
-    """An empty matplotlib figure of that many inches, which needs no display; an ImportError without matplotlib."""
+def load_matplotlib(module: str) -> Any:  # noqa: ANN401 - optional
+    """Return a module of matplotlib; an ImportError that says how to install it."""
     try:
-        figures = import_module("matplotlib.figure")
+        return import_module(f"matplotlib.{module}")
     except ImportError as error:
         raise ImportError("pictures need matplotlib; pip install matplotlib") from error
-    return figures.Figure(figsize=(width, height), layout="constrained")
 
 
-_MARKERS = "ox+*#@%&"
-
-
-def draw_png(path: str | Path, curves: dict[str, dict[str, Curve]], metrics: Sequence[str]) -> None:
-    """Draw one panel per metric and one line per run; needs matplotlib.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-        OSError: The file cannot be written.
-    """
-    columns = 1 if len(metrics) == 1 else 2
-    rows = math.ceil(len(metrics) / columns)
-    figure = new_figure(6.5 * columns, 3.5 * rows)
-    for i, metric in enumerate(metrics):
-        axes = figure.add_subplot(rows, columns, i + 1)
-        for line, (name, run) in enumerate(curves.items()):
-            if metric in run:
-                axes.plot(*run[metric], color=f"C{line % 10}", label=name.replace("$", r"\$"))
-        axes.set(title=metric, xlabel="agent-steps")
-        axes.grid(alpha=0.3)
-        axes.legend(*axes.get_legend_handles_labels())
-    figure.savefig(path, format="png", dpi=120)
-
-
-def draw_text(curves: dict[str, dict[str, Curve]], metric: str, width: int = 79, height: int = 15) -> str:
-    """Draw one metric of all runs with characters, without colours; an ImportError without plotext."""
-    plot = import_module("plotext")
-    shown = {name: run[metric] for name, run in curves.items() if metric in run}
-    largest = max(float(steps[-1]) for steps, _ in shown.values())
-    unit, label = next((u for u in ((1e6, "million "), (1e3, "thousand ")) if largest >= u[0]), (1.0, ""))
-    plot.clear_figure()
-    plot.theme("clear")
-    plot.plotsize(width, height)
-    plot.title(metric)
-    plot.xlabel(f"{label}agent-steps")
-    for marker, (name, (steps, values)) in zip(_MARKERS * len(shown), shown.items(), strict=False):
-        stride = max(1, len(steps) // (2 * width))  # more points than columns only cost time
-        plot.plot((steps[::stride] / unit).tolist(), values[::stride].tolist(), label=name, marker=marker)
-    drawing: str = plot.uncolorize(plot.build())
-    return drawing
+def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib is optional
+    """Return an empty matplotlib figure, size in inches, which needs no display; an ImportError without matplotlib."""
+    return load_matplotlib("figure").Figure(figsize=(width, height), layout="constrained")

@@ -1,4 +1,4 @@
-"""Learning curves of several runs in one picture, for notebooks; `pip install matplotlib`."""
+"""Pictures of learning curves and comparisons (need matplotlib), and curves drawn with characters (needs plotext)."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,14 +11,52 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from fabric_rl.analysis.comparison import ALL, Comparison, Estimate
-from fabric_rl.analysis.curves import SPEED, Curve, minutes_at, new_figure, read_metrics
+from fabric_rl.analysis.curves import SPEED, Curve, load_matplotlib, minutes_at, new_figure, read_metrics
 from fabric_rl.runs.records import find_run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LEAST_RUNS = 3
-"""Fewer have no band."""
+"""Minimum number of runs to draw a band."""
+_MARKERS = "ox+*#@%&"
+
+
+def draw_png(path: str | Path, curves: dict[str, dict[str, Curve]], metrics: Sequence[str]) -> None:
+    """Draw one panel per metric and one line per run.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+        OSError: The file cannot be written.
+    """
+    columns = 1 if len(metrics) == 1 else 2
+    rows = math.ceil(len(metrics) / columns)
+    figure = new_figure(6.5 * columns, 3.5 * rows)
+    for i, metric in enumerate(metrics):
+        axes = figure.add_subplot(rows, columns, i + 1)
+        for number, (name, run) in enumerate(curves.items()):
+            if metric in run:
+                _draw(axes, name, *run[metric], color=f"C{number % 10}")
+        _finish(axes, title=metric, xlabel="agent-steps")
+    figure.savefig(path, format="png", dpi=120)
+
+
+def draw_text(curves: dict[str, dict[str, Curve]], metric: str, width: int = 79, height: int = 15) -> str:
+    """Draw one metric of all runs with characters, without colours; an ImportError without plotext."""
+    plot = import_module("plotext")
+    shown = {name: run[metric] for name, run in curves.items() if metric in run}
+    largest = max(float(steps[-1]) for steps, _ in shown.values())
+    unit, label = next((u for u in ((1e6, "million "), (1e3, "thousand ")) if largest >= u[0]), (1.0, ""))
+    plot.clear_figure()
+    plot.theme("clear")
+    plot.plotsize(width, height)
+    plot.title(metric)
+    plot.xlabel(f"{label}agent-steps")
+    for marker, (name, (steps, values)) in zip(_MARKERS * len(shown), shown.items(), strict=False):
+        stride = max(1, len(steps) // (2 * width))  # more points than columns only cost time
+        plot.plot((steps[::stride] / unit).tolist(), values[::stride].tolist(), label=name, marker=marker)
+    drawing: str = plot.uncolorize(plot.build())
+    return drawing
 
 
 def learning_curves(
@@ -45,23 +83,18 @@ def learning_curves(
     """
     groups = runs if isinstance(runs, Mapping) else {"": runs}
     found = {label: [_curve(runs_dir, str(run), metric, minutes) for run in group] for label, group in groups.items()}
-    if axes is None:
-        try:
-            axes = import_module("matplotlib.pyplot").subplots(figsize=(7, 3.4), layout="constrained")[1]
-        except ImportError as error:
-            raise ImportError("pictures need matplotlib; pip install matplotlib") from error
+    panel: Any = axes or load_matplotlib("pyplot").subplots(figsize=(7, 3.4), layout="constrained")[1]
     for number, (label, curves) in enumerate(found.items()):
         if len(curves) >= LEAST_RUNS:
             points, mean, half = band_of(curves)
             name = f"{label or 'mean'} of {len(curves)} runs, 95 % interval of the mean"
-            _draw_band(axes, number, name, points, mean, mean - half, mean + half)
+            _draw(panel, name, points, mean, f"C{number % 10}", (mean - half, mean + half))
             continue
         for run, curve in zip(groups[label], curves, strict=True):
-            axes.plot(*curve, color=f"C{number % 10}" if label else None, label=f"{label} {Path(run).name}".strip())
-    axes.set(xlabel="minutes of training" if minutes else "agent-steps", ylabel=metric)
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
-    return axes
+            name = f"{label} {Path(run).name}".strip()
+            _draw(panel, name, *curve, color=f"C{number % 10}" if label else None)
+    _finish(panel, xlabel="minutes of training" if minutes else "agent-steps", ylabel=metric)
+    return panel  # type: ignore[no-any-return]
 
 
 def band_of(curves: Sequence[Curve]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
@@ -71,8 +104,8 @@ def band_of(curves: Sequence[Curve]) -> tuple[NDArray[np.float64], NDArray[np.fl
 
     The runs are the samples. They must be independent, as different seeds of the same settings are, and about normally
     distributed at each point. At a point, the interval contains the mean of many more such runs in 95 of 100 cases. It
-    does not say where the next run lies, nor that the whole curve of means stays within the band. The points are those
-    of all curves between the latest beginning and the earliest end; curves are interpolated linearly.
+    is no prediction of the next run, and no band for the whole curve. The points are those of all curves between the
+    latest start and the earliest end; curves are interpolated linearly.
 
     Args:
         curves: Curves of two or more runs.
@@ -121,11 +154,10 @@ def comparison_figure(found: Comparison) -> Any:  # noqa: ANN401 - matplotlib is
     figure = new_figure(12, 3.6 * math.ceil(panels / 2))
     axes = iter(figure.subplots(math.ceil(panels / 2), 2).flat)
     for task, curves in found.curves.items():
-        _bands(panel := next(axes), curves)
-        panel.set(title=task, xlabel="agent-steps", ylabel=found.metric)
+        _bands(next(axes), curves, title=task, xlabel="agent-steps", ylabel=found.metric)
     if several:
-        _bands(panel := next(axes), found.profiles)
-        panel.set(title="performance profiles", xlabel="scaled score", ylabel="share of runs above it")
+        words = {"title": "performance profiles", "xlabel": "scaled score", "ylabel": "share of runs above it"}
+        _bands(next(axes), found.profiles, **words)
     last = [row for row in found.scores if row.task == (ALL if several else next(iter(found.curves)))]
     _intervals(panel := next(axes), [row.group for row in last], [row.iqm for row in last])
     panel.set(title=f"final score, {ALL if several else found.metric}", xlabel="interquartile mean")
@@ -139,17 +171,22 @@ def comparison_figure(found: Comparison) -> Any:  # noqa: ANN401 - matplotlib is
     return figure
 
 
-def _bands(axes: Any, curves: dict[str, Estimate]) -> None:  # noqa: ANN401
+def _bands(axes: Any, curves: dict[str, Estimate], **words: str) -> None:  # noqa: ANN401
     for number, (label, curve) in enumerate(curves.items()):
-        _draw_band(axes, number, label, curve.x, curve.value, curve.low, curve.high)
+        _draw(axes, label, curve.x, curve.value, f"C{number % 10}", (curve.low, curve.high))
+    _finish(axes, **words)
+
+
+def _draw(axes: Any, label: str, x: Any, y: Any, color: str | None, band: tuple[Any, Any] | None = None) -> None:  # noqa: ANN401
+    axes.plot(x, y, color=color, label=label.replace("$", r"\$"))
+    if band is not None:
+        axes.fill_between(x, *band, color=color, alpha=0.2, linewidth=0)
+
+
+def _finish(axes: Any, **words: str) -> None:  # noqa: ANN401
+    axes.set(**words)
     axes.grid(alpha=0.3)
     axes.legend(*axes.get_legend_handles_labels(), fontsize="small")
-
-
-def _draw_band(axes: Any, number: int, label: str, x: Any, value: Any, low: Any, high: Any) -> None:  # noqa: ANN401
-    """Draw a line `value [points]` over `x`, and an area between two others, in the colour of that number."""
-    axes.plot(x, value, color=f"C{number % 10}", label=label.replace("$", r"\$"))
-    axes.fill_between(x, low, high, color=f"C{number % 10}", alpha=0.2, linewidth=0)
 
 
 def _intervals(axes: Any, names: Sequence[str], estimates: Sequence[Estimate]) -> None:  # noqa: ANN401

@@ -10,10 +10,11 @@ from fabric_rl.base.tables import figure_text, table, when_text
 from fabric_rl.runs.records import SET_ASIDE, Milestone, RunRecord, checkpoints, steps_of
 
 _LATEST = 3
+"""Milestones shown for each run."""
 
 
 def runs_table(runs: Sequence[RunRecord]) -> Table:
-    """Return runs with their latest milestones below them; fits 80 columns."""
+    """Return a table of runs with their latest milestones."""
     grouped = any(run.group for run in runs)
     rows: list[list[str | Text]] = []
     for run in runs:
@@ -29,28 +30,26 @@ def runs_table(runs: Sequence[RunRecord]) -> Table:
 
 
 def run_table(run: RunRecord) -> Table:
-    """Return the figures of one run, from its summary."""
-    found: dict[str, str | Text] = {"run": Text(run.name, "bold"), "folder": str(run.folder), "state": run.status}
-    if run.group is not None:
-        found["group"] = run.group
-    saved = checkpoints(run.folder / "checkpoints")
-    found |= {"steps": f"{run.steps:,}", "changed": when_text(run.changed)}
-    found["checkpoints"] = ", ".join(f"{steps_of(path):,}" for path in saved) or "-"
-    if run.abandoned:
-        found["abandoned"] = f"{run.abandoned} milestones, in milestones/{SET_ASIDE}"
-    grid = Table.grid(padding=(0, 2))
-    for name, shown in found.items():
-        grid.add_row(name, Text(shown) if isinstance(shown, str) else shown)
+    """Return a table of one run's state and the numbers of its summary."""
+    saved = ", ".join(f"{steps_of(path):,}" for path in checkpoints(run.folder / "checkpoints"))
+    found = {"folder": str(run.folder), "state": run.status, "group": run.group, "steps": f"{run.steps:,}"}
+    found |= {"changed": when_text(run.changed), "checkpoints": saved or "-"}
+    found["abandoned"] = f"{run.abandoned} milestones, in milestones/{SET_ASIDE}" if run.abandoned else None
     for key, value in run.summary.items():
         if isinstance(value, dict):
             value = ", ".join(f"{figure_text(part)} at the {name}" for name, part in value.items())
         if key not in ("run_id", "total_steps", "stopped_early", "inference", "checkpoint"):
-            grid.add_row(Text(key.replace("_", " ")), Text(value if isinstance(value, str) else figure_text(value)))
+            found[key.replace("_", " ")] = value if isinstance(value, str) else figure_text(value)
+    grid = Table.grid(padding=(0, 2))
+    grid.add_row("run", Text(run.name, "bold"))
+    for name, shown in found.items():
+        if shown is not None:
+            grid.add_row(Text(name), Text(shown))
     return grid
 
 
 def milestones_table(milestones: Sequence[Milestone]) -> Table:
-    """Return all milestones of a run; fits 80 columns."""
+    """Return a table of all milestones of a run."""
     rows = [
         [m.phase, f"{m.steps:,}", *map(figure_text, (m.mean_reward, m.entropy, m.kl, m.rating)), when_text(m.timestamp)]
         for m in milestones
@@ -60,7 +59,7 @@ def milestones_table(milestones: Sequence[Milestone]) -> Table:
 
 
 def comparison_table(curves: dict[str, dict[str, Curve]], metrics: Sequence[str]) -> Table:
-    """Return each metric's mean over the last tenth of each run's points (at least one point)."""
+    """Return a table of each metric's mean over the last tenth of each run's points (at least one point)."""
     rows = [
         [metric, *(figure_text(final_score(run[metric]) if metric in run else None) for run in curves.values())]
         for metric in metrics

@@ -1,4 +1,4 @@
-"""The one way in which a program ends for a reason that its user can act on: a line on standard error, and a status."""
+"""The only way to end a program for a reason its user can act on: one line on standard error, and an exit status."""
 
 import os
 import re
@@ -20,12 +20,12 @@ _INSTALLED = tuple({sysconfig.get_paths()[name] for name in ("stdlib", "platstdl
 
 
 def fail(program: str, message: str, status: int = 2) -> NoReturn:
-    """Ends the program.
+    """End the program.
 
     Args:
-        program: Who says it.
-        message: What is wrong, and what to do; it is made one line.
-        status: 2 for a mistake that was noticed before any work, 1 for work that went wrong.
+        program: Name at the beginning of the line.
+        message: Problem and remedy; it is joined to one line.
+        status: 2 for a mistake noticed before any work, 1 for work that went wrong.
     """
     print(f"{program}: error: {printable(one_line(message))}", file=sys.stderr, flush=True)
     sys.exit(status)
@@ -37,9 +37,9 @@ def wants_traceback() -> bool:
 
 
 def user_code(error: BaseException) -> str | None:
-    """Return the innermost place in the user's own files that an error came through: `own.py, line 12, in Own.act()`.
+    """Return the innermost place in the user's own files that an error came through, `own.py, line 12, in Own.act()`.
 
-    None if it came through none: files of this project and of installed packages do not count.
+    Files of this project and of installed packages do not count; None if there are no others.
     """
     while error.__cause__ is not None:
         error = error.__cause__
@@ -60,19 +60,16 @@ def _is_own(file: str) -> bool:
 
 
 def describe_failure(error: BaseException) -> str | None:
-    """Return `own.py, line 12, in Own.act(): KeyError: 'x'` for a failure in the user's own code, else None.
+    """Return `own.py, line 12, in Own.act(): KeyError: 'x'` for a failure in the user's own code.
 
-    None also where that code has ended the program with a status or a message of its own.
+    None for other failures, and if that code has called `sys.exit` with a status or message of its own.
     """
-    if isinstance(error, SystemExit) and error.code:
-        return None
-    if place := user_code(error):
-        return f"{place}: {type(error).__name__}: {error}"
-    return None
+    place = None if isinstance(error, SystemExit) and error.code else user_code(error)
+    return place and f"{place}: {type(error).__name__}: {error}"
 
 
 def print_short_traceback(error: BaseException) -> None:
-    """Print the traceback of an error, from where it entered the user's own code."""
+    """Print the traceback of an error, starting where it entered the user's own code."""
     trace = error.__traceback__
     while trace is not None and not _is_own(trace.tb_frame.f_code.co_filename):
         trace = trace.tb_next
@@ -81,10 +78,10 @@ def print_short_traceback(error: BaseException) -> None:
 
 @contextmanager
 def mistakes_in_one_line(program: str) -> Iterator[None]:
-    """Ends the program with one line: status 2 where the block raises one of `MISTAKES`, 1 where the user's code fails.
+    """End the program with one line: status 2 if the block raises one of `MISTAKES`, 1 if the user's code fails.
 
     Raises:
-        BrokenPipeError: Nobody reads the output any more.
+        BrokenPipeError: The reader of the output is gone.
     """
     try:
         yield

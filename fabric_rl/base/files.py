@@ -1,4 +1,4 @@
-"""Text and JSON files of a run: written in one step, read without complaint where they are missing or damaged."""
+"""Text and JSON files of a run: atomic writes, and reads that treat damaged files as missing."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a file; an empty one where it is missing, damaged or something else."""
+    """Return the object in a JSON file; `{}` if it is missing, damaged or no object."""
     try:
         content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except (OSError, RecursionError, ValueError):
@@ -18,33 +18,33 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def json_text(content: dict[str, Any]) -> str:
-    """JSON for people."""
+    """Return indented JSON."""
     return json.dumps(content, indent=2) + "\n"
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Writes an object in one step."""
+    """Write a JSON file atomically."""
     write_text(path, json_text(content))
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file in one step."""
+    """Write a UTF-8 text file atomically."""
     atomic_write(path, text.encode("utf-8"))
 
 
 def atomic_write(path: Path, *chunks: bytes | memoryview, durable: bool = False) -> None:
-    """Writes a file so that at any moment either all of it is there under its name, or what was there before.
+    """Replace a file so that its name always leads to the complete new or the complete old content.
 
-    The content goes to a temporary file beside it, of a name that nobody can guess or plant a link under, which is
-    renamed at the end. Where that fails nothing is left behind.
+    The content goes to a temporary file beside it, with an unguessable name (nobody can plant a link there), which is
+    renamed at the end, or deleted after a failure.
 
     Args:
         path: The file.
-        chunks: Its content, one after another.
-        durable: The file and its name are on the disk when this returns, whatever happens to the machine then.
+        chunks: Content in order.
+        durable: Flush the file and its name to the disk, so that they survive a crash of the machine.
 
     Raises:
-        OSError: The disk is full, the folder is gone...; it names the file.
+        OSError: The disk is full, the folder is gone...; names the file.
     """
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")
     try:

@@ -1,4 +1,4 @@
-"""Error messages for people: jsonargparse's, as one line that names the flag."""
+"""jsonargparse's error messages as one plain line that names the flag."""
 
 import re
 import sys
@@ -14,22 +14,19 @@ MISTAKES = (ArgumentError, ValueError, TypeError, OSError, ImportError, Floating
 _NO_SETTING = re.compile(
     r"(?P<owner>\w+) has no setting (?P<name>[\w.]+) \((?P<hint>.*?)\)(?=$|\. Got value|\n)", re.MULTILINE
 )
-_LONGEST = 20_000
-"""Longest message in characters; the rest is cut off."""
+_MAX_LETTERS = 20_000
 _VAGUE = re.compile(r"Expected an? (?!instantiatable)|Not a valid subclass of|Does not implement protocol")
-"""Beginnings of a message that says no more than which type was expected."""
+"""Beginnings of messages that only name the expected type."""
 _EXPECTED = re.compile(r"(?:Expected an?|Not a valid subclass of) (?P<kind>[^\n]+?)(?:\.? Got value: (?P<value>.*))?$")
-_KINDS = {
-    **{"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"},
-    **{"dict": "a mapping", "Mapping": "a mapping", "list": "a list", "tuple": "a list", "Sequence": "a list"},
-}
+_KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"}
+_KINDS |= {"dict": "a mapping", "Mapping": "a mapping", "list": "a list", "tuple": "a list", "Sequence": "a list"}
 _CLASS = r"(?:Problem with given class_path '(?P<path>[^']+)': )"
 _GOT = r"(?:\.? Got value: (?P<value>.*))?$"
 
 
 def one_line(message: str) -> str:
     """Join a message to one line that begins with the flag, in plain words."""
-    message = message if len(message) < _LONGEST else f"{message[:_LONGEST]}..."
+    message = message if len(message) < _MAX_LETTERS else f"{message[:_MAX_LETTERS]}..."
     if unknown := _NO_SETTING.search(message):
         path = "".join(f"{key}." for key in re.findall(r'Parser key "([^"]*)"', message[: unknown.start()]))
         if not path:
@@ -38,11 +35,10 @@ def one_line(message: str) -> str:
             return f"--{unknown['name']}: no such setting; {hint}"
         hint = unknown["hint"] if unknown["hint"] != "known: " else "it has none"
         return f"--{path}{unknown['name']}: {unknown['owner']} has no such setting; {hint}"
-    line = " ".join(message.split())
-    line = re.sub(r'Parser key "([^"]*)":', r"--\1:", line)
+    line = re.sub(r'Parser key "([^"]*)":', r"--\1:", " ".join(message.split()))
     line = re.sub(r"Type <class '[^']*'> expects a function or a callable class: ", "", line)
     before = ""
-    while before != line:  # the flag of a setting of a class of a setting ...
+    while before != line:  # join the flags of nested settings
         before, line = line, re.sub(rf"^(--[\w.]+): {_CLASS}?--(\w+):", r"\1.\3:", line)
     line = re.sub(r"\.? Got value: Namespace\(.*", "", line)
     line = re.sub(r"<class '(?:[\w.]*\.)?(\w+)'>", r"\1", line)
@@ -56,9 +52,9 @@ def one_line(message: str) -> str:
 
 
 def raise_what_helps(subtypes: Any, val: Any, exceptions: list[Exception]) -> NoReturn:  # noqa: ANN401
-    """Raise, of what the types of a union say, the first that looked into the value; else all that was expected.
+    """Raise the first error of a union's types that is about the value itself, else one that lists what was expected.
 
-    It takes the place of a function of jsonargparse that lists all of them.
+    Replaces a function of jsonargparse that lists all errors.
     """
     path = val.get("class_path") if hasattr(val, "get") else None
     texts = [str(error) for error in exceptions]
@@ -71,7 +67,7 @@ def raise_what_helps(subtypes: Any, val: Any, exceptions: list[Exception]) -> No
 
 
 def _expected(kinds: list[str], value: str | None) -> str:
-    """`expected a number or a list, got x`; a choice of words gets a suggestion."""
+    """Return `expected a number or a list, got x`, with a suggestion if one of several words was expected."""
     words, suggestion = [], ""
     for kind in kinds:
         kind = re.sub(r"<class '(?:[\w.]*\.)?(\w+)'>", r"\1", kind)
@@ -92,14 +88,15 @@ def _expected(kinds: list[str], value: str | None) -> str:
 
 def _value(match: "re.Match[str]", flag: str) -> str:
     text = _expected([match["kind"]], match["value"])
-    return text + _one_alone(re.fullmatch(_LIST, text), flag)
+    of_list = re.fullmatch(_LIST, text)
+    return _with_list_syntax(of_list, flag) if of_list else text
 
 
 _LIST = r"expected a list, got (?P<one>[^\s\[{]+)"
 
 
-def _one_alone(match: "re.Match[str] | None", flag: str) -> str:
-    return f"; one alone is '[{match['one']}]', one more {flag}+={match['one']}" if match and flag else ""
+def _with_list_syntax(match: "re.Match[str]", flag: str) -> str:
+    return match[0] + (f"; one alone is '[{match['one']}]', one more {flag}+={match['one']}" if flag else "")
 
 
 def _no_module(match: "re.Match[str]", flag: str) -> str:
@@ -150,7 +147,7 @@ _WORDS: list[tuple[str, str | Callable[["re.Match[str]", str], str]]] = [
         r"expected the path of a class, such as package.module.Class, got \g<got>",
     ),
     (_EXPECTED.pattern, _value),
-    (_LIST, lambda match, flag: match[0] + _one_alone(match, flag)),
+    (_LIST, _with_list_syntax),
     (rf"{_CLASS}(?P<rest>.*)", r"\g<path>: \g<rest>"),
 ]
-"""Pattern of a message of jsonargparse -> plain words; the first that is found counts."""
+"""Pattern of a jsonargparse message -> plain words. The first match is used."""

@@ -1,6 +1,6 @@
-"""The parser of command lines and configurations: suggestions for unknown settings, help that fits on a screen.
+"""Parser of command lines and configurations: suggests names for unknown settings, and prints short help.
 
-It builds only what a configuration may name: an environment, an agent, a wrapper of the right base.
+Configurations may be a stranger's, so it builds only subclasses of what a setting expects.
 """
 
 import argparse
@@ -26,21 +26,21 @@ from fabric_rl.base.text import did_you_mean
 
 typehints.raise_union_unexpected_value = raise_what_helps
 
-_MANY_CLASSES = 60
-"""A help text that would list more classes (those of torch.nn, above all) names the base class only."""
+_MAX_CLASSES = 60
+"""Longest list of classes (torch.nn has hundreds) in a help text; otherwise it names the base class only."""
 _UNKNOWN = re.compile(r"(?:unrecognized arguments: --|Option ')(?P<name>[\w.]+)")
 
 
 class ShortHelp(DefaultHelpFormatter):
-    """Help without Python's spelling of types, and without lists of hundreds of classes."""
+    """Help without `<class '...'>` and without lists of hundreds of classes."""
 
     def _expand_help(self, action: argparse.Action) -> str:
         text: str = super()._expand_help(action)
-        listed, comma, known = text.partition(", known subclasses: ")
-        if known.count(",") >= _MANY_CLASSES:
+        listed, _, known = text.partition(", known subclasses: ")
+        if known.count(",") >= _MAX_CLASSES:
             text = f"{listed})"
         else:
-            text = f"{listed}{comma.replace('known subclasses', 'known classes')}{known}"
+            text = text.replace(", known subclasses: ", ", known classes: ")
         text = re.sub(r"<class 'torch\.nn\.modules\.\w+\.(\w+)'>", r"torch.nn.\1", text)
         text = re.sub(r"type: <class '(?:\w+\.)*(\w+)'>", r"type: \1", text)
         text = re.sub(r"\{'class_path': '([^']+)'\}", r"\1", text)
@@ -49,10 +49,9 @@ class ShortHelp(DefaultHelpFormatter):
 
 
 class FlagParser(ArgumentParser):
-    """Takes flags in full only, says what an unknown one may have meant, and builds nothing but what it was asked for.
+    """Argument parser without abbreviated flags that suggests names for unknown ones and builds only allowed classes.
 
-    jsonargparse makes a parser of the same class for every class whose settings it reads, so each one knows the
-    settings of its own class.
+    jsonargparse creates a parser of the same type for every class whose settings it reads.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - jsonargparse's signature
@@ -63,37 +62,40 @@ class FlagParser(ArgumentParser):
         super().__init__(*args, allow_abbrev=False, **kwargs)
 
     def add_class_arguments(self, theclass: type[Any], *args: Any, **kwargs: Any) -> list[str]:  # noqa: ANN401
-        """Adds the settings of a class; see `jsonargparse.ArgumentParser.add_class_arguments`."""
+        """Add the settings of a class; see `jsonargparse.ArgumentParser.add_class_arguments`."""
         self._owner = getattr(theclass, "__name__", str(theclass))
         names: list[str] = super().add_class_arguments(theclass, *args, **kwargs)
         for action in self._actions:
             default = action.default  # an object without settings, which jsonargparse cannot write
             if hasattr(action, "_typehint") and type(default).__module__.startswith("fabric_rl."):
-                action.default = {"class_path": _path_of(type(default))}
+                kind, package = type(default), type(default).__module__.rpartition(".")[0]
+                exported = getattr(sys.modules[package], kind.__name__, None) is kind
+                action.default = {"class_path": f"{package if exported else kind.__module__}.{kind.__qualname__}"}
         return names
 
     def parse_args(self, args: Any = None, *others: Any, **settings: Any) -> Any:  # noqa: ANN401
-        """Parses as jsonargparse does; a Gymnasium id `module:Id` among the words may import its module.
+        """Parse like jsonargparse; a Gymnasium id `module:Id` on the command line may import its module.
 
         Raises:
-            ValueError: A configuration that `read_yaml` refuses.
+            ValueError: `read_yaml` refuses a configuration.
         """
-        words = with_files(sys.argv[1:] if args is None else args)
-        configurations(words)
-        for name in names_of(words):
-            if name.rpartition(".")[2].removeprefix("--") == "env_id" and ":" in (value := value_of(words, name) or ""):
+        argv = with_files(sys.argv[1:] if args is None else args)
+        configurations(argv)
+        values = {name: value_of(argv, name) or "" for name in names_of(argv)}
+        for name, value in values.items():
+            if re.split(r"--|\.", name)[-1] == "env_id" and ":" in value:
                 import_module(value.partition(":")[0])
         try:
-            return super().parse_args(words, *others, **settings)
+            return super().parse_args(argv, *others, **settings)
         except RecursionError as error:
-            holding = ", ".join(name for name in names_of(words) if "*" in (value_of(words, name) or ""))
+            holding = ", ".join(name for name, value in values.items() if "*" in value)
             raise ValueError(f"{holding or 'the settings'}: nested too deeply, or holds itself") from error
 
     def instantiate(self, namespace: Namespace, *others: Any, **settings: Any) -> Namespace:  # noqa: ANN401
-        """Instantiates as jsonargparse does, once everything that would be called is of the right base.
+        """Instantiate like jsonargparse, but first check that everything to be called is of the right base.
 
         Raises:
-            ValueError: It is not.
+            ValueError: Something is not.
         """
         for action in self._actions:
             value = namespace.get(action.dest)
@@ -104,7 +106,7 @@ class FlagParser(ArgumentParser):
         return built
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401 - argparse's
-        """Says what an unknown command may have meant."""
+        """Suggest a name for an unknown command."""
         if isinstance(action.choices, Mapping) and value not in action.choices:
             known = list(action.choices)
             hint = did_you_mean(value, known) or f"; known: {', '.join(known)}"
@@ -112,7 +114,7 @@ class FlagParser(ArgumentParser):
         super()._check_value(action, value)
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
-        """Raises; an unknown flag or key first gets its suggestion, which `one_line` looks for."""
+        """Raise an error; for an unknown flag or key with a suggestion in the form that `one_line` understands."""
         if unknown := _UNKNOWN.match(message):
             defaults = self.get_defaults(skip_validation=True).items()
             flags = [key.replace(".init_args", "") for key, _ in defaults]
@@ -122,43 +124,38 @@ class FlagParser(ArgumentParser):
             close = get_close_matches(root, by_last_word, n=1)
             hint = f"did you mean {by_last_word[close[0]]}{dot}{rest}?" if close else f"known: {', '.join(own)}"
             here = re.findall(r"--([\w.]+)", old := old_names().get(unknown["name"], ""))
-            if here and not {here[0].partition(".")[0], here[0].rpartition(".")[2]}.isdisjoint(own):  # of run or part
+            if here and not {here[0].partition(".")[0], here[0].rpartition(".")[2]}.isdisjoint(
+                own
+            ):  # of the run or of the part
                 hint = f"use {old}"
             message = f"{self._owner} has no setting {unknown['name']} ({hint})"
         super().error(message, ex)
 
 
-def _path_of(made: type) -> str:
-    """Return the path of a class, from the package that exports it if one does."""
-    package = made.__module__.rpartition(".")[0]
-    exported = getattr(sys.modules[package], made.__name__, None) is made
-    return f"{package if exported else made.__module__}.{made.__qualname__}"
-
-
 @cache
 def old_names() -> dict[str, str]:
-    """Return names of settings in other trainers -> the flag here; behind the flag, what else is different."""
+    """Return setting of another trainer -> flag here, with a remark on other differences."""
     names: dict[str, str] = yaml.safe_load(Path(__file__).with_name("old_names.yaml").read_text(encoding="utf-8"))
     return names
 
 
-_ANYTHING = ("builtins", "collections.abc", "typing")
-"""Where the types are from that say too little of a function: one that opens a program returns a number, too."""
+_TOO_GENERAL = ("builtins", "collections.abc", "typing")
+"""Modules of return types that make no function trustworthy: `os.system` returns an int, too."""
 
 
 def check_makers(hint: Any, value: Any, flag: str) -> None:  # noqa: ANN401 - a type, and what was given for it
-    """Checks what was given for a setting that takes makers: callables, or protocols of them, or several.
+    """Check the value of a setting that takes factories (callables or callable protocols), or a list of them.
 
-    A class must be a subclass of what is to be made, or its objects must say that they return one; a function must say
-    so, too, and is never called with settings.
+    A class must be a subclass of the product, or `__call__` must be annotated to return one. A function must be
+    annotated, too, and cannot have settings.
 
     Args:
-        hint: The setting's type.
-        value: What jsonargparse has parsed.
-        flag: What the message names.
+        hint: Type of the setting.
+        value: Value parsed by jsonargparse.
+        flag: Flag for the message.
 
     Raises:
-        ValueError: It may make something else.
+        ValueError: The factory may build something else.
     """
     made = _made_by(hint)
     if made is None:
@@ -172,20 +169,22 @@ def check_makers(hint: Any, value: Any, flag: str) -> None:  # noqa: ANN401 - a 
     if inspect.isclass(maker):
         fits = issubclass(maker, made) or _returns(getattr(maker, "__call__", None), made)  # noqa: B004
     else:
-        fits = not callable(maker) or (path is None and made.__module__ not in _ANYTHING and _returns(maker, made))
+        fits = not callable(maker) or (path is None and made.__module__ not in _TOO_GENERAL and _returns(maker, made))
     if not fits:
         more = "" if path or inspect.isclass(maker) else f"; end its first line with -> {made.__name__}:"
         raise ValueError(f"{flag}: {name} does not say that it makes a {made.__name__}{more}")
 
 
 def check_env_id(value: Any, flag: str) -> None:  # noqa: ANN401
-    """Refuses a Gymnasium id such as `module:Id` that would import a module which nobody has asked for.
+    """Refuse a Gymnasium id `module:Id` in a file that would import another module.
 
     Raises:
-        ValueError: It is one, and its module is not imported yet; or it is the path of a class whose file fails.
+        ValueError: The module is not imported yet, or the id is the path of a class whose file fails.
     """
-    if isinstance(value, str) and "." in value and all(map(str.isidentifier, value.split("."))):
-        try:  # as was tried when it was read, which took what has failed for an id
+    if not isinstance(value, str):
+        return
+    if "." in value and all(map(str.isidentifier, value.split("."))):
+        try:  # jsonargparse has tried it, too, and takes a path that fails for an id
             resolve_name(value)
         except AttributeError:
             pass
@@ -193,7 +192,7 @@ def check_env_id(value: Any, flag: str) -> None:  # noqa: ANN401
             if not (isinstance(error, ModuleNotFoundError) and f"{value}.".startswith(f"{error.name}.")):
                 reason = f"{type(error).__name__}: {error}"
                 raise ValueError(f"{flag} {value}: its file cannot be imported: {reason}") from error
-    module, colon, _ = value.partition(":") if isinstance(value, str) else ("", "", "")
+    module, colon, _ = value.partition(":")
     if colon and module not in sys.modules:
         raise ValueError(
             f"{flag}: {value} would import {module}, which can do anything; if you trust it, say --env_id {value} on "
@@ -202,21 +201,22 @@ def check_env_id(value: Any, flag: str) -> None:  # noqa: ANN401
 
 
 def _made_by(hint: Any) -> type | None:  # noqa: ANN401
-    """Returns what a callable type, or a protocol with `__call__`, makes; None for other types, `object` for all."""
+    """Return the class that a callable type returns, `object` if unknown; None for types that are not callable."""
     if get_origin(hint) is Callable:
-        returned = get_args(hint)[1]
-    elif getattr(hint, "_is_protocol", False) and "__call__" in vars(hint):
-        returned = get_type_hints(hint.__call__).get("return")
-    else:
-        return None
-    returned = get_origin(returned) or returned
-    return returned if inspect.isclass(returned) else object
+        return _class_of(get_args(hint)[1]) or object
+    if getattr(hint, "_is_protocol", False) and "__call__" in vars(hint):
+        return _class_of(get_type_hints(hint.__call__).get("return")) or object
+    return None
+
+
+def _class_of(hint: Any) -> type | None:  # noqa: ANN401
+    kind = get_origin(hint) or hint
+    return kind if inspect.isclass(kind) else None
 
 
 def _returns(function: Any, made: type) -> bool:  # noqa: ANN401
     try:
-        returned = get_type_hints(function).get("return")
+        returned = _class_of(get_type_hints(function).get("return"))
     except (AttributeError, NameError, TypeError):  # builtins, and annotations that cannot be read
         return False
-    returned = get_origin(returned) or returned
-    return inspect.isclass(returned) and issubclass(returned, made)
+    return returned is not None and issubclass(returned, made)

@@ -1,11 +1,11 @@
-"""Settings: fields of dataclasses, whose annotations say which values they take, and the only checker of them.
+"""Settings: dataclass fields whose annotations define the allowed values, and the function that checks them.
 
     @dataclass(eq=False, repr=False)
     class TouchReward(Reward):
         weight: Positive = 1.0
 
 `check_settings(made)` compares every field with its annotation: numbers with `Between`, names with `Literal`, objects
-with their class; also inside `tuple`, `Sequence`, `dict` and `| None`. What relates two fields a class checks itself.
+with their class; also inside `tuple`, `Sequence`, `dict` and `| None`. A class checks relations of fields itself.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Between:
-    """The range of a setting: finite numbers from `low` (not itself if `above`) to `high` (not itself if `below`)."""
+    """Range of finite numbers from `low` to `high`, without `low` if `above`, without `high` if `below`."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -32,7 +32,7 @@ class Between:
         """Return `value` as a float, or as an int if `whole`.
 
         Raises:
-            ValueError: It is another kind of number, or outside; the message begins with `where`.
+            ValueError: The number is of another kind or out of range; begins with `where`.
         """
         right = is_whole(value) if whole else is_number(value) and math.isfinite(value)
         excluded = (self.above and value == self.low) or (self.below and value == self.high)
@@ -68,14 +68,14 @@ CountOrZero = Annotated[int, Between(0)]
 
 
 def check_settings(made: Any, flag: str | None = None) -> None:  # noqa: ANN401 - any dataclass
-    """Compare every field of a dataclass object with its annotation, and convert numbers and lists to that type.
+    """Compare every field of a dataclass object with its annotation, and convert numbers and lists to its type.
 
     Args:
         made: The object.
-        flag: Begin a message with this and the field's name, `--num_steps`. Default: with the class, `TouchReward: `.
+        flag: Prefix of field names in messages, such as `--`. Default: the class, `TouchReward: `.
 
     Raises:
-        ValueError: A number is outside its range, or a name is not one of those allowed.
+        ValueError: A number is out of range, or a name is not one of the allowed names.
         TypeError: An object is of another class.
     """
     prefix = f"{type(made).__name__}: " if flag is None else flag
@@ -87,9 +87,9 @@ Init = TypeVar("Init", bound=Callable[..., None])
 
 
 def checks_arguments(init: Init) -> Init:
-    """Let the constructor of a class that is no dataclass check and convert its arguments like `check_settings`."""
+    """Decorate the constructor of an ordinary class to check and convert its arguments like `check_settings`."""
     signature = inspect.signature(init)
-    read_hints = cache(partial(get_type_hints, init, include_extras=True))  # when it is called: a name may come later
+    read_hints = cache(partial(get_type_hints, init, include_extras=True))  # not yet: a name may be defined later
 
     @wraps(init)
     def checked(self: object, *args: object, **kwargs: object) -> None:
@@ -104,13 +104,13 @@ def checks_arguments(init: Init) -> Init:
 
 @cache
 def annotations_of(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a dataclass
-    """Return the annotations of the fields that `kind` is built with, in their order."""
+    """Return the annotations of the constructor's fields, in order."""
     hints = get_type_hints(kind, include_extras=True)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind) if field.init}
 
 
 def check_value(where: str, value: Any, kind: Any) -> Any:  # noqa: ANN401 - a value of any kind
-    """Return `value` as the annotation `kind` wants it; an error that begins with `where` if it does not fit."""
+    """Return `value` converted to the annotation `kind`; errors (see `check_settings`) begin with `where`."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
         for rule in inner[1:]:
@@ -141,23 +141,23 @@ def check_value(where: str, value: Any, kind: Any) -> Any:  # noqa: ANN401 - a v
 
 
 def changed(old: Mapping[str, Any], new: Mapping[str, Any], missing: Any = None) -> dict[str, tuple[Any, Any]]:  # noqa: ANN401
-    """Return name -> (old, new) for all that differs between two mappings; `missing` stands for what one lacks."""
+    """Return name -> (old, new) for all differences of two mappings; `missing` replaces absent values."""
     pairs = {name: (old.get(name, missing), new.get(name, missing)) for name in dict.fromkeys((*old, *new))}
     return {name: (before, after) for name, (before, after) in pairs.items() if before != after}
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return whether this is an int or float (numpy's too), and no bool."""
+    """Return True for int and float (also NumPy's), but not bool."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Return whether this is an int (numpy's too), and no bool."""
+    """Return True for int (also NumPy's), but not bool."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def describe_value(value: object) -> str:
-    """Return how an error calls what came in place of an object: a class is told from an object, arrays by shape."""
+    """Return a short description of a wrong value for an error: a class, an array with its shape, or a type."""
     if isinstance(value, type):
         return f"the class {value.__name__}; write {value.__name__}()"
     if isinstance(value, np.ndarray):

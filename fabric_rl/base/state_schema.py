@@ -1,6 +1,6 @@
-"""Compares a saved state with the state that would be saved now, before anything is taken from it.
+"""Comparison of a saved state with the state that would be saved now, before anything is restored from it.
 
-The structure is compared, its meaning is not: a file whose checksum is right was written by this program.
+Only the structure is compared: the checksum has shown that this program wrote the file.
 """
 
 import math
@@ -16,29 +16,29 @@ from fabric_rl.base.settings import is_number
 
 @runtime_checkable
 class HasState(Protocol):
-    """Something that can be saved and restored exactly: a component, a callback, an environment.
+    """A component, callback or environment that can be saved and restored exactly.
 
-    An environment goes on after `state_dict` as one that loads what it returned. One that cannot be saved, or a part of
-    which cannot, raises `CannotBeSavedError`: a run that goes on begins new episodes.
+    After `state_dict`, an environment continues exactly like one that loads the result. If it or a part of it cannot be
+    saved, it raises `CannotBeSavedError`; a resumed run then starts new episodes.
     """
 
     def state_dict(self) -> Any:  # noqa: ANN401
-        """Return copies of its state."""
+        """Return the state, as copies."""
 
     def load_state_dict(self, state: Any) -> Any:  # noqa: ANN401
         """Restore what `state_dict` returned."""
 
 
 class CannotBeSavedError(TypeError):
-    """An environment, or a part of it, has no state that could be saved."""
+    """The state of an environment or a part of it cannot be saved."""
 
 
 @contextmanager
 def fitting(what: str, owner: str = "") -> Iterator[None]:
-    """Turn whatever the block raises over a saved state into one line: `what` does not fit its `owner`.
+    """Turn an error about a saved state into one line, `<what> does not fit <owner>: <reason>`.
 
     Raises:
-        ValueError: The block has failed.
+        ValueError: The block failed.
     """
     try:
         yield
@@ -48,10 +48,10 @@ def fitting(what: str, owner: str = "") -> Iterator[None]:
 
 
 def load_part(part: HasState, saved: Any, what: str) -> None:  # noqa: ANN401 - whatever was saved
-    """Restore a component, which has been reset, from what was saved of it.
+    """Restore a component, which has been reset, from its saved state.
 
     Raises:
-        ValueError: It cannot be its own, see `check_like`, or the component refuses it; `what` begins the message.
+        ValueError: The state has another structure (`check_like`) or the component refuses it. Begins with `what`.
     """
     with fitting(what, type(part).__name__):
         check_like(saved, part.state_dict(), "it")
@@ -59,16 +59,15 @@ def load_part(part: HasState, saved: Any, what: str) -> None:  # noqa: ANN401 - 
 
 
 def check_like(saved: Any, own: Any, where: str) -> None:  # noqa: ANN401
-    """Check that `saved` has the structure of `own`, which comes from the same thing after a reset.
+    """Check that `saved` has the structure of `own`, the state of the same object after a reset.
 
-    What has the same key in two dicts looks alike (who reads a key finds out that it is missing), arrays and tensors
-    have the same dtype and shape (only the width of a tensor's floats may differ, as another precision is no other
-    state), a number stays a number, a bool a bool, text text. Lists may have any length, their items look like those of
-    `own`. Where `own` has nothing, None, an empty list, dict or array, anything goes. Numbers are finite unless those
-    of `own` are not.
+    Common keys of dicts must match (a reader notices missing keys). Arrays and tensors must have the same dtype and
+    shape; only the width of a tensor's floats may differ (another precision). Numbers, bools and texts must keep their
+    kind. Lists may have any length, with items like those of `own`. None and empty lists, dicts and arrays in `own`
+    match anything of their type. Numbers must be finite unless those of `own` are not.
 
     Raises:
-        ValueError: It has not; `where` is what the message calls it.
+        ValueError: The structure differs; the message calls the state `where`.
     """
     if own is None or (_is_empty(own) and type(saved) is type(own)):
         return
@@ -78,24 +77,23 @@ def check_like(saved: Any, own: Any, where: str) -> None:  # noqa: ANN401
     elif _is_array(own) and _is_array(saved) and isinstance(own, np.ndarray) == isinstance(saved, np.ndarray):
         widths = not isinstance(own, np.ndarray) and own.is_floating_point() and saved.is_floating_point()
         if saved.shape != own.shape or (saved.dtype != own.dtype and not widths):
-            raise ValueError(f"{where} is {_shape(saved)}, not {_shape(own)}")
+            shapes = [f"{each.dtype} of shape {list(each.shape)}" for each in (saved, own)]
+            raise ValueError(f"{where} is {shapes[0]}, not {shapes[1]}")
         if not _finite(saved) and _finite(own):
             raise ValueError(f"{where} has NaN or infinity in it")
     elif is_number(own) and is_number(saved):
         if not math.isfinite(saved) and math.isfinite(own):
             raise ValueError(f"{where} is {saved}")
-    elif isinstance(own, bool | np.bool_) or isinstance(saved, bool | np.bool_):
-        if not (isinstance(own, bool | np.bool_) and isinstance(saved, bool | np.bool_)):
-            raise ValueError(f"{where} is {_kind(saved)}, not {_kind(own)}")
-    elif type(saved) is not type(own):
-        raise ValueError(f"{where} is {_kind(saved)}, not {_kind(own)}")
-    elif not isinstance(own, str | bytes) and hasattr(own, "__getitem__"):
+    elif type(saved) is not type(own) and not all(isinstance(each, bool | np.bool_) for each in (saved, own)):
+        kinds = [f"{reprlib.repr(each)}, a {type(each).__name__}" for each in (saved, own)]
+        raise ValueError(f"{where} is {kinds[0]}, not {kinds[1]}")
+    elif isinstance(own, Sequence) and not isinstance(own, str | bytes):
         for number, item in enumerate(saved):
             check_like(item, own[min(number, len(own) - 1)], f"{where}[{number}]")
 
 
 def _is_array(value: Any) -> bool:  # noqa: ANN401
-    """Return whether this is an array of numpy's or a tensor; envs, which compares states, does without torch."""
+    """Return True for NumPy arrays and tensors, without importing torch."""
     return hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, np.generic)
 
 
@@ -107,11 +105,3 @@ def _finite(numbers: Any) -> bool:  # noqa: ANN401
     if not isinstance(numbers, np.ndarray):
         return bool(numbers.isfinite().all())
     return numbers.dtype.kind not in "fc" or bool(np.isfinite(numbers).all())
-
-
-def _shape(numbers: Any) -> str:  # noqa: ANN401
-    return f"{numbers.dtype} of shape {list(numbers.shape)}"
-
-
-def _kind(value: object) -> str:
-    return f"{reprlib.repr(value)}, a {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""Numbers, tables and progress for people on a console."""
+"""Numbers, tables and progress on a console."""
 
 import sys
 import time
@@ -14,23 +14,23 @@ from rich.table import Table
 from rich.text import Text
 
 WIDTH = 132
-"""Columns of a table that does not go to a terminal."""
+"""Columns of a table that is not printed to a terminal."""
 
 
 def console() -> Console:
-    """Return the console for tables, which is wide enough for them if it is no terminal."""
+    """Return the console for tables, at least `WIDTH` wide unless it is a terminal."""
     made = Console()
     return made if made.is_terminal else Console(width=WIDTH)
 
 
 def number_of(value: object) -> float | None:
-    """Return a finite number as it is, None for anything else."""
+    """Return a finite number as a float, None for anything else."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     return float(value) if is_number else None  # type: ignore[arg-type]
 
 
 def figure_text(value: object, digits: int = 4) -> str:
-    """Return a number with four digits, or whole from 1,000 on; a dash for anything else."""
+    """Return a number with `digits` significant digits, from 1,000 on rounded to an integer; `-` for anything else."""
     number = number_of(value)
     if number is None:
         return "-"
@@ -38,7 +38,7 @@ def figure_text(value: object, digits: int = 4) -> str:
 
 
 def when_text(moment: datetime | None) -> str:
-    """Return date and minute, or a dash if they are not known."""
+    """Return `YYYY-MM-DD hh:mm`, or `-` for None."""
     return "-" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
 
 
@@ -49,14 +49,14 @@ def table(
     framed: bool = True,
     tight: bool = False,
 ) -> Table:
-    """Return a table of texts, never of markup.
+    """Return a table of plain texts (markup is escaped).
 
     Args:
         title: Title above it; may be empty.
-        columns: Headers; one that begins with `>` has its column aligned to the right.
+        columns: Headers; `>` before one aligns its column to the right.
         rows: Cells of each row; None draws a line.
         framed: Draw lines around the cells instead of only below the headers.
-        tight: Fit 80 columns: least padding, and only cells of the first column fold.
+        tight: Fit 80 columns: minimal padding, and only cells of the first column wrap.
     """
     made = Table(title=escape(title) or None)
     if not framed:
@@ -77,10 +77,10 @@ def table(
 
 @contextmanager
 def progress(what: str, line_every_seconds: float = 10.0) -> Iterator[Callable[[float], None]]:
-    """Show on standard error how far work is: a bar on a terminal, elsewhere a line now and then.
+    """Show progress on standard error: a bar on a terminal, elsewhere a line every few seconds.
 
     Yields:
-        A function that takes the share, 0..1, that is done.
+        Function that takes the completed share, 0..1.
     """
     errors = Console(stderr=True)
     if errors.is_terminal:

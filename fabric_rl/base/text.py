@@ -1,18 +1,18 @@
-"""Texts for people."""
+"""Suggestions for misspelt words, and safe printing."""
 
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
 
 def did_you_mean(word: str, known: list[str]) -> str:
-    """Return `; did you mean X?` for the known word that is most like this one or begins with it, else nothing."""
+    """Return `; did you mean X?` for the known word that is most similar or begins with `word`, else an empty text."""
     word, spelt = word.lower(), {name.lower(): name for name in known}
     close = get_close_matches(word, spelt, n=1) or [name for name in spelt if word and name.startswith(word)]
     return f"; did you mean {spelt[close[0]]}?" if close else ""
 
 
 def printable(text: object) -> str:
-    """Return a text that somebody else may have written, without what would move the cursor of a terminal."""
+    """Return a text from an untrusted source with control characters escaped."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in str(text))
 
 

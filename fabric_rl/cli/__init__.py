@@ -1,1 +1,1 @@
-"""The parts that all programs on the command line share."""
+"""Command line of trainings: reading settings, launching ranks, reporting the end."""

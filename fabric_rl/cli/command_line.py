@@ -1,4 +1,4 @@
-"""From the words of the command line to the arguments of `main()`, whose signature it is, and the parts they name."""
+"""Reading of the command line: from flags and configuration files to the arguments of `main()`."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,58 +28,65 @@ from fabric_rl.runs.resume import locate, run_of
 from fabric_rl.types import CheckpointError, OffPolicyAgent
 
 _RESOLVED = "resolved_config"
-"""The parameter of `main()` that takes all settings as YAML; it is no flag."""
+"""Parameter of `main()` that takes all settings as YAML. It is no flag."""
 _CONFIG = "YAML file with any of the settings below, or one of the presets: {}."
 _MADE = ("env", "agent", "estimator")
 _OF_ONE_START: dict[str, Any] = {"run_id": None, "initialize_from": None}
 _OF_ONE_START |= dict.fromkeys(("resume", "force", "inference"), False)
-"""Settings that say how a run started, and would start another one in the same way."""
+"""Settings that describe the start of one run, and their defaults, which are saved instead."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The content of a command line."""
+    """Content of a command line."""
 
     given: list[str]
-    """Its words, flags spelt with underscores; where a run goes on, after those that name its configuration."""
+    """Its flags, with underscores in their names; for a resumed run after `--config` of its configuration."""
     arguments: dict[str, Any]
-    """Of `main()`."""
+    """Arguments of `main()`."""
 
 
 def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, preset: Path) -> Settings:
-    """Reads the arguments of `main()` from flags and configuration files.
+    """Read the arguments of `main()` from flags and configuration files.
 
-    A parameter whose default is a dataclass gets its fields as flags; every other one is a flag.
+    Each parameter is a flag, except for dataclasses, whose fields are flags.
 
     Args:
-        main: With a Google docstring, which becomes the help.
-        argv: The command line without the program's name.
-        about: What the program does.
-        preset: The configuration of a command line that names neither one nor an environment.
+        main: Function with a Google docstring, which becomes the help.
+        argv: Command line without the program's name.
+        about: Description of the program for the help.
+        preset: Configuration for command lines without `--config` and environment.
 
     Raises:
-        ArgumentError: Unknown or wrong flags.
-        ValueError: Settings that do not go together, or a part that could not be built.
+        ArgumentError: A flag is unknown or wrong.
+        ValueError: Settings contradict each other, or a part could not be built.
         SystemExit: `--help` and `--print_config`.
     """
     defaults, groups, parser = _parser_of(main, about)
-    parts = {name: part for name, part in defaults.items() if inspect.isclass(part)}
-    classes = {f"--{name}": f"{part.__module__}.{part.__qualname__}" for name, part in parts.items()}
+    classes = {
+        f"--{name}": f"{part.__module__}.{part.__qualname__}"
+        for name, part in defaults.items()
+        if inspect.isclass(part)
+    }
     given = with_classes_of_help(normalise(argv, switches(main, *groups.values())), classes)
     if "--env_id" in names_of(given):
         _refuse_env_flags(names_of(given), "--env_id")
     of_run, base = _base(given, preset)
     words = [*base, *given]
-    if "--agent" in names_of(words) or any(_names_class(file.get("agent")) for file in configurations(words)):
-        parser.set_defaults({"agent": None})  # else a chosen class would begin with the settings of the default one
+    agents = [file.get("agent") for file in configurations(words)]
+    named = (isinstance(each, str) or (isinstance(each, dict) and "class_path" in each) for each in agents)
+    if "--agent" in names_of(words) or any(named):
+        parser.set_defaults({"agent": None})  # or a chosen class would start with the settings of the default class
     with naming_the_file(words):
         config = parser.parse_args(words)
         _check(parser, given, config, preset)
         config.pop("config")
-        _give_value_heads(config)
+        of_agent = config.get("agent.init_args")
+        if config.get("signals") and of_agent is not None and of_agent.get("value_heads") == 1:
+            of_agent["value_heads"] = 1 + len(config["signals"])  # several heads are the user's choice
         again = config.clone()
         with naming_the_flag(config):
-            values = vars(parser.instantiate(config, instantiators=INSTANTIATORS))
+            values = vars(parser.instantiate(config, instantiators=[(build, object, True)]))
         for name, group in groups.items():
             values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
     values[_RESOLVED] = _as_yaml(parser, again)
@@ -89,15 +96,15 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
 def settings_of_call(
     main: Callable[..., Any], arguments: Mapping[str, Any], to_config: Callable[[Any], Any]
 ) -> tuple[str, list[str]]:
-    """All settings of a call of `main()` from Python as YAML: what the command line would keep of the same run.
+    """Return the settings of a call of `main()` from Python as YAML, like those of a run from the command line.
 
     Args:
         main: As for `read_settings`.
-        arguments: All of its arguments.
-        to_config: Writes one in the words of a configuration file, or raises ValueError.
+        arguments: All arguments of `main()`.
+        to_config: Converts an argument to the content of a configuration file, or raises ValueError.
 
     Returns:
-        The YAML, and words about each argument that cannot be written: it lacks them, or says `null`.
+        The YAML, and name and reason of each argument that it cannot represent, which is missing or `null` in it.
     """
     defaults, groups, parser = _parser_of(main)
     settings: dict[str, Any] = {}
@@ -110,7 +117,7 @@ def settings_of_call(
                 raise ValueError("loggers are objects")
             elif name != _RESOLVED and value is not defaults[name]:
                 section = {name: to_config(value)}
-                parser.instantiate(parser.parse_object(section))  # as whoever reads it will
+                parser.instantiate(parser.parse_object(section))  # as a reader of the file will
                 settings |= section
         except MISTAKES as error:
             lost[name] = one_line(str(error))
@@ -122,7 +129,7 @@ def settings_of_call(
 
 
 def _parser_of(main: Callable[..., Any], about: str = "") -> tuple[dict[str, Any], dict[str, Any], FlagParser]:
-    """The defaults of the parameters of `main()`, which of them are groups of settings, and a parser for all."""
+    """Return the defaults of the parameters of `main()`, the dataclasses among them, and a parser for all."""
     set_parsing_settings(docstring_parse_attribute_docstrings=True)
     defaults = {name: parameter.default for name, parameter in inspect.signature(main).parameters.items()}
     groups: dict[str, Any] = {
@@ -139,27 +146,23 @@ def _parser_of(main: Callable[..., Any], about: str = "") -> tuple[dict[str, Any
 
 
 def _as_yaml(parser: FlagParser, config: Namespace) -> str:
-    """Writes the settings without those of this start, and without an `env` that was not its own."""
+    """Return settings as YAML, without those of this start and without an `env` replaced by `env_id`."""
     config.pop("config", None)
     for name, default in _OF_ONE_START.items():
         config[name] = default
     if config.env_id is not None:
         config.pop("env")
     if config.num_threads is None:
-        config.pop("num_threads")  # a run notes how many it took
+        config.pop("num_threads")  # a run saves the number it used
     text: str = parser.dump(config, skip_validation=True, skip_unset=False)  # a null may not be the default
     return text
 
 
-def _names_class(section: Any) -> bool:  # noqa: ANN401 - whatever the file holds
-    return isinstance(section, str) or (isinstance(section, dict) and "class_path" in section)
-
-
 def _base(given: Sequence[str], preset: Path) -> tuple[list[str], list[str]]:
-    """The configuration that the flags are laid over, where they name none.
+    """Return the configuration below the flags if they name none, that of a resumed run or the preset.
 
     Returns:
-        The flag for that of the run which goes on, and the one to read: that, or the preset.
+        The flags that name the configuration of a resumed run, and the flag to read: that, or the preset.
     """
     names = names_of(given)
     if {"--config", "--env", "--env_id", "--help", "-h"}.intersection(names):
@@ -168,23 +171,20 @@ def _base(given: Sequence[str], preset: Path) -> tuple[list[str], list[str]]:
         return [], [f"--config={_fitting(preset, given)}"]
     of_run = _config_of_run(given)
     own = [] if of_run is None else ["--config", str(of_run)]
-    if launch.detect().machines > 1:  # the text of what rank 0 has found
+    if launch.detect().machines > 1:  # the content of the file on rank 0
         return own, [f"--config={launch.share_text(of_run.read_text(encoding='utf-8') if of_run else None) or preset}"]
     return own, [f"--config={of_run or preset}"]
 
 
 def _fitting(preset: Path, given: Sequence[str]) -> Path | str:
-    """The preset; its text without the agent where the flags choose another one, whose settings are its own.
-
-    Without PPO's settings, too, if that learns with SAC.
-    """
+    """Return the preset, or its text without agent (for SAC: and PPO's settings) if the flags choose another agent."""
     settings = read_yaml(preset)
     chosen = value_of(given, "--agent")
     if chosen is None:
         return preset
     try:
         made = resolve_name(chosen)
-    except (ImportError, AttributeError, ValueError):  # said in one line later
+    except (ImportError, AttributeError, ValueError):  # reported later
         made = None
     if made is resolve_name(settings["agent"]["class_path"]):
         return preset
@@ -194,7 +194,7 @@ def _fitting(preset: Path, given: Sequence[str]) -> Path | str:
 
 
 def _check(parser: FlagParser, given: Sequence[str], config: Namespace, preset: Path) -> None:
-    """Raises ValueError for flags that exclude each other; says what has no effect."""
+    """Raise ValueError for contradictory flags, and print a note about an `env` without effect."""
     names = names_of(given)
     for name in _MADE:
         if config[name] is None and (name != "env" or config.env_id is None):
@@ -203,24 +203,20 @@ def _check(parser: FlagParser, given: Sequence[str], config: Namespace, preset: 
             )
     if config.env_id is not None:
         _refuse_env_flags(names, f"env_id: {config.env_id} in the config file")
-        _note_replaced_env(parser, given, config, preset)
+        file = value_of(given, "--config")
+        of_user = file is not None and Path(file).resolve() != preset.resolve() and launch.is_rank_0()
+        if of_user and config.env != parser.parse_args([]).env:
+            say(f"note: --env_id {config.env_id} takes the place of the env in {file}, which has no effect")
     run = _config_of_run(given) if config.resume and "--agent" in names else None
     had = None if run is None else (read_yaml(run).get("agent") or {}).get("class_path")
     if had is not None and had != config.agent.class_path:
         raise ValueError(f"--agent {config.agent.class_path}: the run that --resume names goes on with {had} only")
-    if config.resume and "--initialize_from" in names:  # in a configuration it says how its run began
+    if config.resume and "--initialize_from" in names:  # in a configuration it records how the run started
         raise ValueError("--resume takes weights, optimizer and counters, --initialize_from weights only; choose one")
 
 
-def _give_value_heads(config: Namespace) -> None:
-    """Gives an agent with one value head one more for each of the `signals`; with several, the user keeps count."""
-    settings = config.get("agent.init_args")
-    if config.get("signals") and settings is not None and settings.get("value_heads") == 1:
-        settings["value_heads"] = 1 + len(config["signals"])
-
-
 def _refuse_env_flags(names: Sequence[str], env_id: str) -> None:
-    """Rejects flags of `env` beside `env_id`, which would take the environment's place; a config file's env may."""
+    """Raise ValueError for flags of `env` beside `env_id`, which would have no effect."""
     env_flags = [name for name in names if name.partition(".")[0] == "--env"]
     if env_flags:
         raise ValueError(
@@ -229,17 +225,8 @@ def _refuse_env_flags(names: Sequence[str], env_id: str) -> None:
         )
 
 
-def _note_replaced_env(parser: FlagParser, given: Sequence[str], config: Namespace, preset: Path) -> None:
-    """Says that the `env` of a config file has no effect; that of the preset, or one that sets nothing, goes unsaid."""
-    file = value_of(given, "--config")
-    if file is None or Path(file).resolve() == preset.resolve() or not launch.is_rank_0():
-        return
-    if config.env != parser.parse_args([]).env:
-        say(f"note: --env_id {config.env_id} takes the place of the env in {file}, which has no effect")
-
-
 def _config_of_run(given: Sequence[str]) -> Path | None:
-    """The configuration of the run that `--resume` goes on with, if the flags name it; a ValueError if it has none."""
+    """Return the configuration of the run that `--resume` names, None if it names none; a ValueError if it is gone."""
     name, run_id = value_of(given, "--resume") or "true", value_of(given, "--run_id")
     runs_dir = value_of(given, "--runs_dir") or "runs"
     if name.lower() in ("false", "no", "off"):
@@ -251,7 +238,7 @@ def _config_of_run(given: Sequence[str]) -> Path | None:
         elif run_id:
             run = Run.find(runs_dir, run_id)
     except (CheckpointError, OSError, ValueError):
-        return None  # said in one line later
+        return None  # reported later
     if run is None:
         return None
     if not run.provenance.config.exists():
@@ -262,22 +249,14 @@ def _config_of_run(given: Sequence[str]) -> Path | None:
     return run.provenance.config
 
 
-class PartError(ValueError):
-    """A part could not be built; the message is one line with its flag, its class and the reason."""
-
-    def __init__(self, part: type, reason: str, flag: str | None = None) -> None:
-        self.part, self.reason = part, reason
-        super().__init__(f"{flag}: {reason}" if flag and not NAMES_A_FLAG.search(reason) else reason)
-
-
-_failures: ContextVar[list[PartError] | None] = ContextVar("_failures", default=None)
+_failures: ContextVar[list[tuple[type, ValueError]]] = ContextVar("_failures")
 
 
 def build(part: type, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any class with any arguments
-    """Build a part of a configuration: jsonargparse calls this for every class, see `naming_the_flag`.
+    """Build a part of a configuration. jsonargparse calls this for every class, see `naming_the_flag`.
 
     Raises:
-        PartError: The class refused, or failed for any other reason; also an agent that lacks what every agent has.
+        ValueError: The constructor failed, or the part is an agent without a required method.
     """
     try:
         built = part(*args, **kwargs)
@@ -285,35 +264,29 @@ def build(part: type, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any c
             check_agent(built)
         return built
     except Exception as error:
-        problem = PartError(part, _reason(part, error, args, kwargs))
-        if (failures := _failures.get()) is not None:
-            failures.append(problem)
+        problem = ValueError(_reason(part, error, args, kwargs))
+        _failures.get([]).append((part, problem))
         raise problem from error
-
-
-INSTANTIATORS = [(build, object, True)]
-"""For `ArgumentParser.instantiate`: `build` for classes of all kinds."""
 
 
 @contextmanager
 def naming_the_flag(config: Any) -> Iterator[None]:  # noqa: ANN401 - jsonargparse's Namespace
     """Name the flag of the first part that fails while the block instantiates `config`.
 
-    jsonargparse tries every type that a setting may have, and would list what each of them had to say.
+    jsonargparse tries every type that a setting may have, and would list all errors.
 
     Raises:
-        PartError: A part could not be built.
+        ValueError: A part could not be built.
     """
-    failures: list[PartError] = []
-    token = _failures.set(failures)
+    token = _failures.set([])
     try:
         yield
-    except Exception as error:
-        if not failures:
-            raise
-        first = failures[0]
-        flag = next((flag for flag, name in _classes(config, "--") if name == first.part.__name__), None)
-        raise PartError(first.part, first.reason, flag) from (first.__cause__ or error)
+    except Exception:
+        for part, problem in _failures.get():
+            flag = next((flag for flag, name in _classes(config, "--") if name == part.__name__), None)
+            named = str(problem) if flag is None or NAMES_A_FLAG.search(str(problem)) else f"{flag}: {problem}"
+            raise ValueError(named) from problem.__cause__
+        raise
     finally:
         _failures.reset(token)
 
@@ -333,7 +306,7 @@ def _reason(part: type, error: Exception, args: tuple[Any, ...], kwargs: dict[st
 
 
 def _wrong_signature(part: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-    """Return what the constructor has to take, if that is why it failed."""
+    """Return a message if the arguments do not fit the constructor, else None."""
     try:
         signature = inspect.signature(part)
         signature.bind(*args, **kwargs)
@@ -350,7 +323,7 @@ def _wrong_signature(part: type, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 def _classes(node: Any, flag: str, position: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any setting
-    """Yield flag and name of every class of a configuration; several classes of one list are numbered."""
+    """Yield flag and name of every class of a configuration; classes of a list are numbered."""
     if isinstance(node, list):
         for number, item in enumerate(node, start=1):
             yield from _classes(item, flag, f" (number {number} of {len(node)})" if len(node) > 1 else "")

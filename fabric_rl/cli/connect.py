@@ -1,4 +1,4 @@
-"""From the settings of the hardware to ranks that are connected and share the cores of their machine."""
+"""Launching Fabric: connected ranks that share the cores of their machine."""
 
 import os
 from datetime import timedelta
@@ -21,19 +21,16 @@ _HALF_PRECISION = ("16", "16-mixed")
 
 
 def connect(hardware: Hardware, num_players: int, loggers: list[Logger]) -> Fabric:
-    """Builds Fabric and connects the ranks; every rank calls it.
+    """Build and launch Fabric. Every rank calls this.
 
     Args:
-        hardware: The settings. What a launcher has decided wins.
-        num_players: Ranks that only play.
-        loggers: For Fabric; those of rank 0 count.
-
-    Returns:
-        Fabric, launched.
+        hardware: Settings; a launcher such as torchrun overrides them.
+        num_players: Number of ranks that only collect.
+        loggers: Fabric loggers; only those of rank 0 are used.
 
     Raises:
-        ValueError: The settings do not go together.
-        MisconfigurationException: There is no such hardware.
+        ValueError: The settings contradict each other.
+        MisconfigurationException: The hardware does not exist.
     """
     if launch.in_notebook() and str(hardware.devices) != "1":
         raise ValueError(
@@ -51,7 +48,7 @@ def connect(hardware: Hardware, num_players: int, loggers: list[Logger]) -> Fabr
         arguments = fabric_arguments(num_players, arguments, timedelta(minutes=hardware.timeout_minutes))
     fabric = _fabric(loggers, arguments)
     if not launch.used_fabric_run():
-        os.environ[RANK_0] = str(os.getpid())  # for those that Fabric starts now
+        os.environ[RANK_0] = str(os.getpid())  # for the processes that Fabric starts now
         fabric.launch()
         del os.environ[RANK_0]
     launch.set_timeout(fabric, hardware.timeout_minutes)
@@ -59,11 +56,11 @@ def connect(hardware: Hardware, num_players: int, loggers: list[Logger]) -> Fabr
 
 
 def share_cores(fabric: Fabric, num_threads: int | None) -> str:
-    """Divides the cores between the ranks of this machine (pools read LOCAL_WORLD_SIZE) and describes it.
+    """Divide the cores between the ranks of this machine (pools read LOCAL_WORLD_SIZE), and return a description.
 
     Args:
-        fabric: Launched.
-        num_threads: Threads of torch; None for `OMP_NUM_THREADS`, unless torchrun has set it, or as many as cores.
+        fabric: Launched Fabric.
+        num_threads: Threads of torch. None: `OMP_NUM_THREADS` (unless torchrun has set it), else one per core.
     """
     ranks = launch.ranks_on_these_cores(fabric)
     os.environ["LOCAL_WORLD_SIZE"] = str(ranks)
@@ -81,7 +78,7 @@ def share_cores(fabric: Fabric, num_threads: int | None) -> str:
 
 
 def _left_by_fabric_run(hardware: Hardware) -> dict[str, Any]:
-    """Returns the precision, if it was not given to `fabric run`, which has fixed all the rest."""
+    """Return the precision if `fabric run` was not given one; it decides all other arguments."""
     precision = os.environ.get("LT_PRECISION")
     if precision is None:
         return {"precision": hardware.precision}
@@ -96,10 +93,10 @@ def _fabric(loggers: list[Logger], arguments: dict[str, Any]) -> Fabric:
     if half and (wanted["accelerator"] == "cpu" or not torch.cuda.is_available()):
         raise ValueError(f"--precision {wanted['precision']} needs a GPU; use bf16-mixed or 32-true on the CPU")
     strategy = arguments.get("strategy", os.environ.get("LT_STRATEGY"))
-    contradicting: tuple[str, ...] = ()  # what `fabric run` has set
+    contradicting: tuple[str, ...] = ()  # variables of `fabric run`
     if isinstance(strategy, PlayersStrategy):
         contradicting = OF_FABRIC_RUN
-    elif strategy == "fsdp":  # Fabric's own of that name needs a GPU and an agent that was written for it
+    elif strategy == "fsdp":  # Fabric's own "fsdp" needs a GPU and an agent written for it
         if half:
             raise ValueError(
                 f"--strategy fsdp: --precision {wanted['precision']} is not supported; use bf16-mixed or 32-true"
@@ -112,7 +109,7 @@ def _fabric(loggers: list[Logger], arguments: dict[str, Any]) -> Fabric:
     kept = {name: os.environ.pop(name) for name in contradicting if name in os.environ}
     try:
         return Fabric(loggers=loggers, **arguments)
-    except (RuntimeError, TypeError, ValueError) as error:  # Lightning's, for hardware that is not there or unknown
+    except (RuntimeError, TypeError, ValueError) as error:  # missing or unknown hardware
         if lost_rank(error):
             raise
         flag = next((name for name in ("devices", "num_nodes") if name in arguments and name in str(error)), None)

@@ -1,4 +1,4 @@
-"""The console script ``lightning run model``, the launch command users know, on Fabric's own launcher.
+"""Console script ``lightning run model``, the launch command that users know, based on Fabric's launcher.
 
 Lightning 2.3 renamed ``lightning run model`` to ``fabric run`` and left the name ``lightning`` to ``lightning-sdk``.
 """
@@ -26,11 +26,11 @@ Any other `lightning` command is handed to lightning-sdk, if that is installed.
 def lightning() -> None:
     """Entry point of the ``lightning`` command.
 
-    ``lightning run model ...`` hands the rest to Fabric's launcher; everything else goes to ``lightning-sdk``.
+    ``lightning run model ...`` calls Fabric's launcher; everything else calls ``lightning-sdk``.
 
     Raises:
-        SystemExit: Status 0 for success, 2 for wrong usage, 128 plus a signal's number when that signal ended the run,
-            else the status of the first worker that failed.
+        SystemExit: 0 after success, 2 for wrong usage, 128 plus the number of a signal that ended the run, otherwise
+            the status of the first worker that failed.
     """
     args = sys.argv[1:]
     if args[:2] == ["run", "model"]:
@@ -50,10 +50,7 @@ def lightning() -> None:
 
 
 def _run_model(args: list[str]) -> NoReturn:
-    """Hands the command line after `lightning run model` to Fabric's launcher, which prints its own errors.
-
-    The status is that of the worker that failed first, the others having been ended because of it.
-    """
+    """Call Fabric's launcher, and exit with the status of the worker that failed first."""
     entry_point = _console_script("lightning", "fabric")
     if entry_point is None:
         fail(_RUN_MODEL, "the installed `lightning` package has no `fabric` command; install lightning>=2.6.6")
@@ -66,7 +63,7 @@ def _run_model(args: list[str]) -> NoReturn:
 
     from fabric_rl.ranks.launch import check_devices
 
-    if "LOGLEVEL" not in os.environ:  # the launcher's own log repeats what the workers said
+    if "LOGLEVEL" not in os.environ:  # the launcher's log repeats the workers' messages
         logger = logging.getLogger("torch.distributed.elastic")
         logger.addHandler(logging.NullHandler())
         logger.propagate = False
@@ -82,9 +79,9 @@ def _run_model(args: list[str]) -> NoReturn:
     except (DistNetworkError, MisconfigurationException, TypeError, ValueError, AssertionError) as error:
         message = str(error).partition("\nException raised from")[0]  # a stack trace of C++ may follow
         fail(_RUN_MODEL, f"{message} (check --devices, --accelerator, --num-nodes, --main-port)")
-    except SignalException as error:  # raised once the workers have ended
+    except SignalException as error:  # the workers have ended
         sys.exit(128 + error.sigval)
-    except ChildFailedError as error:  # the worker has said why, unless a signal killed it
+    except ChildFailedError as error:  # the worker has printed why, unless a signal killed it
         rank, failure = error.get_first_failure()
         if failure.exitcode >= 0:
             sys.exit(failure.exitcode)
@@ -93,7 +90,7 @@ def _run_model(args: list[str]) -> NoReturn:
 
 
 def _console_script(distribution: str, name: str) -> metadata.EntryPoint | None:
-    """Finds the console script ``name`` of an installed distribution, None where either is missing."""
+    """Return the console script ``name`` of an installed distribution, or None."""
     try:
         entry_points = metadata.distribution(distribution).entry_points
     except metadata.PackageNotFoundError:

@@ -29,7 +29,7 @@ from fabric_rl.evaluation.demonstrations import describe, record_episodes, recor
 from fabric_rl.evaluation.play import Duel
 from fabric_rl.evaluation.players import trained_elsewhere
 from fabric_rl.evaluation.settings import DEFAULT_PLAY, PlaySettings, UpTo
-from fabric_rl.imitation.pretrain import CloneArgs, pretrain
+from fabric_rl.imitation.cloning import CloneArgs, pretrain
 from fabric_rl.metrics.csv_tables import csv_text
 from fabric_rl.ranks.devices import one_thread
 from fabric_rl.runs import checkpoint

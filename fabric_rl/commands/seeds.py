@@ -10,7 +10,7 @@ from fabric_rl.base.tables import figure_text
 from fabric_rl.sweeps.trainings import (
     BUSY,
     Trainings,
-    check_same_settings,
+    check_unchanged,
     done,
     ended_by,
     make_folder,
@@ -51,7 +51,7 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
     ids = {f"{name}_seed{number}": number for number in numbers}
     for run_id in ids:
         check_run_id(run_id, "--group")
-        check_same_settings(runs_dir / run_id, settings.arguments["resolved_config"])
+        check_unchanged(runs_dir / run_id, settings.arguments["resolved_config"])
     left = [run_id for run_id in ids if done(runs_dir / run_id) is None]
     trainings = Trainings(min(available_cores() if parallel is None else parallel, max(1, len(left))), runs_dir)
     make_folder("--runs_dir", runs_dir)

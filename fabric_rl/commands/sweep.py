@@ -13,8 +13,7 @@ from fabric_rl.base.argv import names_of
 from fabric_rl.base.files import write_text
 from fabric_rl.base.tables import figure_text
 from fabric_rl.commands.output import Section, print_all, section_tables, write_page
-from fabric_rl.sweeps.space import Setting, flags_of, read_space
-from fabric_rl.sweeps.sweep import Sweep, known_metric, load_optuna, open_study, words_of
+from fabric_rl.sweeps.sweep import Setting, Sweep, flags_of, known_metric, load_optuna, open_study, read_space, words_of
 from fabric_rl.sweeps.trainings import Trainings, make_folder, seeds_of, settings_of
 
 _SHOWN, _ENOUGH = 5, 40

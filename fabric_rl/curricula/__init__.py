@@ -1,1 +1,1 @@
-"""From easy to hard: phases and lessons."""
+"""Curricula: phases and lessons, from easy to hard."""

@@ -1,4 +1,4 @@
-"""Lessons: parameters of the environment that get harder as training goes on (curricula of Unity's ML-Agents)."""
+"""Lessons: environment parameters that get harder during training, like curricula of Unity's ML-Agents."""
 
 import math
 import warnings
@@ -48,7 +48,7 @@ class Curriculum:
 
     @property
     def num_lessons(self) -> int:
-        """The number of lessons."""
+        """Number of lessons."""
         return len(self.thresholds) + 1
 
     def values(self, lesson: int) -> dict[str, ParameterValue]:
@@ -87,7 +87,7 @@ class LessonState:
             True if a new lesson has begun.
         """
         curriculum, window = self.curriculum, self._window
-        if window and not episodes and not window[-1][0]:  # SAC's iterations are short: those without an end are one
+        if window and not episodes and not window[-1][0]:  # join SAC's short iterations without an end
             before = window.pop()
             if curriculum.measure != PROGRESS:
                 total, count = total + before[1], count + before[2]
@@ -179,10 +179,9 @@ class Lessons(Callback):
             if course.update(episodes, *pairs[name]):
                 changed = True
                 if state.fabric.is_global_zero:
-                    values = ", ".join(
-                        f"{key} {value}" for key, value in course.curriculum.values(course.lesson).items()
-                    )
-                    logger.info("lesson %s of %s after %s steps: %s", course.lesson, name, f"{state.steps:,}", values)
+                    values = course.curriculum.values(course.lesson)
+                    text = ", ".join(f"{key} {value}" for key, value in values.items())
+                    logger.info("lesson %s of %s after %s steps: %s", course.lesson, name, f"{state.steps:,}", text)
             if course.measured is not None:
                 state.metrics[f"lesson/{name}_measure"] = course.measured
         if changed and isinstance(state.env, HasParameters):
@@ -198,13 +197,13 @@ class Lessons(Callback):
                 load_part(course, state[name], f"what was saved of the curriculum {name}")
 
     def _measure(self, measure: str, state: TrainState) -> tuple[float, float]:
-        """(sum, count) in this iteration, the same on every rank."""
+        """Return the (sum, count) of a measure in this iteration, the same on every rank."""
         if measure == PROGRESS:
             return state.steps / state.args.total_timesteps, 1.0
         name = EPISODE_RETURN if measure == REWARD else measure
         if name in state.sums:
             return state.sums[name]
-        # Measured by a clock, or by a callback: each rank may have a number of its own, or only rank 0 one.
+        # A timer or callback logged it: the ranks' numbers may differ, or only rank 0 has one.
         value = state.fabric.broadcast(state.metrics.get(name))
         if value is not None:
             return float(value), 1.0

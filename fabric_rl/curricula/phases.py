@@ -1,4 +1,4 @@
-"""Phases: a run that goes through several sets of rewards, first states and learning rates, from easy to hard."""
+"""Phases: a run that goes through several sets of rewards, initial states and learning rates, from easy to hard."""
 
 import re
 import warnings
@@ -14,7 +14,7 @@ from fabric_rl.metrics.log import logger
 from fabric_rl.types import HasPhases
 
 PATIENCE = 20
-"""Iterations of a phase after which a metric that it waits for, and that was never measured, is a warning."""
+"""Iterations of a phase after which a metric that it waits for and that was never measured causes a warning."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -145,7 +145,7 @@ class Phases(Callback):
         """
         if isinstance(state.env, HasPhases):
             state.env.check_phases([phase.name for phase in self.phases])
-        if self._begun_at < 0:  # chosen by hand for a run that goes on
+        if self._begun_at < 0:  # chosen by hand for a resumed run
             self._begun_at = state.steps
         if self._begun_at > state.steps:
             raise ValueError(f"Phases: by its checkpoint the run is in its phase since {self._begun_at:,} steps")
@@ -158,7 +158,7 @@ class Phases(Callback):
             skill.streak(before, state.metrics) for skill, before in zip(phase.promotions, self._streaks, strict=True)
         ]
         self._waited += 1
-        self._measured |= {*state.metrics, *state.sums}  # what an iteration may know without an end of an episode
+        self._measured |= {*state.metrics, *state.sums}  # an iteration without an end of an episode has fewer metrics
         if self._waited == PATIENCE and state.fabric.is_global_zero:
             for name in (skill.metric for skill in phase.promotions if skill.metric not in self._measured):
                 hint = did_you_mean(name, sorted(self._measured))
@@ -191,7 +191,7 @@ class Phases(Callback):
         if not numbers:
             raise ValueError(f"Phases: the checkpoint is in phase {state['phase']}, which is not among --callbacks")
         self._begin(numbers[0], int(state["begun_at"]))
-        rows = state["streaks"]  # by metric alone in checkpoints of before
+        rows = state["streaks"]  # by metric alone in older checkpoints
         self._streaks = [int(rows.get(each.condition, rows.get(each.metric, 0))) for each in self.phase.promotions]
 
     def _begin(self, number: int, steps: int) -> None:

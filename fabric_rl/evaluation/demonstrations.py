@@ -14,11 +14,12 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 from envs.adapters.gymnasium_envs import GymnasiumEnvs
 from envs.demonstrations.file import Demonstration, DemonstrationWriter, columns_of_states
 from envs.demonstrations.record import RecordedEnvs, about_observations, about_states, columns_of, record_states
-from envs.demonstrations.trajectories import Trajectory, of_observations, trajectories
+from envs.demonstrations.trajectories import of_observations, trajectories
 from envs.factories import to_config, unwrap_partial
 from envs.matches.matches import PoolFactory
 from fabric_rl.args import SACArgs
 from fabric_rl.base.argv import file_of
+from fabric_rl.base.trajectory import Trajectory
 from fabric_rl.evaluation.play import Duel
 from fabric_rl.evaluation.players import recipe_of, short_name
 from fabric_rl.evaluation.settings import ActSettings

@@ -1,27 +1,188 @@
-"""Cloning: behavioural cloning beside PPO, a little after each of its updates."""
+"""Behavioral cloning: `pretrain` before any training, and the callback `Cloning` in addition to PPO."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+import numpy as np
 import torch
+from lightning import Fabric
+from numpy.typing import NDArray
+from torch import Tensor
 
-from fabric_rl.base.settings import Count, CountOrZero, NonNegative, check_settings
+from fabric_rl.base.settings import Between, Count, CountOrZero, NonNegative, check_settings
+from fabric_rl.base.trajectory import Trajectory
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.imitation.batches import Trajectory, check_imitates, learn_pass, shown
-from fabric_rl.learning.imitation import Shown
+from fabric_rl.learning.imitation import CanImitate, Shown
 from fabric_rl.learning.learner import load_optimizer
+from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.ranks.devices import is_small, one_thread
 from fabric_rl.ranks.sharding import is_sharded
-from fabric_rl.types import NonFiniteError
+from fabric_rl.types import ActorCritic, NonFiniteError, reads_masks
+
+
+def shown(trajectories: Sequence[Trajectory], agent: ActorCritic) -> Shown:
+    """Return all steps of some trajectories as one batch on the agent's device.
+
+    For an agent with memory, trajectories are cut into sequences of its length, the last one padded. The memory is zero
+    at the start of each sequence, because the demonstrator's actions do not tell what the agent would have remembered.
+    """
+    length, device = agent.sequence_length, agent.device
+
+    def joined(parts: Sequence[NDArray[Any] | None], zeros: bool = False) -> Tensor | None:
+        arrays = [x for x in parts if x is not None]
+        if len(arrays) < len(parts):
+            return None
+        if not agent.learns_sequences:
+            return torch.from_numpy(np.concatenate(arrays)).to(device)
+        pads = [np.repeat(x[-1:] * 0 if zeros else x[-1:], -len(x) % length, axis=0) for x in arrays]
+        padded = np.concatenate([part for pair in zip(arrays, pads, strict=True) for part in pair])
+        sequences = padded.reshape(-1, length, *padded.shape[1:]).swapaxes(0, 1)
+        return torch.from_numpy(np.ascontiguousarray(sequences)).to(device)
+
+    found = Shown(
+        joined([x.obs[: len(x.action)] for x in trajectories]),  # type: ignore[arg-type]
+        joined([x.action for x in trajectories]),  # type: ignore[arg-type]
+        joined([x.weight for x in trajectories], zeros=True),  # type: ignore[arg-type]
+        joined([x.action_mask for x in trajectories]) if reads_masks(agent) else None,
+        joined([x.soft for x in trajectories]),
+    )
+    if agent.learns_sequences:
+        starts = torch.zeros_like(found.weight, dtype=torch.bool)
+        starts[0] = True
+        found = found._replace(state=torch.zeros(found.size, agent.memory_size, device=device), episode_start=starts)
+    return found
+
+
+def learn_pass(
+    fabric: Fabric,
+    model: Any,  # noqa: ANN401 - Fabric's wrapper, with the forward method `imitate`
+    optimizer: Any,  # noqa: ANN401 - Fabric's wrapper
+    steps: Shown,
+    rows: Tensor,
+    batch_size: int,
+    max_grad_norm: float,
+) -> float:
+    """Learn once from `rows` of the steps in minibatches of `batch_size`, and return the mean loss."""
+    losses = []
+    for part in torch.split(rows.to(steps.obs.device), batch_size):
+        with fabric.autocast():
+            loss, _ = model.imitate(steps.take(part))
+        fabric.backward(loss)
+        if max_grad_norm:
+            fabric.clip_gradients(model, optimizer, max_norm=max_grad_norm, error_if_nonfinite=False)
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.detach())
+    return float(torch.stack(losses).mean())
+
+
+def _check_imitates(agent: ActorCritic, flag: str) -> None:
+    if not isinstance(agent, CanImitate):
+        name = type(agent).__name__
+        raise TypeError(f"{flag}: {name} cannot imitate; take one of the PPO agents, or give yours a method imitate()")
+
+
+@dataclass(frozen=True)
+class CloneArgs:
+    """Settings of cloning before any training."""
+
+    epochs: Count = 100
+    """Maximum number of passes over the demonstrations."""
+    batch_size: Count = 256
+    """Steps per optimizer step."""
+    learning_rate: Annotated[float, Between(0, 1, above=True, below=True)] = 1e-3
+    """Learning rate of Adam."""
+    validation: Annotated[float, Between(0, 1, below=True)] = 0.1
+    """Share of the episodes that is held back, at least one episode. 0: none, and training runs for all epochs."""
+    patience: Count = 5
+    """Epochs without a lower validation loss after which training stops, with the best weights."""
+    max_grad_norm: NonNegative = 0.5
+    """Clip the norm of the gradient to this; 0 does not clip."""
+    seed: CountOrZero = 0
+    """Seed of the weights, the order of steps and the choice of validation episodes."""
+
+    def __post_init__(self) -> None:
+        check_settings(self, "--")
+
+
+def pretrain(
+    agent: ActorCritic,
+    trajectories: Sequence[Trajectory],
+    args: CloneArgs,
+    tell: Callable[[dict[str, float]], None] = lambda row: None,
+) -> list[dict[str, float]]:
+    """Let an agent imitate demonstrations, on the CPU in this process, and load the weights of its best epoch.
+
+    Validation episodes are held back with all their players. Episodes in which all weights are 0 are left out.
+
+    Args:
+        agent: A new or a trained agent.
+        trajectories: Demonstrations.
+        args: Settings.
+        tell: Called with the row of each epoch.
+
+    Returns:
+        A row for each epoch: `epoch`, `loss` and `validation_loss`, means of -log p of the demonstrated actions.
+
+    Raises:
+        TypeError: The agent cannot imitate.
+        ValueError: There are too few episodes to hold one back.
+        NonFiniteError: The loss became NaN or infinite.
+    """
+    _check_imitates(agent, "--agent")
+    generator = torch.Generator().manual_seed(args.seed)
+    episodes: dict[str | int, list[Trajectory]] = {}
+    for number, each in enumerate(trajectories):
+        if each.weight.any():
+            episodes.setdefault(each.episode or number, []).append(each)
+    groups = list(episodes.values())
+    order = torch.randperm(len(groups), generator=generator).tolist()
+    held = max(1, round(args.validation * len(order))) if args.validation else 0
+    if held >= len(order):
+        raise ValueError(
+            f"--validation {args.validation}: {len(order)} episodes with steps that count, too few to hold {held} back"
+        )
+    held_back, learned = ([x for number in part for x in groups[number]] for part in (order[:held], order[held:]))
+    validation, training = shown(held_back, agent) if held else None, shown(learned, agent)
+    fabric = Fabric(accelerator="cpu", devices=1)
+    for module in agent.modules():
+        if isinstance(module, ObsNormalizer):
+            module.update(training.obs, fabric)
+    model, optimizer = fabric.setup(agent, torch.optim.Adam(agent.parameters(), args.learning_rate, eps=1e-5))
+    model.mark_forward_method("imitate")
+    size, rows = max(1, args.batch_size // agent.sequence_length), list[dict[str, float]]()
+    best, weights = float("inf"), agent.state_dict()
+    while len(rows) < args.epochs:
+        part = torch.randperm(training.size, generator=generator)
+        loss = learn_pass(fabric, model, optimizer, training, part, size, args.max_grad_norm)
+        judged = loss if validation is None else loss_on(agent, validation)
+        rows.append({"epoch": len(rows) + 1, "loss": loss, "validation_loss": judged})
+        tell(rows[-1])
+        if not math.isfinite(loss):
+            raise NonFiniteError(f"the loss became {loss} in epoch {len(rows)}; take a lower --learning_rate")
+        if judged < best or validation is None:
+            best, best_epoch = judged, len(rows)
+            weights = {name: tensor.clone() for name, tensor in agent.state_dict().items()}
+        elif len(rows) - best_epoch >= args.patience:
+            break
+    agent.load_state_dict(weights)
+    return rows
+
+
+@torch.no_grad()
+def loss_on(agent: ActorCritic, steps: Shown) -> float:
+    """Return the mean of -log p of the demonstrated actions."""
+    assert isinstance(agent, CanImitate)
+    return float(agent.imitate(steps)[0])
 
 
 @dataclass(eq=False, repr=False)
 class Cloning(Callback):
-    """After each update of PPO the agent learns what demonstrations show, with an Adam of its own.
+    """Imitate demonstrations after each update of PPO, with an Adam optimizer of its own.
 
-    Its learning rate is `strength` times the agent's, and falls in a line to 0 over `steps`; then it is over.
+    Its learning rate is `strength` times the agent's and falls linearly to 0 over `steps`.
     """
 
     demos: Sequence[str]
@@ -46,51 +207,49 @@ class Cloning(Callback):
         self._optimizer: Any = None
 
     def show(self, trajectories: Sequence[Trajectory]) -> "Cloning":
-        """Takes what the demonstrations hold, as `fabric_rl.evaluation.demonstrations.trajectories_of` reads them."""
+        """Set the demonstrations, as `fabric_rl.evaluation.demonstrations.trajectories_of` reads them."""
         self._trajectories = trajectories
         return self
 
     def on_train_start(self, state: TrainState) -> None:
-        """Builds the optimizer.
+        """Build the optimizer.
 
         Raises:
-            ValueError: There is nothing to learn from, or the agent is sharded.
-            TypeError: An agent that cannot imitate.
+            ValueError: There are no demonstrations, or the agent is sharded.
+            TypeError: The agent cannot imitate.
         """
-        check_imitates(state.agent, "--cloning")
+        _check_imitates(state.agent, "--cloning")
         if is_sharded(state.agent):
             raise ValueError("--strategy fsdp: an agent that clones cannot be sharded; use ddp")
         if not self._trajectories:
             raise ValueError("--cloning: nothing is shown; name files with --cloning.demos, or call show()")
         if not state.learns:
             return
-        self._shown: Shown = shown(self._trajectories, state.agent)
+        self._shown = shown(self._trajectories, state.agent)
         state.model.mark_forward_method("imitate")
         self._rate = self.strength * state.optimizer.param_groups[0]["lr"]
-        self._optimizer = state.fabric.setup_optimizers(
-            torch.optim.Adam(state.agent.parameters(), self._rate, eps=1e-5)
-        )
+        adam = torch.optim.Adam(state.agent.parameters(), self._rate, eps=1e-5)
+        self._optimizer = state.fabric.setup_optimizers(adam)
         if self._saved is not None:
             load_optimizer(self._optimizer, self._saved, "--cloning")
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Learns; an order of its own for every update and rank."""
+        """Learn, in an order that depends on rank and step."""
         left = 1.0 if self.steps is None else max(0.0, 1 - state.steps / self.steps)
         state.metrics |= {"cloning/learning_rate": 0.0, "cloning/loss": 0.0}
         if self._optimizer is None or not left * self.strength:
             return
         rate = self._optimizer.param_groups[0]["lr"] = self._rate * left
-        length, fabric = state.agent.sequence_length, state.fabric
-        own_seed = state.args.seed * 2**31 + state.steps * fabric.world_size + fabric.global_rank
-        draws = torch.Generator().manual_seed(own_seed)
-        most = max(1, self.samples_per_update // length) if self.samples_per_update else self._shown.size
-        size = max(1, (self.batch_size or state.args.batch_size or self._shown.size) // length)
+        length, fabric, args, steps = state.agent.sequence_length, state.fabric, state.args, self._shown
+        own_seed = args.seed * 2**31 + state.steps * fabric.world_size + fabric.global_rank
+        generator = torch.Generator().manual_seed(own_seed)
+        most = max(1, self.samples_per_update // length) if self.samples_per_update else steps.size
+        size = max(1, (self.batch_size or args.batch_size or steps.size) // length)
         losses = []
         with one_thread(if_small=is_small(state.agent, size * length)):
-            for _ in range(self.num_epoch or state.args.update_epochs):
-                rows = torch.randperm(self._shown.size, generator=draws)[:most]
-                passed = (fabric, state.model, self._optimizer, self._shown, rows, size, state.args.max_grad_norm)
-                losses.append(learn_pass(*passed))
+            for _ in range(self.num_epoch or args.update_epochs):
+                rows = torch.randperm(steps.size, generator=generator)[:most]
+                losses.append(learn_pass(fabric, state.model, self._optimizer, steps, rows, size, args.max_grad_norm))
         loss = sum(losses) / len(losses)
         if not math.isfinite(loss):
             raise NonFiniteError(f"--cloning: the loss became {loss}")

@@ -1,4 +1,4 @@
-"""Kickstart: PPO that stays close to another policy, less and less."""
+"""Kickstarting: PPO with a decreasing penalty on the divergence from a reference policy."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -17,40 +17,41 @@ if TYPE_CHECKING:
 
 
 class Kickstart(Callback):
-    r"""Adds :math:`\lambda \, KL(\pi_{ref}(\cdot | s) \| \pi(\cdot | s))` to PPO's loss (Schmitt et al. 2018, eq. 4).
+    r"""Add :math:`\lambda \, KL(\pi_{ref}(\cdot | s) \| \pi(\cdot | s))` to PPO's loss (Schmitt et al. 2018, eq. 4).
 
-    The mean is over the steps of each minibatch. The reference's weights are in the checkpoints of the run, which goes
-    on with the same ones however the reference has been trained since.
+    The mean is over the steps of each minibatch. The run's checkpoints contain the reference's weights, so a resumed
+    run does not change if the reference has been trained further.
     """
 
     def __init__(self, reference: str, coef: float | Schedule | None = None) -> None:
-        """Takes the settings.
+        """Store the settings.
 
         Args:
-            reference: A run, milestone, checkpoint or exported agent, or one that comes along (school_1v1), with the
-                same observations and actions.
-            coef: Lambda, a number or a schedule over the training. Default: in a line from 1 to 0.
+            reference: Run, milestone, checkpoint, exported agent or included agent (school_1v1) with the same
+                observations and actions.
+            coef: Lambda, a number or a schedule over the training. Default: linear from 1 to 0.
 
         Raises:
-            ValueError: A negative one.
+            ValueError: `coef` is negative.
         """
         self.reference, self.coef = reference, coef
-        schedule = Linear(1.0, 0.0) if coef is None else coef
-        self._schedule = as_schedule(schedule, "Kickstart: --kickstart.coef", at_least=0)
+        self._schedule = as_schedule(
+            Linear(1.0, 0.0) if coef is None else coef, "Kickstart: --kickstart.coef", at_least=0
+        )
         self._trained: Trained | None = None
         self._weights: dict[str, Any] | None = None
 
     def take(self, trained: "Trained") -> "Kickstart":
-        """Takes the reference, as `fabric_rl.load_trained` gives it."""
+        """Set the reference, as returned by `fabric_rl.load_trained`."""
         self._trained = trained
         return self
 
     def on_train_start(self, state: TrainState) -> None:
-        """Hands the reference to the agent.
+        """Give the reference to the agent.
 
         Raises:
-            ValueError: It does not fit the agent or the environment.
-            TypeError: An agent that takes no reference.
+            ValueError: The reference does not fit the agent or the environment.
+            TypeError: The agent takes no reference.
         """
         flag, agent = f"--kickstart.reference {self.reference}", state.agent
         if not hasattr(agent, "reference"):
@@ -58,7 +59,7 @@ class Kickstart(Callback):
         if self._trained is None:
             raise ValueError(f"{flag}: give it to take(), or use the flag")
         try:
-            with isolate_rng():  # its first weights are drawn, too
+            with isolate_rng():  # its initial weights are random
                 teacher = self._trained.agent(state.env.single_observation_space, state.env.single_action_space)
         except ValueError as error:
             raise ValueError(f"{flag}: {error}") from error
@@ -86,14 +87,14 @@ class Kickstart(Callback):
 
 
 class Reference:
-    """A policy that an agent stays close to, as `agents.parts.base.PPOAgent.reference`: no part of its weights."""
+    """Reference policy of `agents.parts.base.PPOAgent.reference`; no submodule, so it is not among the weights."""
 
     def __init__(self, agent: Any, coef: Schedule) -> None:  # noqa: ANN401 - with `policy_params`
         self._agent, self.coef = agent.requires_grad_(False).eval(), coef
 
     @torch.no_grad()
     def policy_params(self, obs: Tensor) -> Tensor:
-        """`[..., P]` of its policy for `obs [B, ...]` or `[L, S, ...]`."""
+        """Return the policy parameters `[..., P]` for `obs [B, ...]` or `[L, S, ...]`."""
         space: gymnasium.Space[Any] = self._agent.observation_space
         axes = obs.dim() - len(space.shape or ())
         params: Tensor = self._agent.policy_params(obs.flatten(0, axes - 1))

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from fabric_rl.args import SACArgs
 from fabric_rl.base.state_schema import fitting
+from fabric_rl.base.trajectory import Trajectory
 from fabric_rl.callback import TrainState
-from fabric_rl.imitation.batches import Trajectory
 from fabric_rl.learning.learner import Onlooker, generator_state
 from fabric_rl.learning.update import clip_gradients
 from fabric_rl.metrics.timers import Timers

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fabric_rl.base.state_schema import check_like
-from fabric_rl.imitation.batches import Trajectory
+from fabric_rl.base.trajectory import Trajectory
 from fabric_rl.signals.base import Steps
 from fabric_rl.types import Minibatch, Sequences, Transitions
 

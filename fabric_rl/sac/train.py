@@ -10,8 +10,8 @@ from lightning import Fabric
 from torch import Tensor
 
 from fabric_rl.args import ONLY_PPO, SACArgs, Saving, TrainArgs
+from fabric_rl.base.trajectory import Trajectory
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.imitation.batches import Trajectory
 from fabric_rl.learning.gae import GAE
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.rollouts.rollout import Rollout

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from fabric_rl.base.settings import Count, NonNegative, Positive, Share, checks_arguments
-from fabric_rl.imitation.batches import Trajectory
+from fabric_rl.base.trajectory import Trajectory
 from fabric_rl.signals.base import Actions, Features, RewardSignal, Steps, layers
 from fabric_rl.types import Stats
 

@@ -1,1 +1,1 @@
-"""Trainings as processes: several seeds, searches for good settings, and for fast ones."""
+"""Training runs as processes: several seeds, and searches for good settings and for fast ones."""

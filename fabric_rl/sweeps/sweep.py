@@ -1,10 +1,11 @@
-"""A search for good settings with Optuna: every trial trains with the same seeds, and the study lies in a folder."""
+"""A search for good settings with Optuna: every trial trains with the same seeds, and a folder keeps the study."""
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -15,23 +16,137 @@ from filelock import FileLock, Timeout
 from scipy import stats
 
 from fabric_rl.analysis.comparison import chosen_metric
-from fabric_rl.analysis.curves import Curve, final_score, read_metrics
+from fabric_rl.analysis.curves import final_score, read_metrics
+from fabric_rl.base.config_files import as_flag, read_yaml
+from fabric_rl.base.messages import MISTAKES, one_line
 from fabric_rl.base.tables import figure_text
-from fabric_rl.sweeps.space import Choice, Setting, flags_of
-from fabric_rl.sweeps.trainings import Trainings
+from fabric_rl.sweeps.trainings import Trainings, settings_of
 
 _LOOKS = 4
-"""At a run, evenly over its steps: there a trial may turn out to be worse than the best one."""
+"""Points in a run, evenly spaced over its steps, at which a trial may turn out to be worse than the best one."""
+_DOUBT = 0.05
+"""Maximum probability to stop a trial that is as good as the best one, over all looks at all its seeds."""
+_DECIDED = ("config", "group", "runs_dir")
+"""Settings that the sweep chooses itself, like the names and seeds of its runs."""
+_MAX_NUMBER = 2**53
+"""Optuna computes with floats, which represent all integers up to this one."""
 
+Choice = str | float | int | bool | None
 Looks = Sequence[float | None]
 """Scores of a run at each look; None where there is none."""
 
-_DOUBT = 0.05
-"""Most chance to end a trial that is as good as another, of all looks at all its seeds together."""
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting of `train_fabric.py` in a search space: some choices, or a range of numbers."""
+
+    name: str
+    choices: Sequence[Choice] = ()
+    low: float = 0.0
+    high: float = 0.0
+    """Upper end, included. Integers are drawn if both ends are integers."""
+    log: bool = False
+    """Draw uniformly on a logarithmic scale."""
+    when: Mapping[str, Sequence[Choice]] = field(default_factory=dict)
+    """Settings and values that must have been chosen for this setting to be tried."""
+
+    def draw(self, trial: Any, chosen: Mapping[str, Choice]) -> dict[str, Choice]:  # noqa: ANN401 - Optuna's
+        """Return name and value that an Optuna trial suggests, or `{}` if `chosen` does not meet `when`."""
+        if any(name not in chosen or chosen[name] not in values for name, values in self.when.items()):
+            return {}
+        if self.choices:
+            return {self.name: trial.suggest_categorical(self.name, self.choices)}
+        whole = isinstance(self.low, int) and isinstance(self.high, int)
+        suggest = trial.suggest_int if whole else trial.suggest_float
+        return {self.name: suggest(self.name, self.low, self.high, log=self.log)}
 
 
-def load_optuna() -> Any:  # noqa: ANN401 - it is optional and may not be there
-    """Return the module; an ImportError of one line without it."""
+def flags_of(chosen: Mapping[str, Any]) -> list[str]:
+    """Return settings as flags."""
+    return [as_flag(name, value) for name, value in chosen.items()]
+
+
+def words_of(params: Mapping[str, object]) -> str:
+    """Return the settings of a trial as a text for people."""
+    shown = {name: f"{value:.4g}" if isinstance(value, float) else value for name, value in params.items()}
+    return ", ".join(f"{name} {value}" for name, value in shown.items())
+
+
+def read_space(path: Path, training: Sequence[str]) -> list[Setting]:
+    """Return the settings of a YAML file, checked together with the flags `training` of `train_fabric.py`.
+
+    Raises:
+        ValueError: A setting is unknown, malformed or has a wrong value; names the file.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"--space {path}: there is no such file")
+    space: dict[str, Setting] = {}
+    try:
+        content = read_yaml(path)
+        if not isinstance(content, dict) or not content:
+            raise ValueError("give settings by their flag names, such as gamma: [0.98, 0.99]")
+        for name, section in content.items():
+            space[str(name)] = setting = _setting(str(name), section, space)
+            for value in setting.choices or (setting.low, setting.high):
+                chosen = {**_example(setting, space), setting.name: value}
+                settings_of([*training, *flags_of(chosen)], "sweep")
+    except MISTAKES as error:
+        raise ValueError(f"--space {path}: {one_line(str(error)).removeprefix(f'--config {path}: ')}") from error
+    return list(space.values())
+
+
+def _setting(name: str, section: object, before: Mapping[str, Setting]) -> Setting:
+    if name in _DECIDED:
+        raise ValueError(f"{name}: fabric-rl sweep decides that for every run; leave it out")
+    said = {"choices": section} if isinstance(section, list) else section
+    if not isinstance(said, dict) or len({"low", "high"} & said.keys()) != (0 if said.get("choices") else 2):
+        raise ValueError(f"{name}: give choices as [1, 2, 3], or a range as {{low: 1.0e-4, high: 0.01, log: true}}")
+    if unknown := [str(key) for key in said if key not in ("choices", "low", "high", "log", "when")]:
+        raise ValueError(f"{name}: {', '.join(unknown)} means nothing here; choices, low, high, log and when do")
+    when = said.get("when") or {}
+    if not isinstance(when, dict) or [] in when.values():
+        raise ValueError(f"{name}: give when as {{lr_schedule: kl_adaptive}}, or with a list of values")
+    if unknown := [str(key) for key in when if key not in before]:
+        raise ValueError(f"{name}: when names {', '.join(unknown)}, which must stand above it in the space")
+    when = {key: _choices(values) for key, values in when.items()}
+    if said.get("choices"):
+        return Setting(name, _choices(said["choices"]), when=when)
+    low, high = (_number(name, said[end]) for end in ("low", "high"))
+    if not low < high or (said.get("log") and low <= 0):
+        raise ValueError(f"{name}: low must be below high, and above 0 with log")
+    return Setting(name, (), low, high, bool(said.get("log")), when)
+
+
+def _number(name: str, end: object) -> float:
+    try:
+        number = end if type(end) is int else float(str(end))  # 1e-4 is text in YAML
+    except ValueError:
+        number = math.nan
+    if not abs(number) <= _MAX_NUMBER:
+        raise ValueError(f"{name}: low and high must be numbers up to 2**53, got {end}")
+    return number
+
+
+def _choices(values: object) -> tuple[Choice, ...]:
+    """Return one or several choices; values of other types than Optuna's become the text of a flag."""
+    several = values if isinstance(values, list) else [values]
+    return tuple(each if each is None or isinstance(each, str | int | float) else json.dumps(each) for each in several)
+
+
+def _example(setting: Setting, before: Mapping[str, Setting]) -> dict[str, Choice]:
+    """Return an example of choices that meet the conditions of a setting."""
+    example: dict[str, Choice] = {}
+    for name, values in setting.when.items():
+        example |= {**_example(before[name], before), name: values[0]}
+    return example
+
+
+def load_optuna() -> Any:  # noqa: ANN401 - optional
+    """Return the module `optuna`.
+
+    Raises:
+        ImportError: It is not installed.
+    """
     try:
         return import_module("optuna")
     except ImportError as error:
@@ -39,7 +154,11 @@ def load_optuna() -> Any:  # noqa: ANN401 - it is optional and may not be there
 
 
 def open_study(folder: Path, asked: dict[str, str], minimize: bool) -> Any:  # noqa: ANN401
-    """Return the sweep of a folder, or a new one; a ValueError if it has other settings."""
+    """Return the Optuna study of a folder, a new one if there is none.
+
+    Raises:
+        ValueError: The study is damaged, or has other settings than `asked`.
+    """
     optuna = load_optuna()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     journal, file = import_module("optuna.storages.journal"), str(folder / "study.journal")
@@ -47,7 +166,7 @@ def open_study(folder: Path, asked: dict[str, str], minimize: bool) -> Any:  # n
     direction = "minimize" if minimize else "maximize"
     with FileLock(folder / ".lock"):
         try:
-            _mend(Path(file), lock)
+            _repair(Path(file), lock)
             storage = optuna.storages.JournalStorage(journal.JournalFileBackend(file, lock_obj=lock))
             study = optuna.create_study(study_name="sweep", storage=storage, direction=direction, load_if_exists=True)
         except (ValueError, TypeError, LookupError, AttributeError) as error:
@@ -62,22 +181,26 @@ def open_study(folder: Path, asked: dict[str, str], minimize: bool) -> Any:  # n
     return study
 
 
-def _mend(file: Path, lock: Any) -> None:  # noqa: ANN401 - Optuna's
-    """Cut a last line that a killed process has not finished; fail at any that is not Optuna's."""
+def _repair(file: Path, lock: Any) -> None:  # noqa: ANN401 - Optuna's
+    """Cut off an incomplete last line, left by a killed process; fail at lines that are not Optuna's."""
     lock.acquire()
     try:
         content = file.read_bytes() if file.exists() else b""
-        whole = content.rfind(b"\n") + 1
-        for line in content[:whole].splitlines():
+        complete = content.rfind(b"\n") + 1
+        for line in content[:complete].splitlines():
             _ = json.loads(line)["op_code"]
-        if whole < len(content):
-            os.truncate(file, whole)
+        if complete < len(content):
+            os.truncate(file, complete)
     finally:
         lock.release()
 
 
 def known_metric(study: Any, folder: Path, metric: str | None) -> str | None:  # noqa: ANN401
-    """Return the metric of the finished trials, None before; a ValueError if another one is asked for."""
+    """Return the metric of the finished trials; None if there are none.
+
+    Raises:
+        ValueError: `metric` is another one.
+    """
     if not study.get_trials(deepcopy=False, states=[load_optuna().trial.TrialState.COMPLETE]):
         return None
     known: str | None = study.user_attrs.get("metric")
@@ -88,7 +211,7 @@ def known_metric(study: Any, folder: Path, metric: str | None) -> str | None:  #
 
 @dataclass
 class Sweep:
-    """State that the threads of this process share."""
+    """A sweep in progress, shared by the threads of this process."""
 
     study: Any
     folder: Path
@@ -96,13 +219,13 @@ class Sweep:
     """Flags of every training."""
     space: Sequence[Setting]
     steps: int
-    """Of a run, unless the space has them."""
+    """Total steps of a run, unless the space sets them."""
     trainings: Trainings
     chosen_metric: str | None = None
-    """Known when the first run has come to its end."""
+    """Known once the first run has finished."""
 
     def work(self, trials: int, seeds: Sequence[int], metric: str | None) -> None:
-        """Train trial after trial until there are enough, or all is to stop."""
+        """Train one trial after another until there are `trials`, or `trainings` is stopping."""
         while not self.trainings.stopping.is_set() and (taken := self._next(trials)):
             trial, lock = taken
             try:
@@ -111,15 +234,17 @@ class Sweep:
                 lock.release()
 
     def _next(self, trials: int) -> tuple[Any, FileLock] | None:
-        """Return an abandoned trial, or a new one, with its lock held; None if there are enough."""
+        """Return an abandoned or new trial and its lock, which is held; None if there are enough."""
         (self.folder / "locks").mkdir(exist_ok=True)
         with FileLock(self.folder / ".lock"):
             begun = [trial for trial in self.study.get_trials(deepcopy=False) if trial.state.name != "WAITING"]
             for left in (trial for trial in begun if trial.state.name == "RUNNING"):
-                with suppress(Timeout):  # somebody works on it
+                with suppress(Timeout):  # another process or thread trains it
                     return load_optuna().trial.Trial(self.study, left._trial_id), self._lock(left.number)
-            trial = self.study.ask() if len(begun) < trials else None
-            return None if trial is None else (trial, self._lock(trial.number))
+            if len(begun) >= trials:
+                return None
+            trial = self.study.ask()
+            return trial, self._lock(trial.number)
 
     def _lock(self, number: int) -> FileLock:
         lock = FileLock(self.folder / "locks" / f"trial{number}", timeout=0)
@@ -127,7 +252,7 @@ class Sweep:
         return lock
 
     def _train(self, trial: Any, seeds: Sequence[int], metric: str | None) -> None:  # noqa: ANN401
-        """Train with one seed after the other, unless the trial turns out to be worse than the best one."""
+        """Train with one seed after another, until the trial turns out to be worse than the best one."""
         chosen: dict[str, Choice] = {}
         for setting in self.space:
             chosen |= setting.draw(trial, chosen)
@@ -136,13 +261,14 @@ class Sweep:
         scores: list[Looks] = []
         for seed in seeds:
             run_id = f"trial{trial.number}_seed{seed}"
-            hopeless = partial(self._hopeless, run_id, steps, scores)
+            hopeless = partial(self._is_hopeless, run_id, steps, scores)
             record, reason = self.trainings.train(run_id, [*words, f"--seed={seed}"], hopeless)
             if record is None and self.trainings.stopping.is_set():
-                return  # the next call goes on with it
+                return  # the next call resumes it
             if record is not None:
                 try:
-                    self.chosen_metric = chosen_metric(self.chosen_metric or metric, {run_id: self._curves(run_id)})
+                    curves = {run_id: read_metrics(record.folder / "metrics.csv")}
+                    self.chosen_metric = chosen_metric(self.chosen_metric or metric, curves)
                     scores.append(self._looks(run_id, steps, done=True))
                 except ValueError as error:
                     reason = str(error)
@@ -158,42 +284,39 @@ class Sweep:
                 self.study.set_user_attr("metric", self.chosen_metric)
             self._tell(trial, "COMPLETE", figure_text(value), value)
 
-    def _tell(self, trial: Any, state: str, words: str, value: float | None = None) -> None:  # noqa: ANN401
+    def _tell(self, trial: Any, state: str, result: str, value: float | None = None) -> None:  # noqa: ANN401
         self.study.tell(trial, value, load_optuna().trial.TrialState[state])
-        print(f"trial {trial.number}: {words} ({words_of(trial.params)})", flush=True)
-
-    def _curves(self, run_id: str) -> dict[str, Curve]:
-        return read_metrics(self.trainings.runs_dir / run_id / "metrics.csv")
+        print(f"trial {trial.number}: {result} ({words_of(trial.params)})", flush=True)
 
     def _looks(self, run_id: str, steps: int, done: bool = False) -> list[float | None]:
         """Return the scores of a run after each part of its steps; None where nothing is logged yet."""
-        curve = self._curves(run_id)[self.chosen_metric or ""]
+        curve = read_metrics(self.trainings.runs_dir / run_id / "metrics.csv")[self.chosen_metric or ""]
         first, last = curve[0][[0, -1]]
         parts = [number * steps / _LOOKS for number in range(1, _LOOKS)]
         looks = [final_score(curve, part) if first <= part and (done or part <= last) else None for part in parts]
         return [*looks, final_score(curve) if done else None]
 
-    def _hopeless(self, run_id: str, steps: int, scores: Sequence[Looks]) -> bool:
+    def _is_hopeless(self, run_id: str, steps: int, scores: Sequence[Looks]) -> bool:
         with suppress(ValueError, LookupError):  # nothing is logged yet
             return self._is_worse([*scores, self._looks(run_id, steps)])
         return False
 
     def _is_worse(self, scores: Sequence[Looks]) -> bool:
-        with suppress(ValueError):  # no trial has come to its end
+        with suppress(ValueError):  # no trial has finished
             sign = -1 if self.study.direction.name == "MINIMIZE" else 1
             return is_worse(scores, self.study.best_trial.user_attrs["scores"], sign)
         return False
 
 
 def is_worse(own: Sequence[Looks], best: Sequence[Looks], sign: int = 1) -> bool:
-    """Return whether a trial is surely worse than the best one, by the same seeds after the same share of their steps.
+    """Return True if a trial is significantly worse than the best one, compared by seed at the same look.
 
         mean(d) + t_{1 - 0.05 / (looks x seeds), n-1} s(d) / sqrt(n) < 0,  d_i = own_i - best_i
 
     Args:
-        own: Of its seeds so far, `[seeds so far, looks]`; what counts is how far the last one has come.
-        best: Of the best trial, `[seeds, looks]`.
-        sign: -1 where lower is better.
+        own: Scores of the trial, `[seeds so far, looks]`, compared at the latest look of the last seed.
+        best: Scores of the best trial, `[seeds, looks]`.
+        sign: -1 if lower is better.
     """
     theirs = np.array(best, float)
     mine = np.array(own, float)
@@ -204,10 +327,3 @@ def is_worse(own: Sequence[Looks], best: Sequence[Looks], sign: int = 1) -> bool
         return False
     t = stats.t.ppf(1 - _DOUBT / theirs.size, len(difference) - 1)
     return bool(difference.mean() + t * difference.std(ddof=1) / np.sqrt(len(difference)) < 0)
-
-
-def words_of(params: Mapping[str, object]) -> str:
-    """Return the settings of a trial for people."""
-    return ", ".join(
-        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in params.items()
-    )

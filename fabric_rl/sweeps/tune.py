@@ -1,4 +1,4 @@
-"""A search for the settings that train fastest on this machine, by short trainings."""
+"""A search for the settings that train fastest on this machine, with short training runs."""
 
 import csv
 import json
@@ -16,71 +16,71 @@ import torch
 
 from envs.cores import available_cores
 from fabric_rl.ranks.devices import gain_of_bfloat16
-from fabric_rl.sweeps.space import flags_of, text_of
+from fabric_rl.sweeps.sweep import flags_of
 from fabric_rl.sweeps.trainings import Trainings
 
 _PATIENCE = 120.0
-"""Seconds that a measurement has at least, also where programs are compiled."""
+"""Minimum time limit of a measurement in seconds, enough to compile programs."""
 
 WARM_UP = 2
-"""Iterations that are not measured: memory is touched for the first time, and programs are compiled."""
+"""Iterations that are not measured: memory is allocated, and programs are compiled."""
 
 TURNS = 4
-"""How often the fastest settings and the present ones take turns at the end; even, so that each is as often first."""
+"""Final rounds of the fastest against the present settings; even, so that each is first equally often."""
 
 CLEARLY = 1.02
-"""A setting that changes what is learned, if only a little, must be so much faster to be taken."""
+"""Minimum ratio of speeds to accept a setting, because each changes learning a little."""
 
 BFLOAT16_GAINS = 1.2
-"""bfloat16 is tried where large products are so much faster with it."""
+"""Minimum speed-up of large matrix products to try bfloat16."""
 
 SIZES = ("minibatch_size", "batch_size", "exp_buffer_size")
-"""Steps of one rank that are divided when there are more ranks."""
+"""Settings that count steps per rank, and are divided by the number of ranks."""
 
 LAYOUT = {"devices", "env.num_arenas", "env.num_envs", "num_steps", *SIZES}
-"""Flags that belong together: another layout replaces all of them."""
+"""Flags that a layout sets together; another layout replaces all of them."""
 
 
 @dataclass
 class Candidate:
-    """Settings by flag, and what they reached."""
+    """Settings, by flag, and their measurements."""
 
     flags: dict[str, Any]
     rates: list[float] = field(default_factory=list)
     """Agent-steps per second of each measurement."""
     failed: str = ""
     seconds: float = 0.0
-    """What its last measurement took, with its start."""
+    """Duration of the last measurement, including the start."""
     name: str = "(as it is)"
-    """What it is called where it has no flags."""
+    """Name of a candidate without flags."""
 
     @property
     def rate(self) -> float:
-        """Median rate; 0 before it was measured, and if it cannot train."""
+        """Median rate; 0 without measurements."""
         return statistics.median(self.rates) if self.rates else 0.0
 
     def __str__(self) -> str:
-        return " ".join(f"--{name} {text_of(value)}" for name, value in self.flags.items()) or self.name
+        return " ".join(flag.replace("=", " ", 1) for flag in flags_of(self.flags)) or self.name
 
 
 class Bench:
-    """Measures settings, one training after the other, each a process (or several) of its own."""
+    """Measures the speed of settings with one training run after another."""
 
     def __init__(self, training: list[str], folder: Path, seconds: float) -> None:
         clock = {"minutes": seconds / 60, "after_iterations": WARM_UP}
         stop = {"class_path": "fabric_rl.callbacks.StopAfter", "init_args": clock}
         fixed = ["--total_timesteps=1000000000000", "--summary_freq=1", "--plain", "--record_minutes=null"]
         fixed += ["--milestone_interval=null", "--checkpoint_every_timesteps=null", "--checkpoint_every_minutes=null"]
-        self._words, self._folder = [*training, *fixed, f"--callbacks+={json.dumps([stop])}"], folder
+        self._flags, self._folder = [*training, *fixed, f"--callbacks+={json.dumps([stop])}"], folder
         self.trainings, self.tried, self.left_out = Trainings(1, folder, grace_seconds=5.0), 0, 0
         self._patience = math.inf
 
     def measure(self, candidate: Candidate) -> bool:
-        """Add a rate to a candidate and print it; False if it does not train, or takes far longer than the first."""
+        """Measure a candidate and print its rate; return False if it fails, or takes far longer than the first one."""
         self.tried += 1
         name, began = f"t{self.tried}", time.monotonic()
-        words = [*self._words, *flags_of(candidate.flags)]
-        record, failed = self.trainings.train(name, words, lambda: time.monotonic() - began > self._patience)
+        flags = [*self._flags, *flags_of(candidate.flags)]
+        record, failed = self.trainings.train(name, flags, lambda: time.monotonic() - began > self._patience)
         if self.trainings.stopping.is_set():
             raise KeyboardInterrupt
         candidate.seconds = time.monotonic() - began
@@ -88,32 +88,33 @@ class Bench:
             self._patience = max(_PATIENCE, 5 * candidate.seconds)
         if candidate.seconds > self._patience:
             record, failed = None, f"is not done after {candidate.seconds:.0f} s"
-        candidate.failed = re.sub(r"; all it said is in [^)]*", "", failed)  # that file goes
+        candidate.failed = re.sub(r"; all it said is in [^)]*", "", failed)  # a temporary file
         if record is not None:
             candidate.rates.append(measured_rate(self._folder / name / "metrics.csv"))
-        said = f"{candidate.rates[-1]:,.0f} agent-steps/s" if record is not None else f"cannot: {candidate.failed}"
-        print(f"{candidate}: {said}", flush=True)
+        result = f"{candidate.rates[-1]:,.0f} agent-steps/s" if record is not None else f"cannot: {candidate.failed}"
+        print(f"{candidate}: {result}", flush=True)
         return record is not None
 
 
 def turns(
     bench: Bench, one: Candidate, other: Candidate, number: int, bench_of_other: Bench | None = None
 ) -> list[float]:
-    """Measure two settings in alternation; the first one of a turn is the second in the next.
+    """Measure two candidates alternately; each is first in every other turn.
 
     Args:
-        bench: Trains them.
-        one: Settings.
-        other: Those that are compared with them.
-        number: How often each is measured.
-        bench_of_other: Trains the other ones, where they are of another training.
+        bench: Measures `one`.
+        one: Reference.
+        other: Candidate to compare with it.
+        number: Number of turns.
+        bench_of_other: Measures `other`. Default: `bench`.
 
     Returns:
-        The speed of the other one as a share of the one's in each turn, of these measurements only; none if a training
-        failed.
+        Speed of `other` divided by that of `one`, for each turn; empty if a measurement failed.
     """
-    pair = [(bench, Candidate(one.flags, name=one.name))]
-    pair += [(bench_of_other or bench, Candidate(other.flags, name=other.name))]
+    pair = [
+        (bench, Candidate(one.flags, name=one.name)),
+        (bench_of_other or bench, Candidate(other.flags, name=other.name)),
+    ]
     for turn in range(number):
         for measures, candidate in pair if turn % 2 == 0 else reversed(pair):
             if not measures.measure(candidate):
@@ -122,39 +123,38 @@ def turns(
 
 
 def find_fastest(bench: Bench, config: Mapping[str, Any], end: float) -> tuple[Candidate, list[float]]:
-    """Return the fastest settings, and their `turns` against the present ones; none if these are the fastest."""
-    present = Candidate({})
+    """Search until `end` (`time.monotonic()`) by adding one setting after another to the fastest so far.
+
+    Settings with large gains come first, slow measurements last.
+
+    Returns:
+        The fastest settings, and their `turns` against the present ones; no turns if these are the fastest.
+    """
+    best = present = Candidate({})
     if not bench.measure(present):
         raise ValueError(f"these settings do not train: {present.failed}")
-    best = _search(bench, config, present, end)
-    return best, turns(bench, present, best, TURNS) if best is not present else []
-
-
-def clearly_faster(ratios: Sequence[float]) -> bool:
-    """Return whether all turns are faster: between equals, one side wins all four in one of sixteen cases."""
-    return bool(ratios) and min(ratios) > 1 and statistics.median(ratios) > CLEARLY
-
-
-def _search(bench: Bench, config: Mapping[str, Any], present: Candidate, end: float) -> Candidate:
-    """Add one setting after the other to the fastest so far: the largest gains first, the slowest to try last."""
-    laid_out, single = list(layouts(config)), list(switches(config))
-    of_ranks = {flags["devices"]: flags for flags in reversed(laid_out) if "devices" in flags}.values()
-    # a rank with several cores may fill them by collecting while it learns, which says nothing of one with a core
-    filled = [flags | {"overlap": True} for flags in ({}, *of_ranks) if {"overlap": True} in single]
+    all_layouts, single = list(layouts(config)), list(single_settings(config))
+    of_ranks = {flags["devices"]: flags for flags in reversed(all_layouts) if "devices" in flags}.values()
+    # overlap may pay only with several cores per rank, so it is tried with every number of ranks
+    overlapped = [flags | {"overlap": True} for flags in ({}, *of_ranks) if {"overlap": True} in single]
     precision = [flags for flags in single if "precision" in flags]
-    others = [flags for flags in single if flags not in precision]
-    steps = [(flags, LAYOUT) for flags in (*precision, *laid_out, *filled)]
-    best, seen = present, [present.flags]
-    for flags, replaced in [*steps, *((flags, set[str]()) for flags in others)]:
+    others = [(flags, set[str]()) for flags in single if "precision" not in flags]
+    seen = [present.flags]
+    for flags, replaced in [*((flags, LAYOUT) for flags in (*precision, *all_layouts, *overlapped)), *others]:
         tried = {name: value for name, value in best.flags.items() if name not in replaced} | flags
         if tried not in seen and not one_thread_anyway(tried, config):
             seen.append(tried)
             best = _better(bench, present, best, tried, end)
-    return best
+    return best, turns(bench, present, best, TURNS) if best is not present else []
+
+
+def clearly_faster(ratios: Sequence[float]) -> bool:
+    """Return True if all turns are faster (probability 1/16 for four turns of equals), and the median clearly is."""
+    return bool(ratios) and min(ratios) > 1 and statistics.median(ratios) > CLEARLY
 
 
 def _better(bench: Bench, present: Candidate, best: Candidate, flags: dict[str, Any], end: float) -> Candidate:
-    """Return the faster one of the best and of these flags; a close race is run again."""
+    """Return the faster of `best` and `flags`; a close race is repeated."""
     candidate = Candidate(flags)
     if not _in_time(end, *[present, best] * TURNS, *[best] * 3):
         bench.left_out += 1
@@ -175,15 +175,15 @@ def _in_time(end: float, *measurements: Candidate) -> bool:
 
 
 def layouts(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield ranks and arenas that make up the same iteration, of the same optimizer steps."""
+    """Yield numbers of ranks and arenas that keep the steps per iteration and per optimizer step."""
     env = config.get("env") or {}
     made = env.get("init_args") or {}
     name = next((name for name in ("num_arenas", "num_envs") if isinstance(made.get(name), int)), None)
     gpu = _on_gpu(config)
     ranks, steps = _ranks(config.get("devices", 1), gpu), config["num_steps"]
     most = torch.cuda.device_count() if gpu else available_cores()
-    counts = {1, *(2**n for n in range(1, most.bit_length()) if 2**n <= most), most}
-    if config.get("num_players"):  # others than these learn
+    counts = {1, *(2**n for n in range(1, most.bit_length())), most}
+    if config.get("num_players"):  # rollout ranks are among them
         counts = {ranks}
     piece = ((config.get("agent") or {}).get("init_args") or {}).get("sequence_length") or 1
     for devices in sorted(counts):
@@ -207,8 +207,8 @@ def layouts(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 yield flags
 
 
-def switches(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield single settings; those that this machine cannot gain from are left out."""
+def single_settings(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield single settings that may be faster on this machine."""
     gpu = _on_gpu(config)
     pool = (config.get("env") or {}).get("init_args") or {}
     if "num_workers" in pool:
@@ -227,7 +227,7 @@ def switches(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def one_thread_anyway(flags: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
-    """Return whether these ask for one thread where each rank has one core."""
+    """Return True if `flags` ask for one thread, and each rank has only one core."""
     ranks = _ranks(flags.get("devices", config.get("devices", 1)), _on_gpu(config))
     return "num_threads" in flags and available_cores() <= ranks
 
@@ -237,7 +237,7 @@ def _on_gpu(config: Mapping[str, Any]) -> bool:
 
 
 def _ranks(devices: int | str | list[int], gpu: bool) -> int:
-    """Return how many ranks `--devices` asks for, of this machine."""
+    """Return the number of ranks that `--devices` means on this machine."""
     if devices in ("auto", -1, "-1"):
         return torch.cuda.device_count() if gpu else 1
     listed = devices if isinstance(devices, list) else str(devices).split(",")
@@ -245,7 +245,7 @@ def _ranks(devices: int | str | list[int], gpu: bool) -> int:
 
 
 def measured_rate(metrics: Path) -> float:
-    """Agent-steps per second after the first iterations."""
+    """Return the agent-steps per second after `WARM_UP` iterations."""
     with metrics.open(encoding="utf-8", newline="") as file:
         rows = [(float(row["step"]), float(row["speed/overall_steps_per_second"])) for row in csv.DictReader(file)]
     counted = list(pairwise([(0.0, 1.0), *rows]))[min(WARM_UP, len(rows) - 1) :]

@@ -18,7 +18,7 @@ from fabric_rl.cli.command_line import read_settings
 from fabric_rl.curricula.lessons import Curriculum
 from fabric_rl.curricula.phases import Phase, Phases, Promotion
 from fabric_rl.imitation import Cloning
-from fabric_rl.imitation.pretrain import CloneArgs
+from fabric_rl.imitation.cloning import CloneArgs
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.runs.provenance import Provenance
 from fabric_rl.schedules import Constant, KLAdaptive, Linear

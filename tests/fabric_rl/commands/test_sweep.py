@@ -12,8 +12,7 @@ import yaml
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
 from fabric_rl.runs.records import list_runs
-from fabric_rl.sweeps.space import Setting, flags_of, read_space
-from fabric_rl.sweeps.sweep import Sweep, is_worse
+from fabric_rl.sweeps.sweep import Setting, Sweep, flags_of, is_worse, read_space
 from fabric_rl.sweeps.trainings import Trainings
 from tests.command import command
 from tests.forks import ROOT, SECONDS, environment

@@ -23,7 +23,7 @@ from fabric_rl.sweeps.tune import (
     find_fastest,
     layouts,
     measured_rate,
-    switches,
+    single_settings,
     turns,
 )
 from tests.command import command
@@ -87,10 +87,10 @@ def test_an_environment_that_cannot_have_more_arenas_is_given_more_ranks_only():
 
 
 def test_what_is_on_already_is_not_tried():
-    assert {"overlap": True} in switches(config(precision="32-true"))
-    assert list(switches(config(precision="bf16-mixed", overlap=True, compile=True, num_threads=1))) == []
+    assert {"overlap": True} in single_settings(config(precision="32-true"))
+    assert list(single_settings(config(precision="bf16-mixed", overlap=True, compile=True, num_threads=1))) == []
     pool = {"class_path": "envs.ProcessPool", "init_args": {"num_workers": None}}
-    assert {"env.groups": 2} in switches(config(env=pool))
+    assert {"env.groups": 2} in single_settings(config(env=pool))
     assert all("env.num_envs" not in flags for flags in layouts(config(env={"init_args": {"num_envs": None}})))
 
 
@@ -165,7 +165,7 @@ def test_what_cannot_train_or_learns_otherwise_is_not_tried(monkeypatch):
     monkeypatch.setattr(tune, "available_cores", lambda: 16)
     shards = {"class_path": "envs.ProcessPool", "init_args": {"factory": {}, "num_workers": None, "groups": 2}}
     assert min(flags["num_steps"] for flags in layouts(config(env=shards))) == 32
-    tried = [name for flags in switches(config(env=shards)) for name in flags]
+    tried = [name for flags in single_settings(config(env=shards)) for name in flags]
     assert "env.groups" not in tried and tried.count("env.num_workers") == 1
 
 
@@ -188,12 +188,12 @@ def test_what_this_machine_cannot_gain_from_is_not_tried(monkeypatch):
     monkeypatch.setattr(tune, "available_cores", lambda: 2)
     for gain, tried in ((1.0, False), (0.0, False), (1.5, True)):
         monkeypatch.setattr(tune, "gain_of_bfloat16", lambda device, gain=gain: gain)
-        assert ({"precision": "bf16-mixed"} in switches(config(precision="32-true"))) == tried
+        assert ({"precision": "bf16-mixed"} in single_settings(config(precision="32-true"))) == tried
     bench = Drawn()
     find_fastest(bench, config(devices=2), math.inf)  # with one core each threads are one anyway
     assert all(flags.get("devices", 2) == 1 for flags in bench.asked if "num_threads" in flags)
     monkeypatch.setattr(tune, "available_cores", lambda: 1)
-    assert {"num_threads": 1} not in switches(config())
+    assert {"num_threads": 1} not in single_settings(config())
 
 
 @pytest.mark.slow

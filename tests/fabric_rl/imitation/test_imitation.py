@@ -17,11 +17,9 @@ from envs import GymnasiumEnvs
 from envs.demonstrations import Trajectory
 from fabric_rl import Callback, Minibatch, TrainArgs, train
 from fabric_rl.hooks import Hooks
-from fabric_rl.imitation import Cloning, Kickstart
-from fabric_rl.imitation import pretrain as pretraining
-from fabric_rl.imitation.batches import learn_pass, shown
+from fabric_rl.imitation import Cloning, Kickstart, cloning
+from fabric_rl.imitation.cloning import CloneArgs, learn_pass, loss_on, pretrain, shown
 from fabric_rl.imitation.kickstart import Reference
-from fabric_rl.imitation.pretrain import CloneArgs, loss_on, pretrain
 from fabric_rl.learning.imitation import cloning_loss
 from fabric_rl.schedules import Linear
 
@@ -76,7 +74,7 @@ def test_whole_episodes_in_which_something_counts_are_held_back(monkeypatch):
     for number, each in enumerate(driven(20, 4)):
         each.obs[:] = number // 2
         found.append(each._replace(episode=f"a.frd:{number // 2}", weight=each.weight * (number // 2 != 4)))
-    monkeypatch.setattr(pretraining, "shown", lambda some, agent: parts.append(some) or shown(some, agent))
+    monkeypatch.setattr(cloning, "shown", lambda some, agent: parts.append(some) or shown(some, agent))
     for seed in range(8):
         parts.clear()
         rows = pretrain(PPOLightningAgent(SEEN, Discrete(2)), found, CloneArgs(epochs=1, seed=seed, validation=0.3))

@@ -9,8 +9,9 @@ from datetime import datetime
 import numpy as np
 import pytest
 
-from fabric_rl.analysis import curves
-from fabric_rl.analysis.curves import choose_metrics, draw_png, draw_text, read_metrics
+from fabric_rl.analysis import curves, plots
+from fabric_rl.analysis.curves import choose_metrics, read_metrics
+from fabric_rl.analysis.plots import draw_png, draw_text
 from fabric_rl.commands.main import main
 from fabric_rl.commands.runs import USUAL_METRICS
 from fabric_rl.runs.checkpoint import write
@@ -272,7 +273,8 @@ def test_compare_tabulates_the_mean_of_the_last_tenth_even_without_plots(command
             raise ModuleNotFoundError(name)
         return real(name)
 
-    monkeypatch.setattr(curves, "import_module", without_plots)
+    for module in (curves, plots):
+        monkeypatch.setattr(module, "import_module", without_plots)
     status, out, err = command("compare", "alpha", "beta", "gamma")
     assert status == 2
     assert err == "fabric-rl runs: error: plotext and matplotlib are not installed; pip install plotext matplotlib\n"
