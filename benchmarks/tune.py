@@ -20,7 +20,7 @@ import yaml
 from children import FABRIC_RL
 from machine import describe_machine
 
-from fabric_rl.sweeps.trainings import settings_of
+from fabric_rl.commands.seeds import training_settings
 from fabric_rl.sweeps.tune import Bench, Candidate, layouts, one_thread_anyway, single_settings, turns
 
 ROOT = Path(__file__).parent.parent
@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=6, help="of the two at the end")
     args = parser.parse_args()
     training = ["--config", args.config]
-    config = yaml.safe_load(settings_of(training, "tune").arguments["resolved_config"])
+    config = yaml.safe_load(training_settings(training, "tune").arguments["resolved_config"])
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "tuned.yaml"
         command = [*FABRIC_RL, "tune", *training, "--minutes", str(args.minutes), "--out", str(out)]

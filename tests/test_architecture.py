@@ -37,8 +37,8 @@ FLOORS = {
         "runs session hooks dry_run",
         "loop sac",
         "export viewer callbacks analysis",
-        "cli",
         "evaluation rlbot sweeps",
+        "cli",
         "commands",
     ],
     "envs": [

@@ -1,12 +1,14 @@
 """`fabric-rl seeds`: trains the same settings with several seeds."""
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 from envs.cores import available_cores
 from fabric_rl.args import check_run_id
-from fabric_rl.base.argv import config_files
+from fabric_rl.base.argv import DEFAULT_CONFIG, config_files, names_of
 from fabric_rl.base.tables import figure_text
+from fabric_rl.cli.command_line import Settings, read_settings
 from fabric_rl.sweeps.trainings import (
     BUSY,
     Trainings,
@@ -15,8 +17,9 @@ from fabric_rl.sweeps.trainings import (
     ended_by,
     make_folder,
     seeds_of,
-    settings_of,
 )
+
+_OURS = ("--run_id", "--seed", "--resume", "--force", "--inference")
 
 
 def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None, parallel: int | None = None) -> int:
@@ -40,13 +43,13 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
     """
     numbers, files = seeds_of(seeds), [Path(file).stem for file in config_files(training)]
     if group is None and not files:
-        settings_of(training, "seeds")  # raises for a missing file
+        training_settings(training, "seeds")  # raises for a missing file
         raise ValueError("--group: give these runs a name, or train with a --config, whose name they take")
     group = group or files[-1]
     check_run_id(group, "--group")
     name = f"{group}_{files[-1]}" if files and files[-1] != group else group
     words = [*training, f"--group={group}"]
-    settings = settings_of(words, "seeds")
+    settings = training_settings(words, "seeds")
     runs_dir = Path(settings.arguments["start"].runs_dir)
     ids = {f"{name}_seed{number}": number for number in numbers}
     for run_id in ids:
@@ -90,3 +93,15 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
         + (f"; fabric-rl compare {group}" if trained > 1 else "")
     )
     return 1 if failed else 0
+
+
+def training_settings(words: Sequence[str], command: str) -> Settings:
+    """Return the settings that flags of `train_fabric.py` describe.
+
+    Raises:
+        ArgumentError: A flag is unknown or wrong.
+        ValueError: A flag is wrong, or one that the command sets itself.
+    """
+    if taken := [name for name in _OURS if name in names_of(words)]:
+        raise ValueError(f"{', '.join(taken)}: fabric-rl {command} decides that for every run; leave it out")
+    return read_settings(import_module("train_fabric").main, words, "", DEFAULT_CONFIG)

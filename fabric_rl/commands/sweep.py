@@ -13,8 +13,9 @@ from fabric_rl.base.argv import names_of
 from fabric_rl.base.files import write_text
 from fabric_rl.base.tables import figure_text
 from fabric_rl.commands.output import Section, print_all, section_tables, write_page
+from fabric_rl.commands.seeds import training_settings
 from fabric_rl.sweeps.sweep import Setting, Sweep, flags_of, known_metric, load_optuna, open_study, read_space, words_of
-from fabric_rl.sweeps.trainings import Trainings, make_folder, seeds_of, settings_of
+from fabric_rl.sweeps.trainings import Trainings, make_folder, seeds_of
 
 _SHOWN, _ENOUGH = 5, 40
 """Trials that are printed; trials needed to rank settings by importance, which is noise for fewer."""
@@ -59,8 +60,8 @@ def sweep(
         raise ValueError("--runs_dir, --group: the runs of a sweep lie in its --folder; leave them out")
     if trials < 1:
         raise ValueError(f"--trials must be at least 1, got {trials}")
-    numbers, base = seeds_of(seeds), settings_of(training, "sweep")
-    settings = read_space(space, training)
+    numbers, base = seeds_of(seeds), training_settings(training, "sweep")
+    settings = read_space(space, lambda flags: training_settings([*training, *flags], "sweep"))
     new_figure(1, 1)  # raises before any work if matplotlib is missing
     folder = folder or Path("sweeps") / space.stem
     trainings = Trainings(parallel, folder / "runs")
@@ -93,7 +94,7 @@ def _report(study: Any, folder: Path, words: Sequence[str], space: Sequence[Sett
         print_all(section_tables(sections))
         return False
     best = {setting.name: done[0].params[setting.name] for setting in space if setting.name in done[0].params}
-    write_text(folder / "best.yaml", settings_of([*words, *flags_of(best)], "sweep").arguments["resolved_config"])
+    write_text(folder / "best.yaml", training_settings([*words, *flags_of(best)], "sweep").arguments["resolved_config"])
     if len(done) >= _ENOUGH:
         importance = load_optuna().importance
         found = importance.get_param_importances(study, evaluator=importance.PedAnovaImportanceEvaluator())

@@ -17,7 +17,7 @@ from envs.factories import unwrap_partial
 from fabric_rl.base.argv import config_files
 from fabric_rl.base.files import write_text
 from fabric_rl.commands.output import check_file
-from fabric_rl.sweeps.trainings import settings_of
+from fabric_rl.commands.seeds import training_settings
 from fabric_rl.sweeps.tune import TURNS, Bench, Candidate, clearly_faster, find_fastest
 from fabric_rl.types import OffPolicyAgent
 
@@ -49,7 +49,7 @@ def tune(training: Sequence[str], minutes: float = 10.0, seconds: float = 3.0, o
         raise FileExistsError(f"--out {out}: this file was not written by fabric-rl tune; choose another name")
     if not (minutes > 0 and seconds > 0):
         raise ValueError("--minutes and --seconds must be above 0")
-    settings = settings_of(training, "tune")
+    settings = training_settings(training, "tune")
     config = yaml.safe_load(settings.arguments["resolved_config"])
     agent = unwrap_partial(settings.arguments["agent"]).function
     if inspect.isclass(agent) and issubclass(agent, OffPolicyAgent):

@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,7 +20,7 @@ from fabric_rl.analysis.curves import final_score, read_metrics
 from fabric_rl.base.config_files import as_flag, read_yaml
 from fabric_rl.base.messages import MISTAKES, one_line
 from fabric_rl.base.tables import figure_text
-from fabric_rl.sweeps.trainings import Trainings, settings_of
+from fabric_rl.sweeps.trainings import Trainings
 
 _LOOKS = 4
 """Points in a run, evenly spaced over its steps, at which a trial may turn out to be worse than the best one."""
@@ -72,8 +72,8 @@ def words_of(params: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {value}" for name, value in shown.items())
 
 
-def read_space(path: Path, training: Sequence[str]) -> list[Setting]:
-    """Return the settings of a YAML file, checked together with the flags `training` of `train_fabric.py`.
+def read_space(path: Path, check: Callable[[Sequence[str]], object]) -> list[Setting]:
+    """Return the settings of a YAML file; `check` raises for flags that `train_fabric.py` refuses.
 
     Raises:
         ValueError: A setting is unknown, malformed or has a wrong value; names the file.
@@ -89,7 +89,7 @@ def read_space(path: Path, training: Sequence[str]) -> list[Setting]:
             space[str(name)] = setting = _setting(str(name), section, space)
             for value in setting.choices or (setting.low, setting.high):
                 chosen = {**_example(setting, space), setting.name: value}
-                settings_of([*training, *flags_of(chosen)], "sweep")
+                check(flags_of(chosen))
     except MISTAKES as error:
         raise ValueError(f"--space {path}: {one_line(str(error)).removeprefix(f'--config {path}: ')}") from error
     return list(space.values())

@@ -9,15 +9,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TypeVar
 
 from filelock import FileLock, Timeout
 
-from fabric_rl.base.argv import DEFAULT_CONFIG, names_of
-from fabric_rl.cli.command_line import Settings, read_settings
 from fabric_rl.ranks.processes import ENDS_WITH_PARENT, cores
 from fabric_rl.runs.provenance import Provenance
 from fabric_rl.runs.records import RunRecord, is_worked_on, load_run
@@ -26,21 +23,8 @@ from fabric_rl.session.stopping import STOP_NAMES
 Item = TypeVar("Item")
 BUSY = "another process trains it"
 """Reason of a run that is not trained."""
-_OURS = ("--run_id", "--seed", "--resume", "--force", "--inference")
 _LARGEST_SEED, _MOST_SEEDS = 2**32 - 1, 10_000
 _POLL_SECONDS, _POLLS_TO_ASK, _PATIENCE_SECONDS = 0.2, 5, 70
-
-
-def settings_of(words: Sequence[str], command: str) -> Settings:
-    """Return the settings that flags of `train_fabric.py` describe.
-
-    Raises:
-        ArgumentError: A flag is unknown or wrong.
-        ValueError: A flag is wrong, or one that the command sets itself.
-    """
-    if taken := [name for name in _OURS if name in names_of(words)]:
-        raise ValueError(f"{', '.join(taken)}: fabric-rl {command} decides that for every run; leave it out")
-    return read_settings(import_module("train_fabric").main, words, "", DEFAULT_CONFIG)
 
 
 def seeds_of(text: str) -> list[int]:

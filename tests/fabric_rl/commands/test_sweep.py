@@ -11,6 +11,7 @@ import pytest
 import yaml
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
+from fabric_rl.commands.seeds import training_settings
 from fabric_rl.runs.records import list_runs
 from fabric_rl.sweeps.sweep import Setting, Sweep, flags_of, is_worse, read_space
 from fabric_rl.sweeps.trainings import Trainings
@@ -36,7 +37,7 @@ target_kl: [null, 0.02]
 lr_schedule: [linear, kl_adaptive, cosine]
 desired_kl: {low: 0.005, high: 0.05, when: {lr_schedule: kl_adaptive}}
 """
-    space = read_space(space_file(tmp_path, text), FLAGS)
+    space = read_space(space_file(tmp_path, text), lambda flags: training_settings([*FLAGS, *flags], "sweep"))
     assert space[0] == Setting("agent.actor_lr", (), 1e-4, 0.01, log=True)
     assert space[1] == Setting("update_epochs", (), 2, 10)
     assert space[2].choices == ("[16]", "[32, 32]") and space[3].choices == (None, 0.02)
