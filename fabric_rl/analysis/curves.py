@@ -80,6 +80,7 @@ def choose_metrics(
     return chosen
 
 
+_MARKERS = "ox+*#@%&"
 SPEED = "speed/overall_steps_per_second"
 
 
@@ -100,3 +101,54 @@ def load_matplotlib(module: str) -> Any:  # noqa: ANN401 - optional
 def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib is optional
     """Return an empty matplotlib figure, size in inches, which needs no display; an ImportError without matplotlib."""
     return load_matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
+
+
+def draw_png(path: str | Path, curves: dict[str, dict[str, Curve]], metrics: Sequence[str]) -> None:
+    """Draw one panel per metric and one line per run.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+        OSError: The file cannot be written.
+    """
+    columns = 1 if len(metrics) == 1 else 2
+    rows = math.ceil(len(metrics) / columns)
+    figure = new_figure(6.5 * columns, 3.5 * rows)
+    for i, metric in enumerate(metrics):
+        axes = figure.add_subplot(rows, columns, i + 1)
+        for place, (name, run) in enumerate(curves.items()):
+            if metric in run:
+                draw_line(axes, name, *run[metric], color=f"C{place % 10}")
+        finish_axes(axes, title=metric, xlabel="agent-steps")
+    figure.savefig(path, format="png", dpi=120)
+
+
+def draw_text(curves: dict[str, dict[str, Curve]], metric: str, width: int = 79, height: int = 15) -> str:
+    """Draw one metric of all runs with characters, without colours; an ImportError without plotext."""
+    plot = import_module("plotext")
+    shown = {name: run[metric] for name, run in curves.items() if metric in run}
+    largest = max(float(steps[-1]) for steps, _ in shown.values())
+    unit, label = next((u for u in ((1e6, "million "), (1e3, "thousand ")) if largest >= u[0]), (1.0, ""))
+    plot.clear_figure()
+    plot.theme("clear")
+    plot.plotsize(width, height)
+    plot.title(metric)
+    plot.xlabel(f"{label}agent-steps")
+    for marker, (name, (steps, values)) in zip(_MARKERS * len(shown), shown.items(), strict=False):
+        stride = max(1, len(steps) // (2 * width))  # more points than columns only cost time
+        plot.plot((steps[::stride] / unit).tolist(), values[::stride].tolist(), label=name, marker=marker)
+    drawing: str = plot.uncolorize(plot.build())
+    return drawing
+
+
+def draw_line(axes: Any, label: str, x: Any, y: Any, color: str | None, band: tuple[Any, Any] | None = None) -> None:  # noqa: ANN401
+    """Draw a line, and the area of `band` (low, high) in its color."""
+    axes.plot(x, y, color=color, label=label.replace("$", r"\$"))
+    if band is not None:
+        axes.fill_between(x, *band, color=color, alpha=0.2, linewidth=0)
+
+
+def finish_axes(axes: Any, **words: str) -> None:  # noqa: ANN401
+    """Set title and labels, and add a grid and a legend."""
+    axes.set(**words)
+    axes.grid(alpha=0.3)
+    axes.legend(*axes.get_legend_handles_labels(), fontsize="small")

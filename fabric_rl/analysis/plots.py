@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,16 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from fabric_rl.analysis.comparison import ALL, Comparison, Estimate
-from fabric_rl.analysis.curves import SPEED, Curve, load_matplotlib, minutes_at, new_figure, read_metrics
+from fabric_rl.analysis.curves import (
+    SPEED,
+    Curve,
+    draw_line,
+    finish_axes,
+    load_matplotlib,
+    minutes_at,
+    new_figure,
+    read_metrics,
+)
 from fabric_rl.runs.records import find_run
 
 if TYPE_CHECKING:
@@ -19,44 +27,6 @@ if TYPE_CHECKING:
 
 LEAST_RUNS = 3
 """Minimum number of runs to draw a band."""
-_MARKERS = "ox+*#@%&"
-
-
-def draw_png(path: str | Path, curves: dict[str, dict[str, Curve]], metrics: Sequence[str]) -> None:
-    """Draw one panel per metric and one line per run.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-        OSError: The file cannot be written.
-    """
-    columns = 1 if len(metrics) == 1 else 2
-    rows = math.ceil(len(metrics) / columns)
-    figure = new_figure(6.5 * columns, 3.5 * rows)
-    for i, metric in enumerate(metrics):
-        axes = figure.add_subplot(rows, columns, i + 1)
-        for number, (name, run) in enumerate(curves.items()):
-            if metric in run:
-                _draw(axes, name, *run[metric], color=f"C{number % 10}")
-        _finish(axes, title=metric, xlabel="agent-steps")
-    figure.savefig(path, format="png", dpi=120)
-
-
-def draw_text(curves: dict[str, dict[str, Curve]], metric: str, width: int = 79, height: int = 15) -> str:
-    """Draw one metric of all runs with characters, without colours; an ImportError without plotext."""
-    plot = import_module("plotext")
-    shown = {name: run[metric] for name, run in curves.items() if metric in run}
-    largest = max(float(steps[-1]) for steps, _ in shown.values())
-    unit, label = next((u for u in ((1e6, "million "), (1e3, "thousand ")) if largest >= u[0]), (1.0, ""))
-    plot.clear_figure()
-    plot.theme("clear")
-    plot.plotsize(width, height)
-    plot.title(metric)
-    plot.xlabel(f"{label}agent-steps")
-    for marker, (name, (steps, values)) in zip(_MARKERS * len(shown), shown.items(), strict=False):
-        stride = max(1, len(steps) // (2 * width))  # more points than columns only cost time
-        plot.plot((steps[::stride] / unit).tolist(), values[::stride].tolist(), label=name, marker=marker)
-    drawing: str = plot.uncolorize(plot.build())
-    return drawing
 
 
 def learning_curves(
@@ -88,12 +58,12 @@ def learning_curves(
         if len(curves) >= LEAST_RUNS:
             points, mean, half = band_of(curves)
             name = f"{label or 'mean'} of {len(curves)} runs, 95 % interval of the mean"
-            _draw(panel, name, points, mean, f"C{number % 10}", (mean - half, mean + half))
+            draw_line(panel, name, points, mean, f"C{number % 10}", (mean - half, mean + half))
             continue
         for run, curve in zip(groups[label], curves, strict=True):
             name = f"{label} {Path(run).name}".strip()
-            _draw(panel, name, *curve, color=f"C{number % 10}" if label else None)
-    _finish(panel, xlabel="minutes of training" if minutes else "agent-steps", ylabel=metric)
+            draw_line(panel, name, *curve, color=f"C{number % 10}" if label else None)
+    finish_axes(panel, xlabel="minutes of training" if minutes else "agent-steps", ylabel=metric)
     return panel  # type: ignore[no-any-return]
 
 
@@ -173,20 +143,8 @@ def comparison_figure(found: Comparison) -> Any:  # noqa: ANN401 - matplotlib is
 
 def _bands(axes: Any, curves: dict[str, Estimate], **words: str) -> None:  # noqa: ANN401
     for number, (label, curve) in enumerate(curves.items()):
-        _draw(axes, label, curve.x, curve.value, f"C{number % 10}", (curve.low, curve.high))
-    _finish(axes, **words)
-
-
-def _draw(axes: Any, label: str, x: Any, y: Any, color: str | None, band: tuple[Any, Any] | None = None) -> None:  # noqa: ANN401
-    axes.plot(x, y, color=color, label=label.replace("$", r"\$"))
-    if band is not None:
-        axes.fill_between(x, *band, color=color, alpha=0.2, linewidth=0)
-
-
-def _finish(axes: Any, **words: str) -> None:  # noqa: ANN401
-    axes.set(**words)
-    axes.grid(alpha=0.3)
-    axes.legend(*axes.get_legend_handles_labels(), fontsize="small")
+        draw_line(axes, label, curve.x, curve.value, f"C{number % 10}", (curve.low, curve.high))
+    finish_axes(axes, **words)
 
 
 def _intervals(axes: Any, names: Sequence[str], estimates: Sequence[Estimate]) -> None:  # noqa: ANN401

@@ -7,8 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from fabric_rl.analysis.curves import choose_metrics, read_metrics
-from fabric_rl.analysis.plots import draw_png, draw_text
+from fabric_rl.analysis.curves import choose_metrics, draw_png, draw_text, read_metrics
 from fabric_rl.analysis.tables import comparison_table, milestones_table, run_table, runs_table
 from fabric_rl.runs.records import find_run, list_runs
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import yaml
 
-from fabric_rl.sweeps.trainings import settings_of
+from fabric_rl.commands.seeds import training_settings
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 COMMANDS = sorted(file.name for file in BENCHMARKS.glob("*.py") if "ArgumentParser(" in file.read_text("utf-8"))
@@ -40,7 +40,7 @@ def test_what_benchmarks_train_is_there() -> None:
 
 def resolved(path: Path, *flags: str) -> dict[str, Any]:
     """What the command line makes of a file and flags."""
-    return yaml.safe_load(settings_of(["--config", str(path), *flags], "tune").arguments["resolved_config"])
+    return yaml.safe_load(training_settings(["--config", str(path), *flags], "tune").arguments["resolved_config"])
 
 
 @pytest.mark.slow

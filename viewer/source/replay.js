@@ -1,4 +1,4 @@
-// The replay format of envs/pool/replay_format.py, read piece by piece: a file, a page that holds one, or a game that is being played.
+// The replay format of envs/replays, read piece by piece: a file, a page that holds one, or a game that is being played.
 
 const MAGIC = "FRLREP";
 const VERSION = 1;

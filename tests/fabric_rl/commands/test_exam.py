@@ -116,4 +116,4 @@ def test_mistakes_are_one_line(exam, args, said):
 def test_without_the_packs_it_says_what_to_install(exam, monkeypatch):
     monkeypatch.setitem(sys.modules, "rlgym_tools", None)
     status, _, errors = exam("chaser")
-    assert status == 2 and "pip install rlgym-tools" in errors and len(errors.strip().splitlines()) == 1
+    assert status == 2 and "pip install -U rlgym-tools" in errors and len(errors.strip().splitlines()) == 1

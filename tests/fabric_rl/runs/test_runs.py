@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from fabric_rl.analysis import curves, plots
-from fabric_rl.analysis.curves import choose_metrics, read_metrics
-from fabric_rl.analysis.plots import draw_png, draw_text
+from fabric_rl.analysis.curves import choose_metrics, draw_png, draw_text, read_metrics
 from fabric_rl.commands.main import main
 from fabric_rl.commands.runs import USUAL_METRICS
 from fabric_rl.runs.checkpoint import write
