@@ -9,7 +9,7 @@ from datetime import datetime
 import numpy as np
 import pytest
 
-from fabric_rl.analysis import curves, plots
+from fabric_rl.analysis import curves
 from fabric_rl.analysis.curves import choose_metrics, draw_png, draw_text, read_metrics
 from fabric_rl.commands.main import main
 from fabric_rl.commands.runs import USUAL_METRICS
@@ -272,8 +272,7 @@ def test_compare_tabulates_the_mean_of_the_last_tenth_even_without_plots(command
             raise ModuleNotFoundError(name)
         return real(name)
 
-    for module in (curves, plots):
-        monkeypatch.setattr(module, "import_module", without_plots)
+    monkeypatch.setattr(curves, "import_module", without_plots)
     status, out, err = command("compare", "alpha", "beta", "gamma")
     assert status == 2
     assert err == "fabric-rl runs: error: plotext and matplotlib are not installed; pip install plotext matplotlib\n"
