@@ -16,6 +16,7 @@ from fabric_rl.base.files import read_json
 from fabric_rl.base.settings import changed
 from fabric_rl.metrics.csv_tables import number, read_rows
 from fabric_rl.ranks import launch
+from fabric_rl.runs.checkpoint import load_checkpoint
 from fabric_rl.runs.provenance import (
     CONFIG,
     ENVIRONMENT,
@@ -30,7 +31,7 @@ from fabric_rl.runs.provenance import (
     sources_that_differ,
 )
 from fabric_rl.runs.records import checkpoints, steps_of
-from fabric_rl.runs.resume import load_checkpoint, locate, run_of
+from fabric_rl.runs.start import locate, run_of
 
 _COMPARED = ("python", "system", "installed", "hardware", "variables")
 _NAMED = 8

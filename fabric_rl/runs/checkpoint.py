@@ -16,18 +16,21 @@ import sys
 import warnings
 import zipfile
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fabric_rl.args import MOST_THREADS
 from fabric_rl.base.files import atomic_write
-from fabric_rl.runs.records import checkpoints
+from fabric_rl.base.settings import Between, check_value
+from fabric_rl.base.state_schema import check_like
+from fabric_rl.runs.records import checkpoints, load_run, steps_of
 from fabric_rl.types import CheckpointError as CheckpointError
 
 _TRAILER = struct.Struct("<8sQ32s")
@@ -40,7 +43,17 @@ _PLAIN = (bool, float, str, type(None), torch.Size, torch.dtype, torch.device)
 _PLAIN_KINDS = "?bBiufcmMSU"
 """numpy's kinds of numbers, times, bytes and text."""
 _DEEPEST = 100
-"""Levels of a nested state."""
+"""Most levels of a nested state."""
+_NAMED = 3
+"""Most milestones that a message names."""
+_EXAMPLE: dict[str, Any] = {
+    **{name: {} for name in ("agent", "fingerprint", "metrics", "optimizer", "precision", "seconds")},
+    **{name: [] for name in ("callback_names", "callbacks", "ranks")},
+    **{name: 0 for name in ("iteration", "steps", "world_size")},
+    "exact": True,
+    "kl_adaptive": None,
+}
+"""Entries that the checkpoint of any run holds. Older ones lack entries that were added later."""
 
 
 class NewerFormatError(CheckpointError):
@@ -229,6 +242,78 @@ def _check_archive(file: BinaryIO, size: int) -> None:
         parts = archive.infolist()
     if any(part.compress_type != zipfile.ZIP_STORED for part in parts) or sum(part.file_size for part in parts) > size:
         raise ValueError("not written by torch.save")
+
+
+# ---------------------------------------------------------------- the state of a run
+
+
+def load_checkpoint(path: str | Path) -> tuple[Path, dict[str, Any]]:
+    """Read a checkpoint file, or the newest valid one of a run or milestone folder.
+
+    Returns:
+        The path of the file and its content.
+
+    Raises:
+        CheckpointError: There is no valid checkpoint.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise CheckpointError(f"{path}: no such checkpoint, run or milestone")
+    if path.is_file():
+        return path, _read_run_state(path)
+    try:
+        found = newest_good(path / "checkpoints" if (path / "checkpoints").is_dir() else path, _read_named)
+    except CheckpointError as error:
+        raise CheckpointError(f"{error}; {_instead(path) or 'start a new run'}") from error
+    if found is None:
+        raise CheckpointError("; ".join(filter(None, (f"{path}: holds no checkpoints", _instead(path)))))
+    return found
+
+
+def _read_run_state(path: Path) -> dict[str, Any]:
+    state = read(path)
+    try:
+        check_run_state(state)
+    except ValueError as error:
+        raise CheckpointError(f"checkpoint {path} is refused: it is not that of a run ({error})") from error
+    return state
+
+
+def _read_named(path: Path) -> dict[str, Any]:
+    state = _read_run_state(path)
+    if state["steps"] != steps_of(path):  # renamed: the newest by name may be an older one
+        raise CheckpointError(f"checkpoint {path} is refused: by its content it is after {state['steps']:,} steps")
+    return state
+
+
+def _instead(path: Path) -> str:
+    """Name the milestones of a run whose checkpoints are lost; empty without any."""
+    folders = [m.folder for m in load_run(path).milestones if checkpoints(m.folder)]
+    if not folders:
+        return ""
+    folders.sort(key=lambda folder: int(folder.name))
+    names = ", ".join(f"{folder.parent.name}/{folder.name}" for folder in folders[-_NAMED:])
+    few = f"milestones are {names}" if len(folders) <= _NAMED else f"{len(folders)} milestones end with {names}"
+    return f"its {few}: --resume {folders[-1]}"
+
+
+def check_run_state(state: Mapping[str, Any]) -> None:
+    """Raise a one-line ValueError unless this is the state of a run, whatever its environment and agent are."""
+    if missing := [name for name in _EXAMPLE if name not in state]:
+        raise ValueError(f"it lacks {', '.join(missing[:3])}")
+    for name, example in _EXAMPLE.items():
+        check_like(state[name], example, name)
+    check_value("num_threads", state.get("num_threads", 1), Annotated[int, Between(1, MOST_THREADS)])  # torch crashes
+    check_value("num_players", state.get("num_players", 0), Annotated[int, Between(0, state["world_size"])])
+    if len(state["callbacks"]) != len(state["callback_names"]):
+        raise ValueError(f"{len(state['callback_names'])} callbacks with {len(state['callbacks'])} states cannot be")
+    if len(state["ranks"]) != state["world_size"] or not 0 <= state["iteration"] <= state["steps"]:
+        raise ValueError(
+            f"{state['iteration']} iterations of {state['steps']} steps on {len(state['ranks'])} ranks cannot be"
+        )
+
+
+# ---------------------------------------------------------------- primitives
 
 
 def to_primitives(state: object) -> Any:  # noqa: ANN401 - the structure of its argument

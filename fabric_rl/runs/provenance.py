@@ -206,6 +206,14 @@ class Provenance:
         return read_json(path) if path.exists() else None
 
 
+def config_of(path: Path) -> Path:
+    """Return the `config.yaml` of the run or export that a file belongs to; a CheckpointError without one."""
+    found = next((folder / CONFIG for folder in path.absolute().parents if (folder / CONFIG).is_file()), None)
+    if found is None:
+        raise CheckpointError(f"{path}: no {CONFIG} in the folders above it: environment and agent are not known")
+    return found
+
+
 def digest_of(config: str) -> str:
     """Return a digest that tells whether somebody has edited a `config.yaml`."""
     return sha256(config.encode()).hexdigest()

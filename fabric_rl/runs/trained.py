@@ -26,8 +26,8 @@ from fabric_rl.base.parser import FlagParser
 from fabric_rl.learning.weights import check_weights, generator_state
 from fabric_rl.rollouts.checks import within
 from fabric_rl.runs import checkpoint, play
-from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA
-from fabric_rl.runs.resume import load_weights, locate
+from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA, config_of
+from fabric_rl.runs.start import load_weights, locate
 from fabric_rl.types import ActorCritic, ActOutput, AgentFactory, CheckpointError, EnvFactory, Tell, reads_masks
 
 CHECK = "check.npz"
@@ -198,14 +198,6 @@ def _factory(weights: Path, name: str, kind: Any) -> Any:  # noqa: ANN401 - of t
         return parser.instantiate(found)[name]
     except (ArgumentError, ValueError, TypeError, OSError, ImportError) as error:
         raise ValueError(one_line(str(error))) from error
-
-
-def config_of(path: Path) -> Path:
-    """The `config.yaml` of the run or export that a file is of; a CheckpointError without one."""
-    found = next((folder / CONFIG for folder in path.absolute().parents if (folder / CONFIG).is_file()), None)
-    if found is None:
-        raise CheckpointError(f"{path}: no {CONFIG} lies above it, which says how environment and agent are built")
-    return found
 
 
 class Policy:

@@ -26,7 +26,8 @@ from fabric_rl.rollouts.checks import checked_tuple, kind_of
 from fabric_rl.rollouts.collectors import Collector
 from fabric_rl.rollouts.players import Exchange
 from fabric_rl.rollouts.rollout import Rollout
-from fabric_rl.runs.resume import check_fits, check_run_state, fingerprint
+from fabric_rl.runs.checkpoint import check_run_state
+from fabric_rl.runs.start import check_fits, fingerprint
 from fabric_rl.signals.signals import Signals, with_value_heads
 from fabric_rl.types import ActorCritic, CheckpointError
 

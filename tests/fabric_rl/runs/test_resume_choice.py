@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from fabric_rl.runs import resume as choose
+from fabric_rl.runs import start as choose
 from fabric_rl.runs.checkpoint import write
 from fabric_rl.runs.records import Milestone, checkpoints, file_name, list_runs
-from fabric_rl.runs.resume import Offer, ask_for_milestone, milestones_that_fit
+from fabric_rl.runs.start import Offer, ask_for_milestone, milestones_that_fit
 from fabric_rl.types import CheckpointError
 
 OURS = {"observations": "Box(4)", "actions": "Discrete(2)", "agent": "agents.A", "networks": "9 numbers"}
@@ -140,12 +140,12 @@ def test_only_a_number_that_is_shown_chooses_a_milestone(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("frist", "; did you mean first? (agents that come along: school_1v1, school_2v2)"),
-        ("runs/frist", "; did you mean first? (agents that come along: school_1v1, school_2v2)"),
-        ("school1v1", "; did you mean school_1v1? (agents that come along: school_1v1, school_2v2)"),
-        ("frist/best", "; did you mean first? (agents that come along: school_1v1, school_2v2)"),
+        ("frist", "; did you mean first? (included agents: school_1v1, school_2v2)"),
+        ("runs/frist", "; did you mean first? (included agents: school_1v1, school_2v2)"),
+        ("school1v1", "; did you mean school_1v1? (included agents: school_1v1, school_2v2)"),
+        ("frist/best", "; did you mean first? (included agents: school_1v1, school_2v2)"),
         ("first/best", "; best/ is kept by the callbacks Evaluation and MilestoneMatches once they play"),
-        ("best", " (agents that come along: school_1v1, school_2v2)"),
+        ("best", " (included agents: school_1v1, school_2v2)"),
     ],
 )
 def test_a_name_of_nothing_says_what_could_be_meant(tmp_path, name, message):
