@@ -20,7 +20,7 @@ from fabric_rl.export.write import check_packages, write_policy
 from fabric_rl.ranks.devices import one_thread
 from fabric_rl.rlbot.folder import BOT_FILES, check_rlbot, write_bot
 from fabric_rl.runs import trained
-from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA
+from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA, config_of
 from fabric_rl.runs.trained import CHECK, MODELS, ExportedAgent
 from fabric_rl.types import ActorCritic
 
@@ -127,7 +127,7 @@ def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None
     found = trained.load_trained(path, runs_dir)
     settings = trained.settings_to_play(found.path)
     write_text(folder / CONFIG, settings)
-    run = trained.config_of(found.path).parent
+    run = config_of(found.path).parent
     about: dict[str, Any] = {"run": run.name, "checkpoint": found.path.absolute().relative_to(run).as_posix()}
     with closing(_env(found)) as env, one_thread():
         agent: ActorCritic = found.agent(env.single_observation_space, env.single_action_space)

@@ -26,9 +26,9 @@ class Record:
         mean_return: Of the last 100 episodes over all ranks; None if none has ended yet.
     """
 
-    def __init__(self, session: Session, run: Run | None, plain: bool | None, resumed: dict[str, Any] | None) -> None:
-        fabric, state = session.fabric, session.state
-        self._session, self._run = session, run
+    def __init__(self, session: Session, plain: bool | None, resumed: dict[str, Any] | None) -> None:
+        fabric, state, run = session.fabric, session.state, session.run
+        self._session = session
         self.seconds = dict.fromkeys(("wall", "collect", "learn"), 0.0) | (resumed["seconds"] if resumed else {})
         self._recent: Sums = {}  # returns of the last episodes
         self._since: Sums = {name: (pair[0], pair[1]) for name, pair in (resumed or {}).get("unpublished", {}).items()}
@@ -132,7 +132,7 @@ class Record:
         Args:
             unsaved: What it has to say about steps that could not be saved, see `Saver.unsaved`.
         """
-        session, run, first = self._session, self._run, self._session.fabric.is_global_zero
+        session, run, first = self._session, self._session.run, self._session.fabric.is_global_zero
         ran = bool(self._took)  # else nothing was left to do
         if ran and self._since:
             self._publish()  # a run that goes on has them in a later row, and this one not
@@ -149,7 +149,7 @@ class Record:
         self._loggers.finalize()
 
     def _summary(self) -> dict[str, Any]:
-        session, state, run = self._session, self._session.state, self._run
+        session, state, run = self._session, self._session.state, self._session.run
         speeds = {"collected": "collect", "consumed": "learn", "overall": "wall"}
         if session.inference:
             del speeds["consumed"]

@@ -27,6 +27,7 @@ from fabric_rl.rollouts.collectors import Collector
 from fabric_rl.rollouts.players import Exchange
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.runs.checkpoint import check_run_state
+from fabric_rl.runs.folder import Run
 from fabric_rl.runs.start import check_fits, fingerprint
 from fabric_rl.signals.signals import Signals, with_value_heads
 from fabric_rl.types import ActorCritic, CheckpointError
@@ -43,6 +44,8 @@ class Session:
 
     fabric: Fabric
     args: TrainArgs
+    run: Run | None
+    """The run's folder; None if nothing is saved."""
     state: TrainState
     hooks: Hooks
     agent: ActorCritic
