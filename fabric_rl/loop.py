@@ -62,7 +62,7 @@ def train(
         NonFiniteError: Observations, rewards or the loss contain NaN or infinity.
         TooLittleMemoryError: There is not enough memory for a rollout or a training step.
     """
-    session = build(fabric, env, agent, args, run, callbacks, estimator, inference, Scheme(), signals)  # all tried
+    session = build(fabric, env, agent, args, run, callbacks, estimator, inference, Scheme(), signals)
     session.try_estimator()
     exact = session.begin(resume, weights)
     record = Record(session, plain, resume)

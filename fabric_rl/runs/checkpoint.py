@@ -1,8 +1,8 @@
-"""Checkpoint files: written in one step, verifiable on their own, loaded without ever executing code.
+"""Checkpoint files: written atomically, verified by a checksum, loaded without executing code.
 
-A file is what `torch.save` writes (so `torch.load` opens it, too) plus a trailer of 48 bytes: a mark, the number of
-bytes before it and their SHA-256. Content and checksum appear under the final name in the same instant, so a crash
-never leaves one without the other. What is saved are numbers and text only, see `to_primitives`.
+A file is the output of `torch.save` (so `torch.load` opens it, too) plus a trailer of 48 bytes: a mark, the number of
+bytes before it and their SHA-256. Content and checksum appear under the final name at once, so a crash never leaves one
+without the other. Only numbers and text are saved, see `to_primitives`.
 """
 
 import errno
@@ -41,7 +41,7 @@ _TAG = "__type__"
 _PLAIN_KEYS = (str, int, bool, float, type(None))
 _PLAIN = (bool, float, str, type(None), torch.Size, torch.dtype, torch.device)
 _PLAIN_KINDS = "?bBiufcmMSU"
-"""numpy's kinds of numbers, times, bytes and text."""
+"""NumPy's kinds of numbers, times, bytes and text."""
 _DEEPEST = 100
 """Most levels of a nested state."""
 _NAMED = 3
@@ -57,29 +57,30 @@ _EXAMPLE: dict[str, Any] = {
 
 
 class NewerFormatError(CheckpointError):
-    """A later version of fabric-rl wrote the checkpoint: it is not damaged, and none before it takes its place."""
+    """A later version of fabric-rl wrote the checkpoint. It is not damaged, so no older one is used instead."""
 
 
 class CheckpointWarning(UserWarning):
-    """A checkpoint is damaged and an older one takes its place."""
+    """A checkpoint is damaged, and an older one is used instead."""
 
 
 # ---------------------------------------------------------------- files
 
 
 def write(path: str | Path, state: dict[str, Any]) -> None:
-    """Writes a checkpoint so that at any moment either the whole file or none is there under its name.
+    """Write a checkpoint atomically: under its name is either the whole file or none.
 
-    What a killed writer left in the folder is removed first; so only one process may write into a folder. The folder is
-    made if it is gone.
+    Temporary files of a killed writer are removed first, so only one process may write into a folder. A missing folder
+    is created.
 
     Args:
-        path: Where to.
+        path: The new file.
         state: Anything that `to_primitives` takes.
 
     Raises:
         TypeError: The state holds something that could not be loaded again.
-        CheckpointError: Disk full, no permission...; no temporary file is left and no other checkpoint is touched.
+        CheckpointError: The disk is full, permissions are missing...; no temporary file is left and no other checkpoint
+            is touched.
     """
     path = Path(path)
     buffer = io.BytesIO()  # torch's own writer does not say which error the disk had
@@ -97,7 +98,7 @@ def write(path: str | Path, state: dict[str, Any]) -> None:
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """Reads what `write` wrote; tensors come to the CPU.
+    """Read a checkpoint that `write` wrote; tensors are on the CPU.
 
     Raises:
         CheckpointError: No such file, cut short, damaged, not written by `write`, or it wants to execute code.
@@ -123,7 +124,7 @@ def read(path: str | Path) -> dict[str, Any]:
             raise CheckpointError(
                 f"checkpoint {path} is refused: it holds more than numbers and text, loading it would execute code"
             ) from error
-        except Exception as error:  # the checksum was right, so somebody made this file: it may fail in any way
+        except Exception as error:  # a forged file with a right checksum may fail in any way
             raise CheckpointError(f"checkpoint {path} is refused: fabric-rl did not write it") from error
     if not isinstance(state, dict):
         raise CheckpointError(f"checkpoint {path} is refused: it holds a {type(state).__name__}, not a run's state")
@@ -131,7 +132,7 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 def verify(path: str | Path) -> None:
-    """Compares a file with its checksum, without loading it.
+    """Compare a file with its checksum, without loading it.
 
     Raises:
         CheckpointError: No such file, cut short, damaged, or not written by `write`.
@@ -142,7 +143,7 @@ def verify(path: str | Path) -> None:
 
 
 def newest_verified(folder: str | Path) -> Path | None:
-    """The newest checkpoint of a folder whose checksum is right, not loaded; None if there is none."""
+    """Return the newest checkpoint of a folder with a correct checksum, not loaded; None if there is none."""
     for path in reversed(checkpoints(folder)):
         with suppress(CheckpointError):
             verify(path)
@@ -153,16 +154,16 @@ def newest_verified(folder: str | Path) -> Path | None:
 def newest_good(
     folder: str | Path, reader: Callable[[Path], dict[str, Any]] = read
 ) -> tuple[Path, dict[str, Any]] | None:
-    """Finds the newest checkpoint that can be read, and warns once about each newer one that cannot.
+    """Find the newest checkpoint that can be read, and warn of each newer one that cannot.
 
-    Changes nothing in the folder, so it may look at a run that is being trained.
+    It changes nothing in the folder, so the run may be in training.
 
     Args:
-        folder: Where they lie.
+        folder: Folder of the checkpoints.
         reader: Reads one, or raises CheckpointError.
 
     Returns:
-        Path and state; None where there is no checkpoint at all.
+        Path and state; None if there are no checkpoints.
 
     Raises:
         CheckpointError: There are checkpoints, but all are damaged.
@@ -181,17 +182,15 @@ def newest_good(
 
 
 def prune(folder: str | Path, keep: int) -> list[Path]:
-    """Removes all but the newest `keep` checkpoints, and never the newest good one.
+    """Remove all but the newest `keep` checkpoints, and never the newest good one.
 
     Args:
-        folder: Where they lie.
-        keep: How many stay, at least 1; more if all of these are damaged.
+        folder: Folder of the checkpoints.
+        keep: Number of checkpoints that stay, at least 1; more stay if all of these are damaged.
 
     Returns:
-        What was removed, oldest first.
+        The removed files, oldest first.
     """
-    if keep < 1:
-        raise ValueError(f"--keep_checkpoints must be at least 1, got {keep}")
     found, good = checkpoints(folder), newest_verified(folder)
     oldest_kept = 0 if good is None else min(max(0, len(found) - keep), found.index(good))
     removed = []
@@ -204,7 +203,7 @@ def prune(folder: str | Path, keep: int) -> list[Path]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    """Opens a file that is one; the end of a pipe or a device might never come.
+    """Open a regular file: reading a pipe or a device might never end.
 
     Raises:
         CheckpointError: It is something else, or cannot be read.
@@ -219,7 +218,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def _check(path: Path, file: BinaryIO) -> int:
-    """Reads the file once, whole, and compares it with its trailer; returns the bytes before that."""
+    """Compare the whole file with its trailer, and return the number of bytes before that."""
     size = file.seek(0, os.SEEK_END) - _TRAILER.size
     file.seek(max(0, size))
     trailer = file.read()
@@ -237,7 +236,7 @@ def _check(path: Path, file: BinaryIO) -> int:
 
 
 def _check_archive(file: BinaryIO, size: int) -> None:
-    """Raises ValueError unless this is an archive of `torch.save`: nothing in it unpacks to more than the file has."""
+    """Raise ValueError unless this is an uncompressed archive of `torch.save`, so that unpacking cannot grow."""
     with zipfile.ZipFile(file) as archive:
         parts = archive.infolist()
     if any(part.compress_type != zipfile.ZIP_STORED for part in parts) or sum(part.file_size for part in parts) > size:
@@ -317,30 +316,29 @@ def check_run_state(state: Mapping[str, Any]) -> None:
 
 
 def to_primitives(state: object) -> Any:  # noqa: ANN401 - the structure of its argument
-    """Turns a state into what `torch.load(weights_only=True)` accepts; `from_primitives` turns it back exactly.
+    """Convert a state to types that `torch.load(weights_only=True)` accepts; `from_primitives` restores it exactly.
 
-    Takes None, bool, int (of any size), float, str, bytes, dense tensors, numpy arrays and scalars (numbers, text,
-    bytes and structures of them), list, tuple, deque, set, frozenset, dict and OrderedDict, nested. Tensors lose
-    `requires_grad`, are not copied unless they show a part of a larger storage, and stay on their device.
+    The state may hold None, bool, int (of any size), float, str, bytes, dense tensors, NumPy arrays and scalars
+    (numbers, text, bytes and structures of them), list, tuple, deque, set, frozenset, dict and OrderedDict, nested.
+    Tensors lose `requires_grad` and stay on their device; only views of a larger storage are copied.
 
     Raises:
-        TypeError: Something else is in it; the message says where.
+        TypeError: It holds something else; the message says where.
     """
     return _encode(state, "state", 0)
 
 
 def from_primitives(state: object, size: int = sys.maxsize) -> Any:  # noqa: ANN401
-    """Turns back what `to_primitives` gave; arrays are writable and own their memory.
+    """Restore the state that `to_primitives` converted; arrays are writable and own their memory.
 
-    Whoever made the state may have lied about dtypes, shapes and sizes: nothing is read or allocated on its word.
+    The state may come from a stranger: its dtypes, shapes and sizes are checked before anything is read or allocated.
 
     Args:
-        state: What `to_primitives` gave.
-        size: Bytes of the file that it comes from: neither the arrays nor the storage of a tensor can be larger, and
-            there cannot be more items.
+        state: The converted state.
+        size: Bytes of its file, an upper limit for arrays, for the storage of a tensor and for the number of items.
 
     Raises:
-        ValueError, TypeError, KeyError, ...: It never gave this.
+        ValueError, TypeError, KeyError, ...: `to_primitives` did not return this.
     """
     return _Decoder(size).decode(state, 0)
 
@@ -411,7 +409,7 @@ class _Decoder:
 
 
 def _ordered(plain: dict[Any, Any], attributes: dict[str, Any]) -> "OrderedDict[Any, Any]":
-    """Restores the versions of modules that torch's state dicts keep in an attribute."""
+    """Restore the versions of modules that torch's state dicts keep in an attribute."""
     ordered = OrderedDict(plain)
     versions = attributes.get("_metadata", {})
     if versions:
@@ -427,7 +425,7 @@ def _is_dense(tensor: Tensor) -> bool:
 
 
 def _is_plain(dtype: "np.dtype[Any]") -> bool:
-    """Returns whether it has numbers, text, bytes, and structures of them, but no objects."""
+    """Return whether a dtype holds numbers, text, bytes and structures of them, but no objects."""
     if dtype.subdtype is not None:
         return _is_plain(dtype.subdtype[0])
     if dtype.names is not None:
@@ -436,7 +434,7 @@ def _is_plain(dtype: "np.dtype[Any]") -> bool:
 
 
 def _check_values(array: NDArray[Any]) -> None:
-    """Raises for bytes that are no value of their dtype: reading them would give what numpy does not expect."""
+    """Raise ValueError for bytes that are no value of their dtype, which NumPy does not expect."""
     if array.dtype.names is not None:
         for name in array.dtype.names:
             _check_values(array[name])

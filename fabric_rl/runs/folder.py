@@ -21,9 +21,9 @@ from fabric_rl.runs.records import LOCK, checkpoints, file_name, steps_of
 _CHECKPOINTS = "checkpoints"
 _MADE_AT_START = {"code.diff", CONFIG, ENVIRONMENT, WEIGHTS, INITIAL, LOCK, "log.txt"}
 _NAMED = 5
-"""How many runs a message names."""
+"""Most runs that a message names."""
 _PATIENCE = 3.0
-"""Seconds that a run waits for what is left of a process that was killed."""
+"""Seconds to wait for the lock: remains of a killed process may still hold it."""
 
 
 class Run:
@@ -102,7 +102,7 @@ class Run:
 
     @classmethod
     def _claim_new(cls, base: Path, name: str, exactly: bool) -> "Run":
-        """Makes and locks a folder of that name; where it is taken, of another one that begins so, unless `exactly`."""
+        """Make and lock a folder of that name; if it is taken, append a number, unless `exactly`."""
         base.mkdir(parents=True, exist_ok=True)
         folder = base / name
         for attempt in range(2, 100):
@@ -117,7 +117,7 @@ class Run:
                 folder = base / f"{name}-{attempt}"
         run = cls(folder)
         run.claim()
-        if run.checkpoints.is_dir():  # by another process, meanwhile
+        if run.checkpoints.is_dir():  # made by another process meanwhile
             raise FileExistsError(folder)
         return run
 
@@ -232,18 +232,18 @@ class Run:
 
 
 def _holds_nothing(folder: Path) -> bool:
-    """Returns whether all files are those of a start (temporary ones of a killed one, too), or videos."""
+    """Return whether all files are those of a start, temporary ones included, or videos."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.parent != folder / "videos")
     return all(path.name in _MADE_AT_START or path.suffix == ".tmp" for path in files)
 
 
 def _is_unfinished(folder: Path) -> bool:
-    """Returns whether the run was killed while its folder was made."""
+    """Return whether the run was killed while its folder was made."""
     return folder.is_dir() and not (folder / _CHECKPOINTS).is_dir() and _holds_nothing(folder)
 
 
 def move_aside(path: Path, folder: Path) -> None:
-    """Moves a file or folder into `folder`; where that name is taken it gets a number behind its own."""
+    """Move a file or folder into `folder`; if its name is taken there, append a number."""
     target, number = folder / path.name, 1
     while target.exists():
         number += 1
@@ -253,5 +253,5 @@ def move_aside(path: Path, folder: Path) -> None:
 
 
 def _replaced(folder: Path) -> Path:
-    """Returns the place where `--force` keeps the run of that folder until the new one has begun."""
+    """Return the folder where `--force` keeps the old run until the new one has begun."""
     return folder.with_name(f".{folder.name}.replaced")
