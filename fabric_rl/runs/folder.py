@@ -3,7 +3,8 @@
 import os
 import shutil
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -174,31 +175,26 @@ class Run:
         with suppress(OSError):
             self._lock.release(force=True)
 
-    @property
-    def newest_checkpoint(self) -> Path | None:
-        """The newest checkpoint file, valid or not; None if there is none."""
-        found = checkpoints(self.checkpoints)
-        return found[-1] if found else None
-
     def read_summary(self) -> dict[str, Any]:
         """Return the content of `summary.json`, or an empty dict if there is none."""
         return read_json(self.dir / "summary.json")
 
     def write_timers(self, timers: Timers) -> None:
         """Write `timers.json`. A failure, for example a full disk, only causes a warning."""
-        try:
+        with self._warning_of("timers"):
             timers.write(self.dir / "timers.json")
-        except OSError as error:
-            logger.warning("the timers of %s cannot be written: %s", self.dir, error)
 
-    def write_summary(self, summary: dict[str, Any], timers: Timers | None = None) -> None:
-        """Write `summary.json` and `timers.json` atomically. A full disk only causes a warning."""
-        try:
+    def write_summary(self, summary: dict[str, Any]) -> None:
+        """Write `summary.json` atomically. A full disk only causes a warning."""
+        with self._warning_of("summary"):
             write_json(self.dir / "summary.json", summary)
+
+    @contextmanager
+    def _warning_of(self, what: str) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
-            logger.warning("the summary of %s cannot be written: %s", self.dir, error)
-        if timers is not None:
-            self.write_timers(timers)
+            logger.warning("the %s of %s cannot be written: %s", what, self.dir, error)
 
     def discard_if_empty(self) -> None:
         """Delete the folder of a run that failed before it wrote anything but videos."""

@@ -68,6 +68,16 @@ class Milestone:
     timestamp: datetime | None = None
     fingerprint: dict[str, str] | None = None
 
+    @property
+    def run_id(self) -> str:
+        """Name of its run."""
+        return self.folder.parents[2].name
+
+    @property
+    def written(self) -> datetime:
+        """`timestamp`, or the time of the last change of the folder, local."""
+        return self.timestamp or datetime.fromtimestamp(self.folder.stat().st_mtime)
+
 
 @dataclass(frozen=True)
 class RunRecord:

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -249,8 +248,8 @@ def resume_choice(
     records = list_runs(runs_dir) if Path(runs_dir).is_dir() else []
     own = fingerprint() if records else {}
     if is_terminal(sys.stdin) and is_terminal(sys.stdout):
-        offers, left_out = milestones_that_fit(records, own)
-        milestone = ask_for_milestone(offers, left_out) if offers else None
+        milestones, left_out = milestones_that_fit(records, own)
+        milestone = ask_for_milestone(milestones, left_out) if milestones else None
         if milestone is not None:
             return _start_from(milestone.folder)
     chosen: Start | None = None
@@ -434,31 +433,16 @@ def _env_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
 # ---------------------------------------------------------------- the menu of milestones
 
 
-@dataclass(frozen=True)
-class Offer:
-    """A milestone that fits."""
-
-    run: str
-    milestone: Milestone
-    written: datetime
-    """Local time."""
-
-
-def milestones_that_fit(records: Sequence[RunRecord], own: dict[str, str]) -> tuple[list[Offer], int]:
+def milestones_that_fit(records: Sequence[RunRecord], own: dict[str, str]) -> tuple[list[Milestone], int]:
     """Find the milestones of all runs with the fingerprint `own`.
 
     Returns:
         Those that fit, the newest first, and the number of those that do not or cannot be read.
     """
-    offers, left_out = [], 0
-    for record in records:
-        for milestone, fingerprint in _fingerprints(record):
-            if fingerprint == own:
-                time = milestone.timestamp or datetime.fromtimestamp(milestone.folder.stat().st_mtime)
-                offers.append(Offer(record.name, milestone, time))
-            else:
-                left_out += 1
-    return sorted(offers, key=lambda offer: (offer.written, offer.milestone.steps), reverse=True), left_out
+    known = [pair for record in records for pair in _fingerprints(record)]
+    fitting = [milestone for milestone, fingerprint in known if fingerprint == own]
+    fitting.sort(key=lambda milestone: (milestone.written, milestone.steps), reverse=True)
+    return fitting, len(known) - len(fitting)
 
 
 def _fingerprints(record: RunRecord) -> Iterator[tuple[Milestone, dict[str, str] | None]]:
@@ -477,24 +461,22 @@ def _fingerprints(record: RunRecord) -> Iterator[tuple[Milestone, dict[str, str]
             yield milestone, milestone.fingerprint or of_run
 
 
-def ask_for_milestone(offers: Sequence[Offer], left_out: int) -> Milestone | None:
+def ask_for_milestone(milestones: Sequence[Milestone], left_out: int) -> Milestone | None:
     """Show the newest milestones and ask for one; None for the latest checkpoint instead.
 
     Raises:
         KeyboardInterrupt: Ctrl+C or Ctrl+D: nothing is to be started.
     """
     console = Console()
-    shown = offers[:MOST_SHOWN]
-    rated = any(offer.milestone.rating is not None for offer in shown)
+    shown = milestones[:MOST_SHOWN]
+    rated = any(each.rating is not None for each in shown)
     rows = []
-    for number, offer in enumerate(shown, start=1):
-        milestone = offer.milestone
-        figures = map(figure_text, [milestone.mean_reward, *[milestone.rating] * rated])
-        about = [str(number), offer.run, milestone.phase, f"{milestone.steps:,}"]
-        rows.append([*about, *figures, when_text(offer.written)])
+    for number, each in enumerate(shown, start=1):
+        figures = map(figure_text, [each.mean_reward, *[each.rating] * rated])
+        rows.append([str(number), each.run_id, each.phase, f"{each.steps:,}", *figures, when_text(each.written)])
     console.print(table("", [">", "run", "phase", ">steps", ">return", *[">rating"] * rated, "date"], rows))
-    if len(offers) > len(shown):
-        console.print(f"and {len(offers) - len(shown)} older ones: --resume RUNS_DIR/RUN/milestones/PHASE/STEPS")
+    if len(milestones) > len(shown):
+        console.print(f"and {len(milestones) - len(shown)} older ones: --resume RUNS_DIR/RUN/milestones/PHASE/STEPS")
     if left_out:
         console.print(f"{left_out} of other environments or agents are left out")
     try:
@@ -503,7 +485,7 @@ def ask_for_milestone(offers: Sequence[Offer], left_out: int) -> Milestone | Non
             if not answer:
                 return None
             if answer.isdecimal() and 1 <= int(answer) <= len(shown):
-                return shown[int(answer) - 1].milestone
+                return shown[int(answer) - 1]
             console.print(f"a number from 1 to {len(shown)}, please")
     except (EOFError, KeyboardInterrupt):
         console.print("\nnothing is started")

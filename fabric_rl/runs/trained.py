@@ -201,9 +201,23 @@ def _factory(weights: Path, name: str, kind: Any) -> Any:  # noqa: ANN401 - of t
 
 
 class Policy:
-    """An agent as a function of arrays that keeps the agent's memory; see `policy`."""
+    """An agent as a function `(obs [N, ...], begins [N], action_mask [N, n] or None) -> actions [N, ...]`.
 
-    def __init__(self, agent: ActorCritic, deterministic: bool, seed: int | None, tell: Tell | None) -> None:
+    It works on NumPy arrays and keeps the state of agents with memory; `begins` is True where an episode begins.
+    Actions outside of a Box are clipped.
+    """
+
+    def __init__(
+        self, agent: ActorCritic, deterministic: bool = True, seed: int | None = None, tell: Tell | None = None
+    ) -> None:
+        """Wrap an agent.
+
+        Args:
+            agent: Agent on the CPU.
+            deterministic: Take the most likely actions instead of sampling.
+            seed: Seed of a separate generator for sampling; default: use torch's global generator.
+            tell: If given, called at every step with the agent's values and action probabilities.
+        """
         self.agent, self._deterministic, self._tell = agent, deterministic, tell
         self._memory = torch.zeros(0)
         self._dice = None if seed is None else torch.Generator().manual_seed(seed).get_state()
@@ -255,19 +269,8 @@ class Policy:
             self._dice = generator_state(dice)
 
 
-def policy(agent: ActorCritic, deterministic: bool = True, seed: int | None = None, tell: Tell | None = None) -> Policy:
-    """Return the agent as a function `(obs [N, ...], begins [N], action_mask [N, n] or None) -> actions [N, ...]`.
-
-    The function works on NumPy arrays and keeps the state of agents with memory; `begins` is True where an episode
-    begins. Actions outside of a Box are clipped.
-
-    Args:
-        agent: Agent on the CPU.
-        deterministic: Take the most likely actions instead of sampling.
-        seed: Seed of a separate generator for sampling; default: use torch's global generator.
-        tell: If given, called at every step with the agent's values and action probabilities.
-    """
-    return Policy(agent, deterministic, seed, tell)
+policy = Policy
+"""Another name, as `policy(agent)` reads like the function that it returns."""
 
 
 def _thoughts(

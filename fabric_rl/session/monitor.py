@@ -11,6 +11,7 @@ from fabric_rl.metrics.loggers import Loggers
 from fabric_rl.ranks.collectives import Sums, means, reduce_sums
 from fabric_rl.rollouts.episodes import RECENT_EPISODES
 from fabric_rl.runs.folder import Run
+from fabric_rl.runs.records import checkpoints
 from fabric_rl.session.session import Session
 from fabric_rl.types import HasHeadlines
 
@@ -120,10 +121,10 @@ class Record:
         """Return the seconds of the run, and the sums of iterations that are not logged yet."""
         return {"seconds": dict(self.seconds), "unpublished": {name: list(pair) for name, pair in self._since.items()}}
 
-    @property
-    def mean_return(self) -> float | None:
-        """Mean return of the last 100 episodes over all ranks; None if none has ended yet."""
-        return self._mean_return(max(RECENT_EPISODES))
+    def mean_return(self, window: int = max(RECENT_EPISODES)) -> float | None:
+        """Return the mean return of the last `window` episodes over all ranks; None if none has ended yet."""
+        total, count = self._recent.get(f"recent/{window}", (0.0, 0.0))
+        return total / count if count else None
 
     def finish(self, unsaved: Mapping[str, Any]) -> dict[str, Any]:
         """Return the summary and write it into the run's folder; every rank calls it.
@@ -140,7 +141,9 @@ class Record:
         if kept.get("total_steps") == session.state.steps:
             summary |= kept
         elif run is not None and first:  # also for a run that was killed after its last checkpoint
-            run.write_summary(summary, session.timers if ran else None)
+            run.write_summary(summary)
+            if ran:
+                run.write_timers(session.timers)
         return summary
 
     def close(self) -> None:
@@ -167,18 +170,13 @@ class Record:
         if session.inference:
             summary["inference"] = True
         for window, name in RECENT_EPISODES.items():
-            summary[name] = self._mean_return(window)
+            summary[name] = self.mean_return(window)
         for name, history in self._headlines.items():
             if history:
                 summary[name.rpartition("/")[2]] = _start_and_end(history)
-        newest = run.newest_checkpoint if run is not None else None
-        if newest is not None:
-            summary["checkpoint"] = str(newest)
+        if run is not None and (saved := checkpoints(run.checkpoints)):
+            summary["checkpoint"] = str(saved[-1])
         return summary
-
-    def _mean_return(self, window: int) -> float | None:
-        total, count = self._recent.get(f"recent/{window}", (0.0, 0.0))
-        return total / count if count else None
 
     def _remember_earlier(self, run: Run, steps: int) -> None:
         """Read the headlines of a resumed run up to `steps`."""

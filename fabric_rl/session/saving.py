@@ -169,7 +169,7 @@ class Saver:
         meta = {
             "steps": state.steps,
             "phase": state.phase,
-            "mean_reward": self._record.mean_return,
+            "mean_reward": self._record.mean_return(),
             "entropy": state.metrics.get("ppo/entropy", state.metrics.get("sac/entropy")),
             "kl": state.metrics.get("ppo/approx_kl"),
             "rating": state.metrics.get("selfplay/rating"),

@@ -12,7 +12,7 @@ import torch
 from fabric_rl.runs import start as choose
 from fabric_rl.runs.checkpoint import write
 from fabric_rl.runs.records import Milestone, checkpoints, file_name, list_runs
-from fabric_rl.runs.start import Offer, ask_for_milestone, milestones_that_fit
+from fabric_rl.runs.start import ask_for_milestone, milestones_that_fit
 from fabric_rl.types import CheckpointError
 
 OURS = {"observations": "Box(4)", "actions": "Discrete(2)", "agent": "agents.A", "networks": "9 numbers"}
@@ -123,13 +123,13 @@ def test_only_milestones_that_fit_are_offered_newest_first(tmp_path):
     make_milestone(other, "late", 60, None, fingerprint=OTHER)
     (other / "milestones/main/000000000070").mkdir()  # never finished
     offers, left_out = milestones_that_fit(list_runs(tmp_path), OURS)
-    assert [(offer.run, offer.milestone.folder) for offer in offers] == [("new", late), ("old", early)]
+    assert [(offer.run_id, offer.folder) for offer in offers] == [("new", late), ("old", early)]
     assert offers[0].written == datetime.fromisoformat(one)
     assert left_out == 3
 
 
 def test_only_a_number_that_is_shown_chooses_a_milestone(monkeypatch, tmp_path):
-    offers = [Offer("run", Milestone(tmp_path, "main", steps), datetime(2026, 1, 1)) for steps in range(25)]
+    offers = [Milestone(tmp_path, "main", steps, timestamp=datetime(2026, 1, 1)) for steps in range(25)]
     answers = iter(["0", "21", "-1", "x", " 20 "])
     monkeypatch.setattr("builtins.input", lambda *_: next(answers))
     assert ask_for_milestone(offers, 0).steps == 19
