@@ -54,7 +54,7 @@ class Timer:
         self.total += seconds
         if seconds > self.longest:
             self.longest = seconds
-        if self._tree._open is self and self._parent is not None:  # else the tree was reset meanwhile
+        if self._parent is not None:
             self._tree._open = self._parent
 
     def child(self, name: str) -> "Timer":
@@ -76,12 +76,7 @@ class Timers:
             clock: Monotonic clock in seconds.
         """
         self.enabled, self._clock = enabled, clock
-        self.reset()
-
-    def reset(self) -> None:
-        """Remove all timers, including open ones, and start again."""
-        self._root = Timer(self, None)
-        self._open = self._root
+        self._root = self._open = Timer(self, None)
         self._root.__enter__()
         self._root._is_open = self.enabled
         self._start_time = time.time()

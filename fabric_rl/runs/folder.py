@@ -74,12 +74,11 @@ class Run:
         name = datetime.now().strftime("%Y%m%d-%H%M%S") if run_id is None else run_id
         check_run_id(name)
         made: Run | None = None
-        if force and (base / name).is_dir():
-            replaced = cls(base / name)
-            replaced.claim()
-            replaced.release()  # Windows moves no folder with an open file
         try:
             if force and (base / name).is_dir():
+                replaced = cls(base / name)
+                replaced.claim()
+                replaced.release()  # Windows moves no folder with an open file
                 shutil.rmtree(_replaced(base / name), ignore_errors=True)
                 os.replace(base / name, _replaced(base / name))
             made = cls._claim_new(base, name, exactly=run_id is not None)

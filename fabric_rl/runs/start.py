@@ -1,4 +1,4 @@
-"""How a run starts: `open_run` chooses new weights, those of another run, or a checkpoint, and cleans up after failure.
+"""Start of a run: `open_run` chooses new weights, those of another run, or a checkpoint, and cleans up after failure.
 
 `--resume` is followed from here: `resume_choice` finds the checkpoint, `fabric_rl.runs.checkpoint` reads it, and
 `Session.begin` restores it.
