@@ -37,7 +37,8 @@ from fabric_rl.evaluation.players import guests_of
 from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.metrics.log import program, say, warnings_are_events
 from fabric_rl.ranks import launch
-from fabric_rl.runs.start import Announcement, loggers_of, open_run
+from fabric_rl.runs.announcement import Announcement, loggers_of
+from fabric_rl.runs.start import open_run
 from fabric_rl.runs.trained import load_trained
 from fabric_rl.selfplay import SelfPlay
 from fabric_rl.signals import SignalFactory

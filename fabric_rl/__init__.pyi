@@ -28,8 +28,8 @@ from .loop import train as train
 from .rollouts.collect import EpisodeStats as EpisodeStats
 from .rollouts.collect import collect as collect
 from .rollouts.rollout import Rollout as Rollout
+from .runs.checkpoint import load_checkpoint as load_checkpoint
 from .runs.folder import Run as Run
-from .runs.resume import load_checkpoint as load_checkpoint
 from .runs.trained import Trained as Trained
 from .runs.trained import load_trained as load_trained
 from .sac.train import train_off_policy as train_off_policy

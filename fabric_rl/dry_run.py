@@ -1,4 +1,4 @@
-"""The dry run before training: every part is used once, so that a malformed one is one clear line at the start."""
+"""Dry run before training: every part is used once, so that a malformed one causes a one-line error at the start."""
 
 import copy
 import math
@@ -33,7 +33,7 @@ from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.types import ActorCritic, ActOutput, HasMetrics, Minibatch, OffPolicyAgent, Transitions
 
 MakeBatch = Callable[[Minibatch, ActorCritic], Minibatch | Transitions]
-"""Makes what an agent learns from out of a flat rollout."""
+"""Function that makes a minibatch from a flat rollout."""
 
 
 def try_parts(
@@ -44,29 +44,52 @@ def try_parts(
     signals: Sequence[str],
     make_batch: MakeBatch,
 ) -> Minibatch | Transitions:
-    """Resets the environment, acts, steps once and evaluates one minibatch; every rank calls it.
+    """Reset the environment, act, step once and evaluate one minibatch; every rank calls it.
 
-    It changes nothing but the environment, which has to be reset afterwards with the same seed: the agent is a copy,
-    the random generators are put back, and what the environment has counted is dropped.
+    Only the environment is changed; reset it afterwards with the same seed. The agent is a copy, random generators are
+    restored, and the environment's metrics are dropped.
 
     Args:
         fabric: Device and precision.
         envs: This rank's environment.
         agent: The bare module, before `fabric.setup`.
-        seed: What `envs.reset` will get.
+        seed: Seed of `envs.reset`.
         signals: Names of the reward signals added to the environment's.
-        make_batch: Makes what the agent learns from out of a flat rollout of one or a few steps.
+        make_batch: Makes a minibatch from a flat rollout of one or a few steps.
 
     Returns:
-        A minibatch that the agent has learned from.
+        A minibatch that `training_step` accepts.
 
     Raises:
-        ValueError: A part of any rank is malformed or failed; raised on all ranks with the same message, after the
-            environment was closed.
+        ValueError: A part of any rank is malformed or fails; raised on all ranks with the same message, after closing
+            the environment.
     """
+    name, size = f"--env {type(envs).__name__}", envs.num_envs
+    obs_shape = (size, *(envs.single_observation_space.shape or ()))
     try:
         with isolate_rng(), raised_on_all_ranks(fabric):
-            minibatch = _trial(fabric, envs, agent, seed, signals, make_batch)
+            with calling(f"{name}.reset()"):
+                first = envs.reset(seed=seed)
+            obs, infos = checked_tuple(f"{name}.reset()", first, ("observations", "infos"))
+            what = f"{name}.reset(): the observations"
+            obs = _finite(what, checked_array(what, obs, obs_shape))
+            if "action_mask" in infos:
+                what = f"{name}.reset(): infos['action_mask']"
+                checked_array(what, infos["action_mask"], mask_shape(envs.single_action_space, size), BOOLS)
+            acted, minibatch = _try_agent(fabric, agent, envs, (obs, infos), signals, make_batch)
+
+            with calling(f"{name}.step()"):
+                step = envs.step(within(envs.single_action_space, acted))
+            checked = checked_step(f"{name}.step()", step, size, obs_shape[1:])
+            _finite(f"{name}.step(): the observations", checked.obs)
+            _finite(f"{name}.step(): the rewards", checked.reward)
+            if (checked.terminated | checked.truncated).any():
+                what = f"{name}.step(): infos['final_obs']"
+                if "final_obs" not in checked.infos:
+                    raise ValueError(
+                        f"{name}.step(): episodes ended, but infos lacks 'final_obs', their last observations"
+                    )
+                _finite(what, checked_array(what, checked.infos["final_obs"], obs_shape))
     except ValueError:
         envs.close()
         raise
@@ -76,7 +99,7 @@ def try_parts(
 
 
 def check_agent(agent: LightningModule) -> None:
-    """Raises TypeError for an agent that is no ActorCritic, was not initialised as one, or lacks a method."""
+    """Raise TypeError for an agent that is no ActorCritic, was not initialised as one, or lacks a method."""
     name = type(agent).__name__
     if not isinstance(agent, ActorCritic):
         raise TypeError(f"--agent {name} is not a fabric_rl.ActorCritic")
@@ -91,42 +114,8 @@ def check_agent(agent: LightningModule) -> None:
         )
 
 
-def _trial(
-    fabric: Fabric,
-    envs: VectorEnv,
-    agent: ActorCritic,
-    seed: int,
-    signals: Sequence[str],
-    make_batch: MakeBatch,
-) -> Minibatch | Transitions:
-    name, size = f"--env {type(envs).__name__}", envs.num_envs
-    obs_shape = (size, *(envs.single_observation_space.shape or ()))
-
-    with calling(f"{name}.reset()"):
-        first = envs.reset(seed=seed)
-    obs, infos = checked_tuple(f"{name}.reset()", first, ("observations", "infos"))
-    what = f"{name}.reset(): the observations"
-    obs = _finite(what, checked_array(what, obs, obs_shape))
-    if "action_mask" in infos:
-        what = f"{name}.reset(): infos['action_mask']"
-        checked_array(what, infos["action_mask"], mask_shape(envs.single_action_space, size), BOOLS)
-    acted, minibatch = _try_agent(fabric, agent, envs, (obs, infos), signals, make_batch)
-
-    with calling(f"{name}.step()"):
-        step = envs.step(within(envs.single_action_space, acted))
-    checked = checked_step(f"{name}.step()", step, size, obs_shape[1:])
-    _finite(f"{name}.step(): the observations", checked.obs)
-    _finite(f"{name}.step(): the rewards", checked.reward)
-    if (checked.terminated | checked.truncated).any():
-        what = f"{name}.step(): infos['final_obs']"
-        if "final_obs" not in checked.infos:
-            raise ValueError(f"{name}.step(): episodes ended, but infos lacks 'final_obs', their last observations")
-        _finite(what, checked_array(what, checked.infos["final_obs"], obs_shape))
-    return minibatch
-
-
 def mask_shape(space: gymnasium.Space[Any], num_envs: int) -> tuple[int, int]:
-    """The shape of action masks for so many sub-environments; a ValueError if the actions are not discrete."""
+    """Return the shape of action masks; a ValueError if the actions are not discrete."""
     if isinstance(space, gymnasium.spaces.Discrete):
         return num_envs, int(space.n)
     if isinstance(space, gymnasium.spaces.MultiDiscrete):
@@ -142,7 +131,7 @@ def _try_agent(
     signals: Sequence[str],
     make_batch: MakeBatch,
 ) -> tuple[Array, Minibatch | Transitions]:
-    """Calls the methods of a copy of the agent; returns its first actions and what it has learned from."""
+    """Call the methods of a copy of the agent; return its first actions and the minibatch of `training_step`."""
     name, size, action_space = f"--agent {type(agent).__name__}", envs.num_envs, envs.single_action_space
     with calling(f"{name}: copy.deepcopy()"):
         trial = copy.deepcopy(agent).to(fabric.device)
@@ -206,7 +195,7 @@ def _try_agent(
 
 @contextmanager
 def calling(what: str) -> Iterator[None]:
-    """Says which method failed. A programming error (AttributeError, ...) keeps its type and its traceback."""
+    """Name the method that failed in a ValueError. A programming error (AttributeError, ...) is raised as it is."""
     try:
         yield
     except (ValueError, TypeError, RuntimeError, AssertionError, FloatingPointError) as error:
@@ -215,7 +204,7 @@ def calling(what: str) -> Iterator[None]:
 
 
 def _check_all_used(fabric: Fabric, what: str, agent: ActorCritic, loss: Tensor) -> None:
-    """Raises ValueError for a parameter that is not in the graph of the loss, where DDP would wait for its gradient."""
+    """Raise ValueError for a parameter outside of the loss's graph: DDP would wait for its gradient."""
     settings = getattr(fabric.strategy, "_ddp_kwargs", {})
     if type(fabric.strategy) is not DDPStrategy or settings.get("find_unused_parameters"):
         return

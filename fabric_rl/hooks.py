@@ -1,4 +1,4 @@
-"""Several callbacks as one: `Callbacks` for users, and `Hooks`, all of a run with what goes with calling them."""
+"""`Hooks` calls all callbacks of a run; `Callbacks` is a composite callback for users."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -15,21 +15,21 @@ from fabric_rl.types import Minibatch
 
 
 class Hooks:
-    """All callbacks of a run, called in order; around training it is a context manager.
+    """All callbacks of a run, called in order; a context manager around training.
 
-    Entering it is `on_train_start`, an exception that leaves it `on_exception`. All weights of a sharded agent are
-    there in `on_train_start`, `on_iteration_end` and `on_train_end`, so that a callback may play on one rank alone.
+    Entering it calls `on_train_start`, an exception inside `on_exception`. In `on_train_start`, `on_iteration_end` and
+    `on_train_end` a sharded agent is gathered, so that a callback may play on one rank alone.
     """
 
     def __init__(self, state: TrainState, callbacks: Sequence[Callback], learns: bool = True) -> None:
         self.state, self.callbacks, self.learns = state, tuple(callbacks), learns
 
     def __enter__(self) -> "Hooks":
-        """Calls `on_train_start`; a ValueError of one rank is raised on all of them."""
+        """Call `on_train_start`; a ValueError of one rank is raised on all of them."""
         try:
             with gathered(self.state.agent):
                 for callback in self.callbacks:
-                    with raised_on_all_ranks(self.state.fabric):  # one may look at the environment of players only
+                    with raised_on_all_ranks(self.state.fabric):  # only players have environments to check
                         callback.on_train_start(self.state)
         except BaseException as error:
             self.__exit__(type(error), error, None)
@@ -39,23 +39,23 @@ class Hooks:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Calls `on_exception` of all callbacks if training has failed; that is raised on whatever they do."""
+        """Call `on_exception` of all callbacks if training failed; its exception is raised even if they fail, too."""
         if error is None:
             return
         for callback in self.callbacks:
             try:
                 callback.on_exception(self.state, error)
-            except Exception as another:  # must not hide what went wrong first
+            except Exception as another:  # must not hide the first error
                 message = f"{type(callback).__name__}.on_exception() failed ({type(another).__name__}: {another})"
                 warnings.warn(message, RuntimeWarning, stacklevel=2)
 
     def on_iteration_start(self) -> None:
-        """Before a rollout is collected."""
+        """Call the hook before a rollout is collected."""
         for callback in self.callbacks:
             callback.on_iteration_start(self.state)
 
     def on_learn_start(self, batch: Minibatch) -> Minibatch:
-        """Before learning; returns what to learn from. Nobody is called in a run that learns nothing."""
+        """Return the batch to learn from; hooks are only called in a run that learns."""
         self.state.batch = batch
         for callback in self.callbacks if self.learns else ():
             other = callback.on_learn_start(self.state)
@@ -64,7 +64,7 @@ class Hooks:
         return batch
 
     def on_iteration_end(self) -> None:
-        """After learning; the batch is gone then."""
+        """Call the hook after learning, and drop the batch."""
         with gathered(self.state.agent):
             for callback in self.callbacks:
                 stopping = self.state.stop
@@ -74,13 +74,13 @@ class Hooks:
         self.state.batch = None
 
     def on_train_end(self) -> None:
-        """At the end of a run that did not fail."""
+        """Call the hook at the end of a run that did not fail."""
         with gathered(self.state.agent):
             for callback in self.callbacks:
                 callback.on_train_end(self.state)
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Metrics of all callbacks since the last call, as (sum, count) of this rank."""
+        """Return the metrics of all callbacks since the last call, as (sum, count) of this rank."""
         return {name: pair for callback in self.callbacks for name, pair in _drained(callback).items()}
 
     def state_dict(self) -> dict[str, Any]:
@@ -91,12 +91,12 @@ class Hooks:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Gives each callback what one of its name remembered: there may be others now, or in another order.
+        """Restore each callback from the state of one with its name; callbacks may be added, removed or reordered.
 
-        What nobody takes is told.
+        States without a callback are logged.
 
         Raises:
-            ValueError: One cannot take it.
+            ValueError: A state does not fit its callback.
         """
         kept = list(zip(state["callback_names"], state["callbacks"], strict=True))
         for callback in self.callbacks:
@@ -105,8 +105,8 @@ class Hooks:
                 with fitting(f"what was saved of {same[0]}"):
                     callback.load_state_dict(same[1])
                 kept.remove(same)
-        for name in (name for name, remembered in kept if remembered):
-            logger.info("%s: in the checkpoint, but no more in this run, which goes on without", name)
+        for name in (name for name, saved in kept if saved):
+            logger.info("%s: in the checkpoint, but not in this run, which continues without it", name)
 
 
 def _checked(batch: Any, callback: Callback) -> Minibatch:  # noqa: ANN401 - whatever was returned
@@ -125,11 +125,7 @@ def _checked(batch: Any, callback: Callback) -> Minibatch:  # noqa: ANN401 - wha
 
 
 def _drained(callback: Callback) -> dict[str, tuple[float, float]]:
-    """Return the metrics of a callback since the last call.
-
-    Raises:
-        TypeError: They are no pairs of sum and count.
-    """
+    """Return the metrics of a callback since the last call; a TypeError unless they are pairs (sum, count)."""
     metrics = callback.drain_metrics()
     where = f"--callbacks {type(callback).__name__}.drain_metrics()"
     if not isinstance(metrics, dict):
@@ -188,7 +184,7 @@ class Callbacks(Callback):
         return self._of_others | {name: part.state_dict() for name, part in self.parts.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the state that `state_dict` returned; callbacks that are not in it start anew."""
+        """Restore the state that `state_dict` returned; callbacks that are not in it start from scratch."""
         self._of_others = {name: kept for name, kept in state.items() if name not in self.parts}
         for name, part in self.parts.items():
             if name in state:

@@ -9,7 +9,9 @@ from fabric_rl.args import Saving, TrainArgs
 from fabric_rl.callback import Callback
 from fabric_rl.learning.gae import GAE, Estimator
 from fabric_rl.runs.folder import Run
-from fabric_rl.session.build import Scheme, begin, build, finish, keep_evidence_of_nan
+from fabric_rl.session.build import Scheme, build, finish, keep_evidence_of_nan
+from fabric_rl.session.monitor import Record
+from fabric_rl.session.saving import Saver
 from fabric_rl.session.stopping import StopSignals
 from fabric_rl.signals.base import SignalFactory
 from fabric_rl.types import AgentFactory, EnvFactory
@@ -60,12 +62,14 @@ def train(
         NonFiniteError: Observations, rewards or the loss contain NaN or infinity.
         TooLittleMemoryError: There is not enough memory for a rollout or a training step.
     """
-    session = build(fabric, env, agent, args, callbacks, estimator, inference, Scheme(), signals)  # all tried
+    session = build(fabric, env, agent, args, run, callbacks, estimator, inference, Scheme(), signals)
     session.try_estimator()
-    record, saver = begin(session, run, plain, saving, resume, weights)
+    exact = session.begin(resume, weights)
+    record = Record(session, plain, resume)
+    saver = Saver(session, record, saving, exact)
     state, hooks, collector, learner = session.state, session.hooks, session.collector, session.learner
 
-    with hooks, record, StopSignals(state) as stops, keep_evidence_of_nan(session, run):
+    with hooks, record, StopSignals(state) as stops, keep_evidence_of_nan(session):
         saver.begin(resume)
         while not state.done:
             hooks.on_iteration_start()

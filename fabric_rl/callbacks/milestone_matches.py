@@ -26,9 +26,10 @@ RATINGS = "ratings.json"
 """File with all matches and ratings in the folder of a run."""
 _SAID, _ERRORS = ".match.json", ".match.log"
 _PLAY = """
-import os, threading
+import os
 from importlib.metadata import entry_points
-threading.Thread(target=lambda: (os.read(0, 1), os._exit(1)), daemon=True).start()
+from fabric_rl.ranks.processes import end_with_parent
+end_with_parent(lambda: os.read(0, 1))
 entry_points(group="console_scripts")["fabric-rl"].load()()
 """
 """Program that ends with training, even if that is killed, because its standard input is closed then."""

@@ -24,7 +24,7 @@ from fabric_rl.dry_run import check_agent
 from fabric_rl.metrics.log import program, say
 from fabric_rl.ranks import launch
 from fabric_rl.runs.folder import Run
-from fabric_rl.runs.resume import locate, run_of
+from fabric_rl.runs.start import locate, run_of
 from fabric_rl.types import CheckpointError, OffPolicyAgent
 
 _RESOLVED = "resolved_config"

@@ -26,7 +26,7 @@ from fabric_rl.export.write import check_packages, write_policy
 from fabric_rl.ranks.devices import one_thread
 from fabric_rl.rlbot.folder import BOT_FILES, check_rlbot, write_bot
 from fabric_rl.runs import checkpoint, trained
-from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA
+from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA, config_of
 from fabric_rl.runs.trained import CHECK, MODELS, ExportedAgent
 from fabric_rl.types import ActorCritic
 
@@ -135,7 +135,7 @@ def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None
     found = trained.load_trained(path, runs_dir)
     settings = trained.settings_to_play(found.path)
     write_text(folder / CONFIG, settings)
-    run = trained.config_of(found.path).parent
+    run = config_of(found.path).parent
     about: dict[str, Any] = {"run": run.name, "checkpoint": found.path.absolute().relative_to(run).as_posix()}
     recipe = recipe_of(found.env)
     made = recipe.build(num_arenas=max(_ARENAS, len(recipe.team_sizes))) if recipe else found.env(seed=0)

@@ -17,9 +17,10 @@ from fabric_rl.base.settings import changed
 from fabric_rl.metrics.csv_tables import number, read_rows
 from fabric_rl.ranks import launch
 from fabric_rl.runs import provenance
+from fabric_rl.runs.checkpoint import load_checkpoint
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, changed_since
 from fabric_rl.runs.records import checkpoints, steps_of
-from fabric_rl.runs.resume import load_checkpoint, locate, run_of
+from fabric_rl.runs.start import locate, run_of
 
 _COMPARED = ("python", "system", "installed", "hardware", "variables")
 _COMMIT = re.compile("[0-9a-f]{7,64}")

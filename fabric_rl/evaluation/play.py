@@ -1,10 +1,8 @@
 """Matches between named players: in blocks over one or more processes, recorded, or live."""
 
 import multiprocessing
-import os
 import signal
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -29,6 +27,7 @@ from fabric_rl.base.messages import MISTAKES
 from fabric_rl.evaluation.players import Rules, entrant, short_name
 from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.ranks.devices import one_thread
+from fabric_rl.ranks.processes import end_with_parent
 from fabric_rl.viewer.feeds import Broadcast
 
 Tell = Callable[[float], None]
@@ -104,14 +103,9 @@ _worker: list[tuple[Rules, dict[str, Player]]] = []
 
 def _begin(rules: Rules) -> None:
     """Make this process a worker, which ends with its parent and leaves Ctrl+C to it."""
-
-    def end_with_parent() -> None:
-        if (parent := multiprocessing.parent_process()) is not None:
-            parent.join()
-            os._exit(1)
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    if (parent := multiprocessing.parent_process()) is not None:
+        end_with_parent(parent.join)
     torch.set_num_threads(1)
     _worker.append((rules, {}))
 

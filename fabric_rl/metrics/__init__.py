@@ -1,1 +1,1 @@
-"""Numbers that people see."""
+"""Metrics and log messages: their files, loggers, console and timers."""

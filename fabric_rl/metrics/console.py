@@ -27,14 +27,14 @@ class TrainConsole:
         done: int = 0,
         headlines: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Prepares the console.
+        """Prepare the console.
 
         Args:
             total_steps: Agent-steps of the whole run.
             enabled: False prints nothing (other ranks).
-            plain: Lines instead of the live view. Default: when standard output is no terminal.
-            done: Agent-steps before a run went on.
-            headlines: Metric -> short label of what the environment counts among the most important figures.
+            plain: Print lines instead of the live view. Default: only if standard output is not a terminal.
+            done: Agent-steps before the run was resumed.
+            headlines: Metric -> short label of the environment's most important metrics.
         """
         self._labels = {_RETURN: "return", "eval/return": "eval", **headlines, **_LABELS}
         self.enabled = enabled
@@ -58,7 +58,7 @@ class TrainConsole:
                 self._live.stop()
 
     def show(self, steps: int, metrics: dict[str, float]) -> None:
-        """Shows one iteration."""
+        """Show one iteration."""
         if not self.enabled:
             return
         if self._live is not None:
@@ -71,7 +71,7 @@ class TrainConsole:
 
 
 def _table(metrics: dict[str, float]) -> Table:
-    """All metrics by group, two to a row. Labels that are too long for the terminal fold, numbers never do."""
+    """Return all metrics by group, two to a row. Labels too long for the terminal fold, numbers never do."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for _ in range(2):
         table.add_column(overflow="fold")
@@ -101,11 +101,11 @@ _LABELS = {
     "sac/critic_loss": "critic loss",
     "sac/temperature": "temperature",
 }
-"""Figures of the one-line view after the return and the environment's own, with a short label each."""
+"""Metrics of the one-line view after the return and the environment's headlines, with short labels."""
 
 
 def _line(labels: Mapping[str, str], steps: int, total: int, metrics: Mapping[str, float], columns: int | None) -> str:
-    """One iteration in a line; the least important figures are left out where it would be too long."""
+    """Return one iteration as a line; the least important figures are left out if it would be too long."""
     line = f"{steps:>9,}/{total:,}"
     for name, label in labels.items():
         figure = f"  {label} {_number(metrics[name])}" if name in metrics else ""

@@ -1,4 +1,4 @@
-"""CSV tables: writing them whole, reading the rows that are whole however the run that writes them has ended."""
+"""CSV tables: their text, and a reader that skips the cut last row of a killed run. Imports no torch."""
 
 import csv
 import errno
@@ -9,15 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 Row = dict[str, str]
-"""Cells by column, as text; `step` is one of the columns of a metrics file."""
+"""Cells by column, as text; a metrics file has a column `step`."""
 
 
 def read_rows(path: str | Path, last_bytes: int | None = None) -> list[Row]:
-    """The complete rows of a file, in order; a killed run leaves half a line.
+    """Return the complete rows of a file, in order; a killed run may leave half a line at the end.
 
     Args:
         path: The file.
-        last_bytes: Read only so much of its end, where the newest rows of a long file are asked for.
+        last_bytes: Read only this many bytes at the end, for the newest rows of a long file.
 
     Raises:
         OSError: The file cannot be read, or is no table.
@@ -26,7 +26,7 @@ def read_rows(path: str | Path, last_bytes: int | None = None) -> list[Row]:
         header = file.readline()
         if last_bytes is not None and file.seek(0, os.SEEK_END) - last_bytes > len(header):
             file.seek(-last_bytes, os.SEEK_END)
-            file.readline()  # most likely not from its beginning
+            file.readline()  # most likely the rest of a line
         else:
             file.seek(len(header))
         text = (header + file.read()).decode("utf-8", "replace")
@@ -39,7 +39,7 @@ def read_rows(path: str | Path, last_bytes: int | None = None) -> list[Row]:
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
-    """A header and rows; cells that a row lacks stay empty."""
+    """Return a header and rows as text; missing cells stay empty."""
     text = io.StringIO(newline="")
     table = csv.DictWriter(text, columns, restval="")
     table.writeheader()
@@ -48,7 +48,7 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> st
 
 
 def number(cell: str | None) -> float | None:
-    """The finite number in a cell; None for anything else."""
+    """Return the finite number in a cell; None for anything else."""
     try:
         value = float(cell or "nan")
     except ValueError:

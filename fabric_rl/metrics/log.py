@@ -1,4 +1,4 @@
-"""The events of a run: each is logged once, and goes to the console of rank 0 and into the run's `log.txt`."""
+"""Log messages of a run: each goes to the console of rank 0 and into the run's `log.txt`."""
 
 import logging
 import os
@@ -13,14 +13,14 @@ from typing import Any, TextIO
 
 
 def program() -> str:
-    """Return the beginning of warnings and errors: the name under which training, or a command, was started."""
+    """Return the first words of warnings and errors: the name of the program or command."""
     if Path(sys.argv[0]).stem != "fabric-rl":
         return "train_fabric.py"
     return " ".join(("fabric-rl", *sys.argv[1:2]))
 
 
 def say(*lines: str) -> None:
-    """Prints lines. Where nobody listens any more (a closed terminal or pipe) output is dropped from then on."""
+    """Print lines. After a terminal or pipe was closed, output is dropped."""
     try:
         print(*lines, sep="\n", flush=True)
     except OSError:
@@ -28,15 +28,15 @@ def say(*lines: str) -> None:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Return whether somebody sits there; a stream that was closed before Python began is None."""
+    """Return whether a stream is a terminal; one that was closed before Python began is None."""
     return stream is not None and stream.isatty()
 
 
 class Console(logging.Handler):
-    """Prints information as it is, and warnings on standard error. An error ends the run: who catches it says so."""
+    """Prints information as it is, and warnings on standard error. Errors are printed where they are caught."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Prints one record."""
+        """Print one record."""
         if record.levelno == logging.INFO:
             say(record.getMessage())
         elif record.levelno == logging.WARNING:
@@ -45,24 +45,24 @@ class Console(logging.Handler):
 
 
 class RunLog(logging.FileHandler):
-    """The file log of a run; what cannot be written to it is left out."""
+    """The log file of a run; records that cannot be written are dropped."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes one record; the folder may be gone."""
+        """Write one record; the folder may be gone."""
         with suppress(OSError):
             super().emit(record)
 
     def close(self) -> None:
-        """Closes the file; what waits for a full disk is lost."""
+        """Close the file; on a full disk buffered records are lost."""
         with suppress(OSError):
             super().close()
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Says nothing: the disk is full, which the checkpoints' warning says."""
+        """Stay silent: the checkpoints warn of a full disk."""
 
 
 logger = logging.getLogger("fabric_rl")
-"""What happens in a run: `debug` is for its log only, `info` and `warning` are shown, too; tell it on rank 0."""
+"""Logger of runs, for rank 0: `debug` goes to the log file only, `info` and `warning` are printed, too."""
 logger.setLevel(logging.DEBUG)
 logger.addHandler(Console())
 logger.propagate = False
@@ -70,10 +70,7 @@ logger.propagate = False
 
 @contextmanager
 def warnings_are_events() -> Iterator[None]:
-    """Warnings of the block are told to `logger`, so that they are shown and written in the same way as other events.
-
-    So is an OSError that ends a thread: TensorBoard's writer, which is left out then.
-    """
+    """Pass Python's warnings in the block to `logger`, and an OSError that ends a thread (TensorBoard's writer)."""
     shown, failed = warnings.showwarning, threading.excepthook
 
     def show(message: Warning | str, *_place: Any, **_more: Any) -> None:  # noqa: ANN401 - as warnings.showwarning
@@ -93,7 +90,7 @@ def warnings_are_events() -> Iterator[None]:
 
 
 class EventLog(logging.Handler):
-    """While it is entered, keeps all events for a `log.txt` that may be opened later; the last one is why it failed."""
+    """Keeps all messages for a `log.txt` that is opened later; used as a context manager, which logs its exception."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,7 +98,7 @@ class EventLog(logging.Handler):
         self._handler: logging.Handler = self
 
     def open(self, path: Path) -> None:
-        """Write the events so far into a file, which takes the place of this handler."""
+        """Write the messages so far into a file, whose handler replaces this one."""
         file = RunLog(path, encoding="utf-8", delay=True)
         file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         for record in self._waiting:

@@ -1,4 +1,4 @@
-"""Loggers of metrics: TensorBoard and others of the user's choice, and `metrics.csv`, which every run has."""
+"""Loggers of metrics: TensorBoard or the user's own, and `metrics.csv`, which every run has."""
 
 import csv
 import math
@@ -22,20 +22,19 @@ _MOST_WAITING = 100_000
 
 
 class Loggers:
-    """The loggers of a run. What one of them fails to do is a warning: training matters more."""
+    """The loggers of a run. Their failures are warnings: training matters more."""
 
     def __init__(self, loggers: Iterable[Logger]) -> None:
         self._loggers = list(loggers)
 
     def keep_in(self, folder: Path) -> None:
-        """Let a `WandbLogger` whose place and name nobody has chosen write into the run's folder, under the run's name.
+        """Let a `WandbLogger` with default folder and name write into the run's folder, under the run's name.
 
-        Lightning's default is the current folder and a name made up by the service. Nothing has been written yet: the
-        logger begins with its first metrics. It takes both in its constructor only, before there is a run folder, and
-        keeps them in private attributes; one without them is left as it is.
+        Lightning's defaults are the current folder and a random name. The logger takes both in its constructor only,
+        before there is a run folder, but uses them with its first metrics; they are private attributes.
 
         Args:
-            folder: The run's, `<runs_dir>/<run_id>`.
+            folder: Folder of the run, `<runs_dir>/<run_id>`.
         """
         for each in self._loggers:
             settings: dict[str, Any] | None = getattr(each, "_wandb_init", None)
@@ -47,11 +46,11 @@ class Loggers:
                 settings["name"] = each._name = folder.name  # type: ignore[attr-defined]
 
     def log_settings(self, settings: Mapping[str, Any], changes: Sequence[str], step: int) -> None:
-        """Log the settings: TensorBoard gets a text, others what they call hyperparameters or config.
+        """Log the settings: as text for TensorBoard, as hyperparameters for other loggers.
 
         Args:
-            settings: By their dotted names.
-            changes: A line for each setting that a run that goes on had otherwise.
+            settings: Values by dotted name.
+            changes: A line for each setting that a resumed run has changed.
             step: Agent-steps done.
         """
         for each in self._loggers:
@@ -65,17 +64,17 @@ class Loggers:
                     each.log_hyperparams(dict(settings))
 
     def log(self, metrics: dict[str, float], step: int) -> None:
-        """Log one iteration; a logger that fails is left out from then on."""
+        """Log one iteration; a logger that fails is not used again."""
         for each in list(self._loggers):
             with self._surviving(each, "failed and is left out from now on", leave_out=True):
                 each.log_metrics(metrics, step)
 
     def log_outcome(self, settings: Mapping[str, Any], summary: Mapping[str, Any], step: int) -> None:
-        """Tell TensorBoard's HParams tab what the settings have led to; a run that went on has one row, the newest.
+        """Write settings and results for TensorBoard's HParams tab; a resumed run replaces its row.
 
         Args:
-            settings: By their dotted names.
-            summary: The content of `summary.json`; its figures at the end count.
+            settings: Values by dotted name.
+            summary: The content of `summary.json`; of figures at start and end, the end counts.
             step: Agent-steps done.
         """
         figures = {name: figure["end"] if isinstance(figure, dict) else figure for name, figure in summary.items()}
@@ -93,7 +92,7 @@ class Loggers:
                     each.experiment.add_hparams(plain, chosen, run_name=_OUTCOME, global_step=step)
 
     def finalize(self) -> None:
-        """Tell every logger that the run has ended, so that it writes what it still has."""
+        """Let every logger write its buffered metrics at the end of the run."""
         for each in self._loggers:
             with self._surviving(each, "failed at the end"):
                 each.finalize("success")
@@ -112,18 +111,17 @@ class Loggers:
 
 
 def _first_cause(error: BaseException) -> BaseException:
-    """Returns the cause of an error, if it says so: TensorBoardLogger hides a full disk behind another message."""
+    """Return the first cause of an error: TensorBoardLogger hides a full disk behind another message."""
     while (cause := error.__cause__ or error.__context__) is not None and str(cause):
         error = cause
     return error
 
 
 def wait_for_a_later_name(folder: Path) -> None:
-    """Waits until TensorBoard's next file in this folder will be read after those of this second: a second at most.
+    """Wait until TensorBoard's next file in this folder sorts after the existing ones: one second at most.
 
-    Files are read in the order of their names, which begin with the second in which each was opened; those of the same
-    second follow each other by the text of a process's number, in which 1003 comes before 993. A clock that was put
-    back is not waited for.
+    TensorBoard reads files in the order of their names, which begin with the second of their creation; within a second
+    the process id decides, as text (1003 comes before 993). A clock that was set back is ignored.
     """
     seconds = [path.name.removeprefix("events.out.tfevents.")[:10] for path in folder.glob("events.out.tfevents.*")]
     if str(int(now := time.time())) in seconds:
@@ -131,22 +129,22 @@ def wait_for_a_later_name(folder: Path) -> None:
 
 
 class MetricsFile(Logger):
-    """Writes `metrics.csv`: one row per iteration, none lost and none twice, whatever happens to the run or the disk.
+    """Writes `metrics.csv`: one row per iteration, none lost or repeated after a crash, a full disk or a resume.
 
-    Fabric's CSVLogger deletes the file of a run that goes on and rewrites it in place when a metric is new. This one
-    changes it in one step (temporary file, then rename) or by adding a line, and first when there is something to log.
-    Rows that cannot be written (the disk is full, the folder is gone) wait until they can.
+    Fabric's CSVLogger deletes the file of a resumed run and rewrites it in place when a metric is new. This one appends
+    rows or replaces the file atomically, and does not touch it before the first metrics. Rows that cannot be written
+    (a full disk, a missing folder) are kept until they can.
 
     Attributes:
         path: The file, `<folder>/metrics.csv`; header `step,<metric names...>`.
     """
 
     def __init__(self, folder: str | Path, until: int | None = None) -> None:
-        """Writes into `folder`.
+        """Prepare the file.
 
         Args:
-            folder: The run's.
-            until: A run goes on after so many agent-steps: the rows up to there stay, later ones go. None: a new file.
+            folder: Folder of the run.
+            until: Agent-steps from which a run is resumed; later rows are removed. None: a new file.
         """
         self.path = Path(folder) / "metrics.csv"
         self._until: float = -1 if until is None else until
@@ -173,14 +171,14 @@ class MetricsFile(Logger):
                 logger.warning("%s cannot be written (%s); its rows wait until it can", self.path, reason)
 
     def log_hyperparams(self, params: dict[str, Any] | Namespace, *args: object, **kwargs: object) -> None:
-        """A run keeps its settings in `config.yaml`."""
+        """Do nothing: a run keeps its settings in `config.yaml`."""
 
     def finalize(self, status: str) -> None:
         if self._waiting:
             self._write()
 
     def _write(self) -> None:
-        """Adds the rows that wait; the whole file is written where they have new columns, or where it is gone."""
+        """Append the waiting rows, or write the whole file if they have new columns or it is missing."""
         new = {name for row in self._waiting for name in row}.difference(self._columns)
         if new or not self.path.exists():
             rows = read_rows(self.path) if self.path.exists() else []

@@ -1,4 +1,4 @@
-"""A tree of named timers shows where the time goes; written as `timers.json` in the manner of ML-Agents.
+"""A tree of named timers that shows where time is spent; written as `timers.json` in ML-Agents' format.
 
     timers = Timers()
     with timers("collect"):
@@ -7,8 +7,8 @@
         timers.add("gather", seconds, count)  # measured elsewhere, for example by worker threads
     timers.write(run.dir / "timers.json")
 
-A timer nests under the one that is open when it begins. Kernels of a GPU run on after the line that started them:
-their time shows where the program waits for them.
+A timer nests under the one that is open when it starts. GPU kernels run asynchronously: their time appears where the
+program waits for them.
 """
 
 import platform
@@ -21,17 +21,17 @@ from typing import Any
 from fabric_rl.base.files import write_json
 
 FORMAT_VERSION = "0.1.0"
-"""Of ML-Agents' file, which this one can be read as."""
+"""Version of ML-Agents' format."""
 
 
 class Timer:
-    """A node of the tree, and the context manager that measures one passage of it.
+    """A node of the tree, and the context manager that measures a block.
 
     Attributes:
-        total: Seconds of all passages that have ended.
-        count: Passages begun.
-        longest: Seconds of the longest single passage; 0 where only sums are known.
-        children: Timers that were begun inside this one, by name.
+        total: Seconds in all blocks that have ended.
+        count: Number of blocks started.
+        longest: Seconds in the longest block; 0 if only sums are known.
+        children: Timers started inside this one, by name.
     """
 
     __slots__ = ("_began", "_is_open", "_parent", "_tree", "children", "count", "is_parallel", "longest", "total")
@@ -54,11 +54,11 @@ class Timer:
         self.total += seconds
         if seconds > self.longest:
             self.longest = seconds
-        if self._tree._open is self and self._parent is not None:  # else the tree was reset meanwhile
+        if self._parent is not None:
             self._tree._open = self._parent
 
     def child(self, name: str) -> "Timer":
-        """The timer of that name below this one, made when first asked for."""
+        """Return the timer of that name below this one; the first call creates it."""
         node = self.children.get(name)
         if node is None:
             node = self.children[name] = Timer(self._tree, self)
@@ -66,42 +66,37 @@ class Timer:
 
 
 class Timers:
-    """The tree of one process. Only one thread may use it; `add` takes what other threads have measured."""
+    """The tree of one process. Only one thread may use it; `add` takes times measured by other threads."""
 
     def __init__(self, enabled: bool = True, clock: Callable[[], float] = time.perf_counter) -> None:
-        """Begins the root.
+        """Start the root.
 
         Args:
-            enabled: False measures and keeps nothing.
-            clock: Gives seconds that never go back.
+            enabled: False measures nothing.
+            clock: Monotonic clock in seconds.
         """
         self.enabled, self._clock = enabled, clock
-        self.reset()
-
-    def reset(self) -> None:
-        """Forgets everything and starts anew; timers that are open just now are forgotten, too."""
-        self._root = Timer(self, None)
-        self._open = self._root
+        self._root = self._open = Timer(self, None)
         self._root.__enter__()
         self._root._is_open = self.enabled
         self._start_time = time.time()
 
     def __call__(self, name: str) -> AbstractContextManager[object]:
-        """A context manager that measures its block as `name`, below the timer that is open now.
+        """Return a context manager that measures its block as `name`, below the timer that is open now.
 
-        Enter it at once (`with timers("learn"):`), not later from somewhere else.
+        Enter it at once: `with timers("learn"):`.
         """
         return self._open.child(name) if self.enabled else nullcontext()
 
     def add(self, name: str, seconds: float, count: int = 1, parallel: bool = False) -> None:
-        """Adds time that was measured elsewhere, below the timer that is open now.
+        """Add time that was measured elsewhere, below the timer that is open now.
 
         Args:
-            name: The timer.
+            name: Name of the timer.
             seconds: Time to add.
-            count: Passages that took it.
-            parallel: Several threads spent it side by side, so the sum may exceed the parent's time; marked
-                `is_parallel` in the report.
+            count: Number of blocks that took it.
+            parallel: Several threads spent it in parallel, so it may exceed the parent's time; marked `is_parallel` in
+                the report.
         """
         if not self.enabled:
             return
@@ -113,18 +108,18 @@ class Timers:
         node.is_parallel |= parallel
 
     def to_dict(self) -> dict[str, Any]:
-        """The tree at this moment, times in seconds; a timer that is open counts up to now.
+        """Return the tree, times in seconds; a timer that is open counts up to now.
 
-        Every node is `{total, count, self, max?, is_parallel?, children?}` with `self` = total minus the children's,
-        at least 0; children in the order of their names, so that two reports can be compared line by line.
+        Every node is `{total, count, self, max?, is_parallel?, children?}` with `self` = total minus the children's, at
+        least 0; children are sorted by name, so that two reports can be compared line by line.
         """
         return {"name": "root", **_report(self._root, self._clock())}
 
     def write(self, path: str | Path) -> None:
-        """Writes `to_dict` and some metadata in one step; a disabled tree writes none.
+        """Write `to_dict` and some metadata atomically; a disabled tree writes nothing.
 
         Raises:
-            OSError: The disk is full, the folder is gone...
+            OSError: The file cannot be written.
         """
         if not self.enabled:
             return

@@ -1,4 +1,4 @@
-"""Numbers and objects that all ranks of a run share."""
+"""Collective operations: errors, numbers and objects that the ranks of a run share."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +12,9 @@ from torch import Tensor
 
 @contextmanager
 def raised_on_all_ranks(fabric: Fabric) -> Iterator[None]:
-    """Raises a ValueError that the block raises on any rank on all of them, with its message; every rank enters it.
+    """Raise a ValueError of any rank on all of them, with its message; every rank enters the block.
 
-    Without it the others would only learn that a rank is gone.
+    Otherwise the other ranks would only learn that one is gone.
     """
     if fabric.world_size == 1:
         yield
@@ -24,15 +24,15 @@ def raised_on_all_ranks(fabric: Fabric) -> Iterator[None]:
         yield
     except ValueError as error:
         problem = error
-    told = "" if problem is None else str(problem) or type(problem).__name__
+    text = "" if problem is None else str(problem) or type(problem).__name__
     for rank in range(fabric.world_size):
-        message = fabric.broadcast(told, src=rank)
+        message = fabric.broadcast(text, src=rank)
         if message:
             raise ValueError(message) from problem
 
 
 def check_same_on_all_ranks(fabric: Fabric, numbers: dict[str, int]) -> None:
-    """Raises the same ValueError on all ranks unless they agree on `numbers` (what -> number)."""
+    """Raise the same ValueError on all ranks unless they agree on `numbers` (name -> number)."""
     if fabric.world_size == 1:
         return
     seen = torch.zeros(fabric.world_size, len(numbers), dtype=torch.int64, device=fabric.device)
@@ -43,8 +43,8 @@ def check_same_on_all_ranks(fabric: Fabric, numbers: dict[str, int]) -> None:
             raise ValueError(f"the ranks must agree on the {name}, but have {', '.join(map(str, column))}")
 
 
-def gather_everywhere(fabric: Fabric, mine: Any) -> list[Any]:  # noqa: ANN401 - what can be pickled
-    """Return on all ranks what every rank has, in their order. A collective."""
+def gather_everywhere(fabric: Fabric, mine: Any) -> list[Any]:  # noqa: ANN401 - anything that can be pickled
+    """Return the objects of all ranks, in their order, on every rank. A collective."""
     if fabric.world_size == 1:
         return [mine]
     everyone: list[Any] = [None] * fabric.world_size
@@ -52,8 +52,8 @@ def gather_everywhere(fabric: Fabric, mine: Any) -> list[Any]:  # noqa: ANN401 -
     return everyone
 
 
-def gather_to_rank_0(fabric: Fabric, mine: Any) -> list[Any] | None:  # noqa: ANN401 - what can be pickled
-    """Return on rank 0 what every rank has, in their order; None on the others. A collective."""
+def gather_to_rank_0(fabric: Fabric, mine: Any) -> list[Any] | None:  # noqa: ANN401 - anything that can be pickled
+    """Return the objects of all ranks, in their order, on rank 0; None on the others. A collective."""
     if fabric.world_size == 1:
         return [mine]
     everyone: list[Any] | None = [None] * fabric.world_size if fabric.is_global_zero else None
@@ -66,14 +66,14 @@ Sums = dict[str, tuple[float, float]]
 
 
 def reduce_sums(fabric: Fabric, local: Sums) -> Sums:
-    """Adds up sums and counts over all ranks. Every rank must pass the same names."""
+    """Add up sums and counts over all ranks; every rank passes the same names. A collective."""
     names = sorted(local)
-    table = torch.tensor([local[name] for name in names], dtype=torch.float64, device=fabric.device).reshape(-1, 2)
+    pairs = torch.tensor([local[name] for name in names], dtype=torch.float64, device=fabric.device).reshape(-1, 2)
     if fabric.world_size > 1:
-        table = cast(torch.Tensor, fabric.all_reduce(table, reduce_op="sum"))
-    return {name: (total, count) for name, (total, count) in zip(names, table.tolist(), strict=True)}
+        pairs = cast(Tensor, fabric.all_reduce(pairs, reduce_op="sum"))
+    return {name: (total, count) for name, (total, count) in zip(names, pairs.tolist(), strict=True)}
 
 
 def means(sums: Sums) -> dict[str, float]:
-    """Sum / count of every metric that has a count."""
+    """Return sum / count of every metric that has a count."""
     return {name: total / count for name, (total, count) in sums.items() if count > 0}

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 MULTIPLICATIONS_FOR_THREADS = 2**24
-"""Of a minibatch on its way through the networks; below, one thread is used. Two threads of
-a net as small as CartPole's were six to ten times slower than one where other programs took their cores."""
+"""Multiplications per minibatch below which torch uses one thread. With a net as small as CartPole's, two threads were
+six to ten times slower than one while other programs used the cores."""
 _ISA = "ONEDNN_MAX_CPU_ISA"
 _PROBE = """
 import torch
@@ -38,12 +38,12 @@ def seconds(dtype):
 print(seconds(torch.float32) / seconds(torch.bfloat16))
 """
 _SECONDS = 60.0
-"""More than a measurement ever takes."""
+"""Timeout of the measurement."""
 
 
 @contextmanager
 def one_thread(if_small: bool = True) -> Iterator[None]:
-    """Lets torch use one thread where dividing the work costs more than it brings, above all on a busy machine."""
+    """Make torch use one thread in the block, where dividing the work costs more than it saves."""
     before = torch.get_num_threads()
     if if_small:
         torch.set_num_threads(1)
@@ -54,15 +54,15 @@ def one_thread(if_small: bool = True) -> Iterator[None]:
 
 
 def is_small(module: nn.Module, rows: int) -> bool:
-    """Return whether one thread learns from `rows` steps at once as fast as several."""
+    """Return whether one thread processes `rows` steps as fast as several."""
     return sum(p.numel() for p in module.parameters()) * rows < MULTIPLICATIONS_FOR_THREADS
 
 
 def to_device(array: NDArray[Any], device: torch.device) -> Tensor:
-    """The array as a tensor on `device`.
+    """Return the array as a tensor on `device`.
 
-    For a GPU it goes through page-locked memory and is only queued on the current stream: the host goes on at once, and
-    what is queued behind it sees it. Elsewhere it may share memory with `array`.
+    A copy to a GPU goes through page-locked memory and is only queued on the current stream, so the host does not wait.
+    On the CPU the tensor may share memory with `array`.
     """
     tensor = torch.from_numpy(np.ascontiguousarray(array))
     if device.type == "cuda":  # torch's allocator keeps a page-locked block until its copies are done
@@ -71,7 +71,7 @@ def to_device(array: NDArray[Any], device: torch.device) -> Tensor:
 
 
 def to_host(tensor: Tensor) -> NDArray[Any]:
-    """The tensor as an array; waits for what the current stream of its GPU has queued so far, not for other streams."""
+    """Return the tensor as an array; of a GPU's streams it waits for the current one only."""
     if tensor.device.type != "cuda":
         return cast(NDArray[Any], tensor.cpu().numpy())
     host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
@@ -81,13 +81,13 @@ def to_host(tensor: Tensor) -> NDArray[Any]:
 
 
 def check_bfloat16() -> None:
-    """Try a small layer in bfloat16 on the CPU, in a process of its own, which the processor may stop there.
+    """Try a small bfloat16 layer on the CPU, in a separate process, which the processor may stop.
 
-    Some report tiles (AMX) that their system does not let programs use. The variable ONEDNN_MAX_CPU_ISA tells oneDNN to
-    do without them.
+    Some processors report tile instructions (AMX) that their system does not let programs use. The variable
+    ONEDNN_MAX_CPU_ISA makes oneDNN do without them.
 
     Raises:
-        ValueError: The processor has stopped it, which would have happened to this process in the middle of a run.
+        ValueError: The processor stopped it, and would stop this process in the middle of a run.
     """
     if sys.platform == "win32" or _ISA in os.environ:
         return
@@ -100,7 +100,7 @@ def check_bfloat16() -> None:
 
 
 def gain_of_bfloat16(device: str = "cpu") -> float:
-    """Measure in a process of its own how many times as fast as float32 bfloat16 multiplies; 0 if it cannot."""
+    """Measure the speed of bfloat16 products relative to float32 in a separate process; 0 if that fails."""
     command = [sys.executable, "-c", _PRODUCTS, device]
     try:
         probe = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_SECONDS)

@@ -1,4 +1,4 @@
-"""The launcher that has started this process, and what it has decided: `fabric run`, torchrun, SLURM, or Fabric."""
+"""The launcher of this process (`fabric run`, torchrun, SLURM, or Fabric) and its decisions."""
 
 import atexit
 import os
@@ -23,21 +23,21 @@ from fabric_rl.ranks.processes import cores
 
 _distributed: Any = torch.distributed  # whose types hide the stores
 _PATIENCE = timedelta(minutes=30)
-"""How long ranks wait for one another before training, as torch.distributed does."""
+"""Timeout of connecting, the default of torch.distributed."""
 _MOST_RANKS, _MOST_RANKS_PER_CORE = 16, 4
-"""More ranks than both allow on one machine are no trial of something: they only fill the memory."""
+"""More ranks on one machine than both limits allow would only fill the memory."""
 _OF_RANK_0 = ("runs_dir:", "plain:")
 """Settings that may differ between machines: only rank 0 uses them."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """A launcher, and the place of this process among those that it has started."""
+    """A launcher, and the place of this process among those it has started."""
 
     by: str | None
-    """`torchrun`, `srun` or, where Fabric starts the ranks from here, None."""
+    """`torchrun`, `srun`, or None if Fabric starts the ranks from this process."""
     is_rank_0: bool
-    """This process reads and writes the run."""
+    """True if this process reads and writes the run."""
     local_rank: int
     rank: int | None = None
     ranks: int | None = None
@@ -48,7 +48,7 @@ class Launch:
 
 
 def detect() -> Launch:
-    """Read from the environment who has started this process; known before the ranks are connected."""
+    """Return the launcher of this process, known from the environment before the ranks are connected."""
 
     def number(name: str, default: int = 0) -> int:
         return int(os.environ.get(name, default))
@@ -66,22 +66,22 @@ def detect() -> Launch:
 
 
 def is_rank_0() -> bool:
-    """Return whether this process is the one that reads and writes the run."""
+    """Return whether this process reads and writes the run."""
     return detect().is_rank_0
 
 
 def used_fabric_run() -> bool:
-    """Return whether `fabric run` has started torchrun; then it has decided about devices and precision."""
+    """Return whether `fabric run` has started the ranks, and so set devices and precision."""
     return os.environ.get("LT_CLI_USED") == "1"
 
 
 def in_notebook() -> bool:
-    """Return whether this process serves a notebook."""
+    """Return whether this process runs a notebook."""
     return "ipykernel" in sys.modules
 
 
 def devices_and_nodes(devices: int | str, num_nodes: int) -> dict[str, int | str]:
-    """`--devices` and `--num_nodes`, which torchrun and SLURM decide about where the user has left their defaults."""
+    """Return `--devices` and `--num_nodes`; torchrun and SLURM replace their defaults."""
     launched = detect()
     ranks, machines = launched.ranks, launched.machines
     if ranks is None:
@@ -96,7 +96,7 @@ def devices_and_nodes(devices: int | str, num_nodes: int) -> dict[str, int | str
 
 
 def check_devices(devices: int | str) -> None:
-    """Raises ValueError for far more ranks than this machine has room for, where this process is to start them."""
+    """Raise ValueError for far more ranks than this machine has room for, if this process is to start them."""
     here = len(cores())
     most = max(_MOST_RANKS, _MOST_RANKS_PER_CORE * here)
     if str(devices).isdecimal() and int(devices) > most and detect().by is None:
@@ -107,15 +107,15 @@ def check_devices(devices: int | str) -> None:
 
 
 def installed(name: str) -> str:
-    """Return how to call this Python's program of that name: by its name where that is found, else by its path."""
+    """Return the name of this Python's program if PATH leads to it, else its path."""
     own, found = Path(sys.executable).with_name(name), shutil.which(name)
     return name if found and (not own.exists() or Path(found).samefile(own)) else str(own)
 
 
 def command(alone: bool = False) -> list[str]:
-    """The beginning of a command line that starts training again in the same way; `alone`: by itself, as one process.
+    """Return the first words of a command that starts training again in the same way; `alone`: as one process.
 
-    It is `fabric-rl train`, or the script where it lies, behind what has started the ranks.
+    They are the launcher's, then `fabric-rl train` or the path of the script.
     """
     by_name, script = Path(sys.argv[0]).stem == "fabric-rl", sys.argv[0]
     launcher = [] if alone else _launcher()
@@ -127,7 +127,7 @@ def command(alone: bool = False) -> list[str]:
 
 
 def _launcher() -> list[str]:
-    """Returns the words that start as many ranks in the same way."""
+    """Return the words that start as many ranks in the same way."""
     launched = detect()
     machines = launched.machines
     if used_fabric_run():
@@ -149,31 +149,26 @@ def _launcher() -> list[str]:
 
 
 def set_timeout(fabric: Fabric, minutes: float) -> None:
-    """Sets how long this rank waits for an answer from others before it gives them up."""
+    """Set the timeout after which this rank gives up waiting for others."""
     if fabric.world_size > 1:
         _set_pg_timeout(timedelta(minutes=minutes))  # `fabric run` connects the ranks before Fabric takes a strategy
 
 
 @cache
 def disconnect_at_exit() -> None:
-    """Has this process close its connections to other ranks before it exits; to be called when all went well.
+    """Make this process close its connections to other ranks when it exits; call it after success only.
 
-    torch does not, and one exit in forty then ends in an abort: gloo's threads are still there (PyTorch's issue
-    190489). After an error it might wait for a rank that will not answer.
+    torch does not close them, and one exit in forty then aborts because gloo's threads still run (PyTorch's issue
+    190489). After an error, closing might wait for a rank that will not answer.
     """
-    atexit.register(_disconnect)
-
-
-def _disconnect() -> None:
-    if _distributed.is_initialized():
-        _distributed.destroy_process_group()
+    atexit.register(lambda: _distributed.is_initialized() and _distributed.destroy_process_group())
 
 
 def ranks_on_these_cores(fabric: Fabric) -> int:
     """Count the ranks that share the cores of this one; every rank calls it.
 
-    Those of this machine, unless the launcher (SLURM, numactl) has bound each of them to cores of its own. Your own
-    `LOCAL_WORLD_SIZE` wins where it is not torchrun's.
+    Usually these are all ranks of the machine; a launcher (SLURM, numactl) may bind ranks to separate cores.
+    `LOCAL_WORLD_SIZE` wins if the user has set it, not torchrun.
     """
     if "LOCAL_WORLD_SIZE" in os.environ and detect().by != "torchrun":
         return max(1, int(os.environ["LOCAL_WORLD_SIZE"]))
@@ -185,7 +180,7 @@ def ranks_on_these_cores(fabric: Fabric) -> int:
 
 
 def check_same_settings(fabric: Fabric, settings: str | None) -> None:
-    """Raises the same ValueError on all ranks if one has been started with other settings (YAML) than rank 0."""
+    """Raise the same ValueError on all ranks if one was started with other settings (YAML) than rank 0."""
     if fabric.world_size == 1:
         return
     everyone = gather_everywhere(fabric, settings or "")
@@ -200,12 +195,12 @@ def check_same_settings(fabric: Fabric, settings: str | None) -> None:
             )
 
 
-# ---------------------------------------------------------------- what torchrun's agents keep for all ranks
+# ---------------------------------------------------------------- the store of torchrun's agents
 
 
 @cache
 def _agents() -> Any:  # noqa: ANN401 - a Store, or None
-    """The store that torchrun's agents hold as long as the launch lives; None without."""
+    """Return the store that torchrun's agents keep across restarts; None without torchrun."""
     if detect().by != "torchrun" or os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         return None
     address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
@@ -215,20 +210,20 @@ def _agents() -> Any:  # noqa: ANN401 - a Store, or None
 
 @cache
 def _own_server(address: str) -> Any:  # noqa: ANN401 - a TCPStore
-    """A store that lives as long as this process; `init_process_group` shares it by its port."""
+    """Return a store that lives as long as this process; `init_process_group` shares it by its port."""
     return _distributed.TCPStore(address, 0, is_master=True, multi_tenant=True, wait_for_workers=False)
 
 
 def _agents_that_restart() -> Any:  # noqa: ANN401 - a Store, or None
-    """The agents' store where torchrun starts all ranks again when one has failed; else None."""
+    """Return the agents' store if torchrun restarts all ranks after a failure; else None."""
     return _agents() if detect().most_restarts > 0 else None
 
 
 def connect_freshly() -> None:
-    """Before Fabric connects the ranks: gives them a store of their own where torchrun can restart them.
+    """Give the ranks a new store if torchrun can restart them; call it before Fabric connects them.
 
-    In the agents' store a restarted rank may find the addresses of ranks that have died: torch 2.13 wastes restarts
-    with them, or waits for ever.
+    In the agents' store a restarted rank may find addresses of ranks that have died: torch 2.13 wastes restarts on
+    them, or waits for ever.
     """
     agents = _agents_that_restart()
     if agents is None:
@@ -242,7 +237,7 @@ def connect_freshly() -> None:
         try:
             socket.create_connection((address, int(port)), timeout=5).close()
             break
-        except OSError:  # that of the rank 0 before; the new one is not there yet
+        except OSError:  # the address of the previous rank 0; the new one is not there yet
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
@@ -250,24 +245,24 @@ def connect_freshly() -> None:
 
 
 def remember_run(folder: Path) -> None:
-    """Rank 0 has made or taken this run: a restart is to go on with it."""
+    """Remember the run that rank 0 has made or resumed, for a restart."""
     agents = _agents_that_restart()
     if agents is not None:
         agents.set("run", str(folder.absolute()))
 
 
 def forget_run() -> None:
-    """The run has failed before it began, and its folder is gone."""
+    """Forget the run, which failed before it began and has no folder any more."""
     agents = _agents_that_restart()
     if agents is not None:
         agents.delete_key("run")
 
 
 def run_before_restart() -> Path | None:
-    """The run that this launch had before torchrun started its ranks again; None at the first start.
+    """Return the run of this launch before torchrun restarted the ranks; None at the first start.
 
     Raises:
-        FileNotFoundError: Rank 0 was on another machine then, whose run folder this one does not see.
+        FileNotFoundError: Rank 0 was on another machine, and its run folder is not visible from here.
     """
     agents = _agents_that_restart()
     if agents is None or not agents.check(["run"]):
@@ -281,9 +276,9 @@ def run_before_restart() -> Path | None:
 
 
 def share_text(text: str | None) -> str | None:
-    """Return what rank 0 has read, for machines that do not see its files; every rank calls it.
+    """Return rank 0's text, for machines that do not see its files; every rank calls it.
 
-    On one machine, and where torchrun has not started the ranks, every rank gets what it has read itself.
+    On one machine, and without torchrun, every rank gets its own text back.
     """
     agents = _agents() if detect().machines > 1 else None
     if agents is None:

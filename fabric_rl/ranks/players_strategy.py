@@ -1,4 +1,4 @@
-"""Ranks that train and ranks that play, and the groups in which they add up: DDP for `fabric_rl.rollouts.players`."""
+"""DDP with ranks that train and ranks that play, and their process groups, for `fabric_rl.rollouts.players`."""
 
 import os
 from contextlib import AbstractContextManager, nullcontext
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from fabric_rl.ranks import launch
 
 OF_FABRIC_RUN = ("LT_STRATEGY", "LT_ACCELERATOR", "LT_DEVICES")
-"""Variables of `fabric run` that would contradict `fabric_arguments`."""
+"""Environment variables of `fabric run` that would contradict `fabric_arguments`."""
 
 
 class PlayersStrategy(DDPStrategy):
@@ -25,12 +25,12 @@ class PlayersStrategy(DDPStrategy):
     """
 
     def __init__(self, num_players: int, devices: list[torch.device], patience: timedelta) -> None:
-        """Says who does what.
+        """Assign the ranks.
 
         Args:
-            num_players: K, less than there are ranks.
-            devices: One for each rank of this machine; those of other ranks matter by their number only.
-            patience: How long a rank waits for the others of its group.
+            num_players: K, less than the number of ranks.
+            devices: One for each rank of this machine; of the others only their number matters.
+            patience: Timeout of collective operations within a group.
         """
         # NCCL cannot begin where there is no GPU: a player knows gloo only, and that part is the same on all ranks.
         backend = "cpu:gloo,cuda:nccl" if devices[0].type == "cuda" else "cpu:gloo"
@@ -41,20 +41,20 @@ class PlayersStrategy(DDPStrategy):
 
     @property
     def num_trainers(self) -> int:
-        """T; the trainers are the ranks below."""
+        """Number of trainers, the ranks below it."""
         return self.world_size - self.num_players
 
     @property
     def plays(self) -> bool:
-        """This rank plays; else it trains."""
+        """True if this rank plays, False if it trains."""
         return self.global_rank >= self.num_trainers
 
     def setup_module(self, module: nn.Module) -> nn.Module:  # type: ignore[override]  # not all are wrapped
-        """Wraps the module of several trainers."""
+        """Wrap the module on trainers, if there are several."""
         return module if self.plays or self.num_trainers == 1 else super().setup_module(module)
 
     def all_reduce(self, tensor: Any, group: Any = None, reduce_op: Any = "mean") -> Any:  # noqa: ANN401 - Lightning's
-        """Over all ranks, of which some may have GPUs."""
+        """Reduce over all ranks on the CPU, as some may have no GPU."""
         return tensor.copy_(_all_reduce(tensor.cpu(), group, reduce_op)) if isinstance(tensor, Tensor) else tensor
 
     def roles(self) -> str:
@@ -75,42 +75,43 @@ class PlayersStrategy(DDPStrategy):
 
 
 class PeerFabric(Fabric):
-    """The Fabric of a rank whose world is its own group: trainers, or players.
+    """A Fabric whose world is this rank's group, trainers or players.
 
-    What adds something up over the ranks of a Fabric (advantages, gradients' KL, statistics) does it over these.
+    Code that reduces over the ranks of a Fabric (advantages, KL, statistics) reduces over the group.
     """
 
     def __init__(self, fabric: Fabric, group: Any) -> None:  # noqa: ANN401 - a ProcessGroup
-        """Shares everything with `fabric`, which is set up already, but for its ranks."""
+        """Share everything but the ranks with `fabric`, which is set up already."""
         vars(self).update(vars(fabric))
         self._group = group
 
     @property
     def world_size(self) -> int:
-        """Ranks of the group."""
+        """Number of ranks in the group."""
         return dist.get_world_size(self._group)
 
     @property
     def global_rank(self) -> int:
-        """This one's place among them."""
+        """Rank of this process within the group."""
         return dist.get_rank(self._group)
 
     def all_reduce(self, data: Any, group: Any = None, reduce_op: Any = "mean") -> Any:  # noqa: ANN401 - Lightning's
-        """Over the ranks of the group, in place; `data` is a tensor on this rank's device."""
+        """Reduce a tensor on this rank's device over the group, in place."""
         return _all_reduce(data, self._group, reduce_op)
 
     def no_backward_sync(self, module: nn.Module, enabled: bool = True) -> AbstractContextManager[Any]:
-        """Works as Fabric's does; a single trainer has nothing to synchronise."""
+        """Do the same as Fabric; a single trainer has nothing to synchronise."""
         return super().no_backward_sync(cast(Any, module), enabled) if self.world_size > 1 else nullcontext()
 
 
 def fabric_arguments(num_players: int, hardware: dict[str, Any], patience: timedelta) -> dict[str, Any]:
-    """Return what Fabric gets in the place of `hardware`, its arguments in a coupled run.
+    """Return the arguments of Fabric for a run with players.
 
     Args:
         num_players: K.
-        hardware: accelerator, devices, num_nodes, strategy, precision; what `fabric run` has decided may be missing.
-        patience: How long a rank waits for others.
+        hardware: Arguments without players: accelerator, devices, num_nodes, strategy, precision. Those that
+            `fabric run` has set may be missing.
+        patience: Timeout of collective operations.
 
     Raises:
         ValueError: There are too few ranks or GPUs, or other settings do not go with players.
@@ -152,19 +153,14 @@ def _all_reduce(tensor: Tensor, group: Any, op: Any) -> Tensor:  # noqa: ANN401 
 
 
 def _place(hardware: dict[str, Any]) -> tuple[int, int, int]:
-    """Ranks of each machine, this rank, and all ranks; known before they are connected."""
+    """Return the ranks per machine, this rank, and the number of ranks, before they are connected."""
     launched = launch.detect()
     if launched.by == "torchrun" and launched.ranks is not None and launched.rank is not None:
         return launched.ranks // launched.machines, launched.rank, launched.ranks
-    try:
-        each = int(hardware["devices"])
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"--num_players needs a number of ranks for each machine, --devices {hardware['devices']} is none"
-        ) from None
-    if each < 1:
-        raise ValueError(f"--devices {each}: --num_players needs a number of ranks for each machine")
-    rank = launched.rank
+    devices = str(hardware["devices"])
+    if not devices.isdecimal() or int(devices) < 1:
+        raise ValueError(f"--devices {devices}: --num_players needs a number of ranks for each machine")
+    each, rank = int(devices), launched.rank
     if rank is None:
         rank = int(os.environ.get("NODE_RANK", 0)) * each + launched.local_rank
     return each, rank, each * hardware["num_nodes"]

@@ -1,6 +1,6 @@
-"""The processes of a run: they share cores, and none goes on without the others or without what has started them.
+"""The processes of a run: their cores, and how each ends when its parent or another rank is gone.
 
-Without the latter nobody can stop them, or save. Imports nothing slow.
+Without its parent nobody could stop a process. Imports nothing slow.
 """
 
 import os
@@ -10,23 +10,24 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 
 from fabric_rl.metrics.log import program
 
 RANK_0 = "FABRIC_RL_RANK_0"
-"""Variable of the ranks that rank 0 starts: its process id. It may be gone before they can ask who their parent is."""
+"""Variable of the ranks that rank 0 starts: its process id, as it may die before they can ask for their parent."""
 ENDS_WITH_PARENT = "FABRIC_RL_ENDS_WITH_PARENT"
-"""Variable of trainings that a command starts, which are nobody's once it is gone."""
+"""Variable of trainings that a command starts: they end with it."""
 PARENT = int(os.environ.pop(RANK_0, os.getppid()))
-"""Who has started this process; another number later means that it is gone."""
+"""Process id of the parent; if it changes later, the parent is gone."""
 _ADDRESS = re.compile(r"\[([\da-fA-F.:]+)\]:\d+")
 _MILLISECONDS = re.compile(r"[Tt]imed out waiting (?:for )?(\d+) ?ms")
 
 
 def cores() -> set[int]:
-    """The cores that this process may use."""
+    """Return the cores that this process may use."""
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
 
 
@@ -36,59 +37,75 @@ def orphaned() -> bool:
     return os.getppid() != PARENT
 
 
+def end_with_parent(wait: Callable[[], object], seconds_to_save: float = 0.0, message: str = "") -> None:
+    """End this process once its parent is gone; a thread waits for that.
+
+    Args:
+        wait: Returns when the parent is gone.
+        seconds_to_save: Time between SIGTERM, on which a run saves itself, and the end; 0: end at once.
+        message: Printed on standard error then.
+    """
+
+    def watch() -> None:
+        wait()
+        if message:
+            with suppress(OSError):  # the terminal may be gone, too
+                print(message, file=sys.stderr, flush=True)
+        if seconds_to_save:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(seconds_to_save)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="ends-with-parent", daemon=True).start()
+
+
 @cache
 def end_with_launcher() -> None:
-    """Ends this process when who has started it, as a rank or for a command, is gone: in order, later at once.
+    """End this process, a rank or the training of a command, when the process that has started it is gone.
 
-    To be called early, at the latest before the ranks connect: they would wait half an hour for one that is gone. For
-    rank 0 of Fabric's own launcher, and a second time, it does nothing. Nor does it on Windows, which does not tell who
-    is gone.
+    Call it early, at the latest before the ranks connect: they would wait half an hour for a missing one. It does
+    nothing in rank 0 of Fabric's own launcher, when called again, and on Windows, which cannot tell that a parent is
+    gone.
     """
     has_time = bool({"TORCHELASTIC_RUN_ID", ENDS_WITH_PARENT} & os.environ.keys())
-    os.environ.pop(ENDS_WITH_PARENT, None)  # of its ranks it is the parent
+    os.environ.pop(ENDS_WITH_PARENT, None)  # its own ranks have this process as their parent
     if sys.platform != "win32" and (has_time or os.environ.get("LOCAL_RANK", "0") != "0"):
-        seconds = 60.0 if has_time else 5.0  # without rank 0 there is nobody who saves
-        threading.Thread(target=_watch, args=(seconds,), name="watches-the-launcher", daemon=True).start()
+        seconds = 60.0 if has_time else 5.0  # without rank 0 nobody saves
+        end_with_parent(_wait_for_launcher, seconds, f"{program()}: the launcher is gone; this rank ends")
 
 
-def _watch(seconds: float) -> None:
+def _wait_for_launcher() -> None:
     gone = _agents_are_gone()
     while not gone and os.getppid() == PARENT:
         time.sleep(0.5)
-    with suppress(OSError):  # the terminal may be, too
-        print(f"{program()}: the launcher is gone; this rank ends", file=sys.stderr, flush=True)
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(seconds)
-    os._exit(1)
 
 
 def _agents_are_gone() -> bool:
-    """Returns whether torchrun's agents ended before this process could ask for its parent: their store is closed."""
+    """Return whether torchrun's agents ended before this process could ask for its parent: their store is closed."""
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         return False
     try:
         socket.create_connection((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), timeout=5).close()
-    except OSError as error:  # other ones: slow, or not to be found: connecting will tell
+    except OSError as error:  # after other errors connecting will say more
         return isinstance(error, ConnectionRefusedError)
     return False
 
 
 class LostRankError(RuntimeError):
-    """Another rank has died or cannot be reached: this one ends."""
+    """Another rank has died or cannot be reached, so this one ends."""
 
 
 def lost_rank(error: BaseException) -> str | None:
-    """Say what has happened to the other ranks if `error` is what torch.distributed raises then; None for other errors.
+    """Say what has happened to another rank if `error` is torch.distributed's error for that; None for other errors.
 
-    A process or machine that has died closes its connections, which is noticed in the next collective operation; one
-    that is silent (a pulled cable, a hung machine) is given up after the time that was set for the process group.
+    A process or machine that dies closes its connections, which the next collective operation notices. One that is
+    silent (a pulled cable, a hung machine) is given up after the timeout of the process group.
     """
     import torch.distributed
 
     text = str(error)
-    if not isinstance(error, torch.distributed.DistError) and "gloo" not in text.lower():
-        return None
-    if not isinstance(error, RuntimeError):
+    of_torch = isinstance(error, torch.distributed.DistError) or "gloo" in text.lower()
+    if not of_torch or not isinstance(error, RuntimeError):
         return None
     if waited := _MILLISECONDS.search(text):
         return f"no answer from another rank for {int(waited[1]) / 60_000:.3g} minutes (--timeout_minutes)"

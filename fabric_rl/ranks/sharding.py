@@ -1,4 +1,4 @@
-"""Parameters, gradients and optimizer state divided between the ranks: FSDP2 as a Fabric strategy.
+"""FSDP2 as a Fabric strategy: parameters, gradients and optimizer state sharded over the ranks.
 
 Zhao et al. 2023, "PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel"; torch's `fully_shard`.
 """
@@ -18,22 +18,21 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.optim import Optimizer
 
 UNIT_NUMBERS = 1_000_000
-"""Parameters from which on an `nn.Sequential` is a unit, in an agent that names none."""
+"""Least parameters of an `nn.Sequential` to be a unit, in an agent that names none."""
 WORKS_ON_CPU = hasattr(FSDPModule, "set_force_sum_reduction_for_comms")
-"""Older versions of torch want a GPU, or get the mean of gradients on the CPU wrong."""
+"""False for older versions of torch, which need a GPU or compute wrong mean gradients on the CPU."""
 
 
 class ShardedStrategy(ModelParallelStrategy):
     """`--strategy fsdp`: every rank keeps an equal share of the parameters, their gradients and Adam's moments.
 
-    Weights are gathered unit by unit while a minibatch is learned from, and once for a whole rollout. The units are
-    the submodules that the agent names in an attribute `fsdp_units` (`("encoder", "blocks")`; a ModuleList stands for
-    each of its elements), else every outermost `nn.Sequential` of at least `UNIT_NUMBERS` parameters; what is left
-    belongs to one more unit, the agent itself. A unit has to be called (`self.encoder(x)`) whenever `training_step`
-    needs its weights.
+    Weights are gathered unit by unit in each training step, and once for a whole rollout. The units are the submodules
+    that the agent names in an attribute `fsdp_units` (`("encoder", "blocks")`; a ModuleList stands for each of its
+    elements), else every outermost `nn.Sequential` of at least `UNIT_NUMBERS` parameters. All other parameters belong
+    to one more unit, the agent itself. `training_step` must call a unit (`self.encoder(x)`) to use its weights.
 
-    Results are those of DDP but for rounding, on GPUs (NCCL) and, with `WORKS_ON_CPU`, on CPUs (gloo), with any number
-    of ranks. Mixed precision is autocast, as with DDP: weights and what is exchanged stay float32.
+    Results equal those of DDP except for rounding, with any number of ranks, on GPUs (NCCL) and, with `WORKS_ON_CPU`,
+    on CPUs (gloo). Mixed precision is autocast, as with DDP: weights and communication stay float32.
     """
 
     def __init__(self) -> None:
@@ -45,7 +44,7 @@ class ShardedStrategy(ModelParallelStrategy):
         optimizers: list[Optimizer],
         scheduler: Any = None,  # noqa: ANN401 - Lightning's
     ) -> tuple[nn.Module, list[Optimizer], Any]:
-        """Shards the module and gives the optimizers its new parameters in the place of the old ones.
+        """Shard the module and replace its parameters in the optimizers.
 
         Raises:
             ValueError: The agent cannot be sharded.
@@ -59,7 +58,7 @@ class ShardedStrategy(ModelParallelStrategy):
         return module, optimizers, scheduler
 
     def clip_gradients_norm(self, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401 - Lightning's
-        """Clips as Lightning does; returns the norm over all ranks' shards, 0-dim."""
+        """Clip as Lightning does, and return the norm over all ranks' shards, 0-dim."""
         return whole(super().clip_gradients_norm(*args, **kwargs))
 
 
@@ -69,14 +68,14 @@ def is_sharded(module: nn.Module) -> bool:
 
 
 def class_of(module: nn.Module) -> type[nn.Module]:
-    """The class that a module was built from; sharding gives it a subclass of that."""
+    """Return the class that a module was built from; sharding changes it to a subclass."""
     kind = type(module)
     return kind.__bases__[-1] if is_sharded(module) else kind
 
 
 @contextmanager
 def gathered(module: nn.Module) -> Iterator[None]:
-    """Holds all weights on every rank, so that `act` and `value` need no other rank; does nothing to other modules.
+    """Keep all weights on every rank, so that `act` and `value` need no other rank; unsharded modules stay as they are.
 
     Entering it is a collective. The weights must not change inside, and `module.state_dict()` ends it early.
     """
@@ -96,7 +95,7 @@ def gathered(module: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def explaining(module: nn.Module) -> Iterator[None]:
-    """Says what may be wrong with the units of a sharded agent whose training step fails.
+    """Explain a training step that fails because of the units of a sharded agent.
 
     Raises:
         ValueError: Instead of the RuntimeError that torch raises for weights that are not gathered.
@@ -114,21 +113,21 @@ def explaining(module: nn.Module) -> Iterator[None]:
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """A sharded tensor in one piece, which is a collective; any other one as it is."""
+    """Return a sharded tensor in one piece, a collective; any other tensor as it is."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
 def shard_of(tensor: Tensor) -> Tensor:
-    """This rank's part of a sharded tensor; any other one as it is."""
+    """Return this rank's part of a sharded tensor; any other tensor as it is."""
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
 def whole_state(state: Any, keep: bool) -> Any:  # noqa: ANN401 - the structure of its argument
-    """A `state_dict()` without sharded tensors, as it would be without sharding; every rank calls it.
+    """Return a `state_dict()` as it would be without sharding; every rank calls it.
 
     Args:
-        state: Of a module or an optimizer.
-        keep: Whether this rank wants what was sharded, on the CPU; else there is None in its place.
+        state: State of a module or an optimizer.
+        keep: True returns sharded tensors whole on the CPU, False returns None in their place.
     """
     if isinstance(state, DTensor):
         tensor = whole(state.detach())  # one at a time: all of them would not fit
@@ -141,7 +140,7 @@ def whole_state(state: Any, keep: bool) -> Any:  # noqa: ANN401 - the structure 
 
 
 def load_weights(module: nn.Module, state: dict[str, Tensor]) -> None:
-    """`module.load_state_dict` of whole tensors; every rank calls it with the same."""
+    """Load whole tensors into a module, which may be sharded; every rank calls it with the same."""
     if is_sharded(module):
         own = module.state_dict()
         state = {name: _like(tensor, own[name]) for name, tensor in state.items()}
@@ -150,19 +149,19 @@ def load_weights(module: nn.Module, state: dict[str, Tensor]) -> None:
 
 @torch.no_grad()
 def take_over(own: Any, saved: Any) -> Any:  # noqa: ANN401 - optimizers keep other things beside tensors
-    """`own` with the numbers of a whole tensor of its shape, in place; of anything else what was saved, as it is."""
+    """Copy a whole tensor into `own`, which may be sharded, and return it; return anything else as saved."""
     return own.copy_(_like(saved, own)) if isinstance(own, Tensor) else saved
 
 
 def _like(value: Tensor, own: Tensor) -> Tensor:
-    """`value` sharded as `own` is."""
+    """Return `value` sharded like `own`."""
     if not isinstance(own, DTensor):
         return value
     return distribute_tensor(value.to(own.device, own.dtype), own.device_mesh, own.placements)
 
 
 def _shard(agent: nn.Module, mesh: DeviceMesh) -> nn.Module:
-    """Shards an agent, in place; see `ShardedStrategy`."""
+    """Shard an agent in place, see `ShardedStrategy`."""
     name, device = type(agent).__name__, mesh.device_type
     scalars = [key for key, parameter in agent.named_parameters() if not parameter.dim()]
     if scalars:
@@ -178,21 +177,21 @@ def _shard(agent: nn.Module, mesh: DeviceMesh) -> nn.Module:
     units = _units(agent)
     agent.to(torch.device(device, torch.cuda.current_device()) if device == "cuda" else device)
     with torch.no_grad():
-        for tensor in (*agent.parameters(), *agent.buffers()):  # what rank 0 has counts, as with DDP
+        for tensor in (*agent.parameters(), *agent.buffers()):  # as DDP does
             dist.broadcast(tensor, src=0)
     ranks = init_device_mesh(device, (dist.get_world_size(),))
     toggles = hasattr(FSDPModule, "set_reshard_after_forward")
     for part in reversed(list(agent.modules())):  # inner units before outer ones, the agent itself last
         if part in units or part is agent:
             fully_shard(part, mesh=ranks, reshard_after_forward=part is not agent and toggles)
-            if device == "cpu":  # several versions of gloo add up where they are asked for the mean
+            if device == "cpu":  # some versions of gloo sum when asked for the mean
                 cast(Any, part).set_force_sum_reduction_for_comms(True)
     register_fsdp_forward_method(agent, "training_step")
     return agent
 
 
 def _units(agent: nn.Module) -> set[nn.Module]:
-    """The submodules to shard on their own."""
+    """Return the submodules that are units of their own."""
     named = getattr(agent, "fsdp_units", None)
     if named is None:
         return set(_large_sequentials(agent))
@@ -218,6 +217,6 @@ def _large_sequentials(module: nn.Module) -> Iterator[nn.Module]:
 
 
 def _reshard_after_forward(unit: Any, wanted: bool) -> None:  # noqa: ANN401 - a method that older versions lack
-    """Switches dropping a unit's weights between forward and backward; in versions that cannot switch, they stay."""
+    """Set whether a unit drops its weights between forward and backward; older versions of torch keep them."""
     if hasattr(unit, "set_reshard_after_forward"):
         unit.set_reshard_after_forward(wanted, recurse=False)

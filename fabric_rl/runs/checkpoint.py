@@ -1,8 +1,8 @@
-"""Checkpoint files: written in one step, verifiable on their own, loaded without ever executing code.
+"""Checkpoint files: written atomically, verified by a checksum, loaded without executing code.
 
-A file is what `torch.save` writes (so `torch.load` opens it, too) plus a trailer of 48 bytes: a mark, the number of
-bytes before it and their SHA-256. Content and checksum appear under the final name in the same instant, so a crash
-never leaves one without the other. What is saved are numbers and text only, see `to_primitives`.
+A file is the output of `torch.save` (so `torch.load` opens it, too) plus a trailer of 48 bytes: a mark, the number of
+bytes before it and their SHA-256. Content and checksum appear under the final name at once, so a crash never leaves one
+without the other. Only numbers and text are saved, see `to_primitives`.
 """
 
 import errno
@@ -16,18 +16,21 @@ import sys
 import warnings
 import zipfile
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fabric_rl.args import MOST_THREADS
 from fabric_rl.base.files import atomic_write
-from fabric_rl.runs.records import checkpoints
+from fabric_rl.base.settings import Between, check_value
+from fabric_rl.base.state_schema import check_like
+from fabric_rl.runs.records import checkpoints, load_run, steps_of
 from fabric_rl.types import CheckpointError as CheckpointError
 
 _TRAILER = struct.Struct("<8sQ32s")
@@ -38,35 +41,46 @@ _TAG = "__type__"
 _PLAIN_KEYS = (str, int, bool, float, type(None))
 _PLAIN = (bool, float, str, type(None), torch.Size, torch.dtype, torch.device)
 _PLAIN_KINDS = "?bBiufcmMSU"
-"""numpy's kinds of numbers, times, bytes and text."""
+"""NumPy's kinds of numbers, times, bytes and text."""
 _DEEPEST = 100
-"""Levels of a nested state."""
+"""Most levels of a nested state."""
+_NAMED = 3
+"""Most milestones that a message names."""
+_EXAMPLE: dict[str, Any] = {
+    **{name: {} for name in ("agent", "fingerprint", "metrics", "optimizer", "precision", "seconds")},
+    **{name: [] for name in ("callback_names", "callbacks", "ranks")},
+    **{name: 0 for name in ("iteration", "steps", "world_size")},
+    "exact": True,
+    "kl_adaptive": None,
+}
+"""Entries that the checkpoint of any run holds. Older ones lack entries that were added later."""
 
 
 class NewerFormatError(CheckpointError):
-    """A later version of fabric-rl wrote the checkpoint: it is not damaged, and none before it takes its place."""
+    """A later version of fabric-rl wrote the checkpoint. It is not damaged, so no older one is used instead."""
 
 
 class CheckpointWarning(UserWarning):
-    """A checkpoint is damaged and an older one takes its place."""
+    """A checkpoint is damaged, and an older one is used instead."""
 
 
 # ---------------------------------------------------------------- files
 
 
 def write(path: str | Path, state: dict[str, Any]) -> None:
-    """Writes a checkpoint so that at any moment either the whole file or none is there under its name.
+    """Write a checkpoint atomically: under its name is either the whole file or none.
 
-    What a killed writer left in the folder is removed first; so only one process may write into a folder. The folder is
-    made if it is gone.
+    Temporary files of a killed writer are removed first, so only one process may write into a folder. A missing folder
+    is created.
 
     Args:
-        path: Where to.
+        path: The new file.
         state: Anything that `to_primitives` takes.
 
     Raises:
         TypeError: The state holds something that could not be loaded again.
-        CheckpointError: Disk full, no permission...; no temporary file is left and no other checkpoint is touched.
+        CheckpointError: The disk is full, permissions are missing...; no temporary file is left and no other checkpoint
+            is touched.
     """
     path = Path(path)
     buffer = io.BytesIO()  # torch's own writer does not say which error the disk had
@@ -84,7 +98,7 @@ def write(path: str | Path, state: dict[str, Any]) -> None:
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """Reads what `write` wrote; tensors come to the CPU.
+    """Read a checkpoint that `write` wrote; tensors are on the CPU.
 
     Raises:
         CheckpointError: No such file, cut short, damaged, not written by `write`, or it wants to execute code.
@@ -110,7 +124,7 @@ def read(path: str | Path) -> dict[str, Any]:
             raise CheckpointError(
                 f"checkpoint {path} is refused: it holds more than numbers and text, loading it would execute code"
             ) from error
-        except Exception as error:  # the checksum was right, so somebody made this file: it may fail in any way
+        except Exception as error:  # a forged file with a right checksum may fail in any way
             raise CheckpointError(f"checkpoint {path} is refused: fabric-rl did not write it") from error
     if not isinstance(state, dict):
         raise CheckpointError(f"checkpoint {path} is refused: it holds a {type(state).__name__}, not a run's state")
@@ -118,7 +132,7 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 def verify(path: str | Path) -> None:
-    """Compares a file with its checksum, without loading it.
+    """Compare a file with its checksum, without loading it.
 
     Raises:
         CheckpointError: No such file, cut short, damaged, or not written by `write`.
@@ -129,7 +143,7 @@ def verify(path: str | Path) -> None:
 
 
 def newest_verified(folder: str | Path) -> Path | None:
-    """The newest checkpoint of a folder whose checksum is right, not loaded; None if there is none."""
+    """Return the newest checkpoint of a folder with a correct checksum, not loaded; None if there is none."""
     for path in reversed(checkpoints(folder)):
         with suppress(CheckpointError):
             verify(path)
@@ -140,16 +154,16 @@ def newest_verified(folder: str | Path) -> Path | None:
 def newest_good(
     folder: str | Path, reader: Callable[[Path], dict[str, Any]] = read
 ) -> tuple[Path, dict[str, Any]] | None:
-    """Finds the newest checkpoint that can be read, and warns once about each newer one that cannot.
+    """Find the newest checkpoint that can be read, and warn of each newer one that cannot.
 
-    Changes nothing in the folder, so it may look at a run that is being trained.
+    It changes nothing in the folder, so the run may be in training.
 
     Args:
-        folder: Where they lie.
+        folder: Folder of the checkpoints.
         reader: Reads one, or raises CheckpointError.
 
     Returns:
-        Path and state; None where there is no checkpoint at all.
+        Path and state; None if there are no checkpoints.
 
     Raises:
         CheckpointError: There are checkpoints, but all are damaged.
@@ -168,17 +182,15 @@ def newest_good(
 
 
 def prune(folder: str | Path, keep: int) -> list[Path]:
-    """Removes all but the newest `keep` checkpoints, and never the newest good one.
+    """Remove all but the newest `keep` checkpoints, and never the newest good one.
 
     Args:
-        folder: Where they lie.
-        keep: How many stay, at least 1; more if all of these are damaged.
+        folder: Folder of the checkpoints.
+        keep: Number of checkpoints that stay, at least 1; more stay if all of these are damaged.
 
     Returns:
-        What was removed, oldest first.
+        The removed files, oldest first.
     """
-    if keep < 1:
-        raise ValueError(f"--keep_checkpoints must be at least 1, got {keep}")
     found, good = checkpoints(folder), newest_verified(folder)
     oldest_kept = 0 if good is None else min(max(0, len(found) - keep), found.index(good))
     removed = []
@@ -191,7 +203,7 @@ def prune(folder: str | Path, keep: int) -> list[Path]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    """Opens a file that is one; the end of a pipe or a device might never come.
+    """Open a regular file: reading a pipe or a device might never end.
 
     Raises:
         CheckpointError: It is something else, or cannot be read.
@@ -206,7 +218,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def _check(path: Path, file: BinaryIO) -> int:
-    """Reads the file once, whole, and compares it with its trailer; returns the bytes before that."""
+    """Compare the whole file with its trailer, and return the number of bytes before that."""
     size = file.seek(0, os.SEEK_END) - _TRAILER.size
     file.seek(max(0, size))
     trailer = file.read()
@@ -224,38 +236,109 @@ def _check(path: Path, file: BinaryIO) -> int:
 
 
 def _check_archive(file: BinaryIO, size: int) -> None:
-    """Raises ValueError unless this is an archive of `torch.save`: nothing in it unpacks to more than the file has."""
+    """Raise ValueError unless this is an uncompressed archive of `torch.save`, so that unpacking cannot grow."""
     with zipfile.ZipFile(file) as archive:
         parts = archive.infolist()
     if any(part.compress_type != zipfile.ZIP_STORED for part in parts) or sum(part.file_size for part in parts) > size:
         raise ValueError("not written by torch.save")
 
 
-def to_primitives(state: object) -> Any:  # noqa: ANN401 - the structure of its argument
-    """Turns a state into what `torch.load(weights_only=True)` accepts; `from_primitives` turns it back exactly.
+# ---------------------------------------------------------------- the state of a run
 
-    Takes None, bool, int (of any size), float, str, bytes, dense tensors, numpy arrays and scalars (numbers, text,
-    bytes and structures of them), list, tuple, deque, set, frozenset, dict and OrderedDict, nested. Tensors lose
-    `requires_grad`, are not copied unless they show a part of a larger storage, and stay on their device.
+
+def load_checkpoint(path: str | Path) -> tuple[Path, dict[str, Any]]:
+    """Read a checkpoint file, or the newest valid one of a run or milestone folder.
+
+    Returns:
+        The path of the file and its content.
 
     Raises:
-        TypeError: Something else is in it; the message says where.
+        CheckpointError: There is no valid checkpoint.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise CheckpointError(f"{path}: no such checkpoint, run or milestone")
+    if path.is_file():
+        return path, _read_run_state(path)
+    try:
+        found = newest_good(path / "checkpoints" if (path / "checkpoints").is_dir() else path, _read_named)
+    except CheckpointError as error:
+        raise CheckpointError(f"{error}; {_instead(path) or 'start a new run'}") from error
+    if found is None:
+        raise CheckpointError("; ".join(filter(None, (f"{path}: holds no checkpoints", _instead(path)))))
+    return found
+
+
+def _read_run_state(path: Path) -> dict[str, Any]:
+    state = read(path)
+    try:
+        check_run_state(state)
+    except ValueError as error:
+        raise CheckpointError(f"checkpoint {path} is refused: it is not that of a run ({error})") from error
+    return state
+
+
+def _read_named(path: Path) -> dict[str, Any]:
+    state = _read_run_state(path)
+    if state["steps"] != steps_of(path):  # renamed: the newest by name may be an older one
+        raise CheckpointError(f"checkpoint {path} is refused: by its content it is after {state['steps']:,} steps")
+    return state
+
+
+def _instead(path: Path) -> str:
+    """Name the milestones of a run whose checkpoints are lost; empty without any."""
+    folders = [m.folder for m in load_run(path).milestones if checkpoints(m.folder)]
+    if not folders:
+        return ""
+    folders.sort(key=lambda folder: int(folder.name))
+    names = ", ".join(f"{folder.parent.name}/{folder.name}" for folder in folders[-_NAMED:])
+    few = f"milestones are {names}" if len(folders) <= _NAMED else f"{len(folders)} milestones end with {names}"
+    return f"its {few}: --resume {folders[-1]}"
+
+
+def check_run_state(state: Mapping[str, Any]) -> None:
+    """Raise a one-line ValueError unless this is the state of a run, whatever its environment and agent are."""
+    if missing := [name for name in _EXAMPLE if name not in state]:
+        raise ValueError(f"it lacks {', '.join(missing[:3])}")
+    for name, example in _EXAMPLE.items():
+        check_like(state[name], example, name)
+    check_value("num_threads", state.get("num_threads", 1), Annotated[int, Between(1, MOST_THREADS)])  # torch crashes
+    check_value("num_players", state.get("num_players", 0), Annotated[int, Between(0, state["world_size"])])
+    if len(state["callbacks"]) != len(state["callback_names"]):
+        raise ValueError(f"{len(state['callback_names'])} callbacks with {len(state['callbacks'])} states cannot be")
+    if len(state["ranks"]) != state["world_size"] or not 0 <= state["iteration"] <= state["steps"]:
+        raise ValueError(
+            f"{state['iteration']} iterations of {state['steps']} steps on {len(state['ranks'])} ranks cannot be"
+        )
+
+
+# ---------------------------------------------------------------- primitives
+
+
+def to_primitives(state: object) -> Any:  # noqa: ANN401 - the structure of its argument
+    """Convert a state to types that `torch.load(weights_only=True)` accepts; `from_primitives` restores it exactly.
+
+    The state may hold None, bool, int (of any size), float, str, bytes, dense tensors, NumPy arrays and scalars
+    (numbers, text, bytes and structures of them), list, tuple, deque, set, frozenset, dict and OrderedDict, nested.
+    Tensors lose `requires_grad` and stay on their device; only views of a larger storage are copied.
+
+    Raises:
+        TypeError: It holds something else; the message says where.
     """
     return _encode(state, "state", 0)
 
 
 def from_primitives(state: object, size: int = sys.maxsize) -> Any:  # noqa: ANN401
-    """Turns back what `to_primitives` gave; arrays are writable and own their memory.
+    """Restore the state that `to_primitives` converted; arrays are writable and own their memory.
 
-    Whoever made the state may have lied about dtypes, shapes and sizes: nothing is read or allocated on its word.
+    The state may come from a stranger: its dtypes, shapes and sizes are checked before anything is read or allocated.
 
     Args:
-        state: What `to_primitives` gave.
-        size: Bytes of the file that it comes from: neither the arrays nor the storage of a tensor can be larger, and
-            there cannot be more items.
+        state: The converted state.
+        size: Bytes of its file, an upper limit for arrays, for the storage of a tensor and for the number of items.
 
     Raises:
-        ValueError, TypeError, KeyError, ...: It never gave this.
+        ValueError, TypeError, KeyError, ...: `to_primitives` did not return this.
     """
     return _Decoder(size).decode(state, 0)
 
@@ -326,7 +409,7 @@ class _Decoder:
 
 
 def _ordered(plain: dict[Any, Any], attributes: dict[str, Any]) -> "OrderedDict[Any, Any]":
-    """Restores the versions of modules that torch's state dicts keep in an attribute."""
+    """Restore the versions of modules that torch's state dicts keep in an attribute."""
     ordered = OrderedDict(plain)
     versions = attributes.get("_metadata", {})
     if versions:
@@ -342,7 +425,7 @@ def _is_dense(tensor: Tensor) -> bool:
 
 
 def _is_plain(dtype: "np.dtype[Any]") -> bool:
-    """Returns whether it has numbers, text, bytes, and structures of them, but no objects."""
+    """Return whether a dtype holds numbers, text, bytes and structures of them, but no objects."""
     if dtype.subdtype is not None:
         return _is_plain(dtype.subdtype[0])
     if dtype.names is not None:
@@ -351,7 +434,7 @@ def _is_plain(dtype: "np.dtype[Any]") -> bool:
 
 
 def _check_values(array: NDArray[Any]) -> None:
-    """Raises for bytes that are no value of their dtype: reading them would give what numpy does not expect."""
+    """Raise ValueError for bytes that are no value of their dtype, which NumPy does not expect."""
     if array.dtype.names is not None:
         for name in array.dtype.names:
             _check_values(array[name])

@@ -3,7 +3,8 @@
 import os
 import shutil
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,9 @@ from fabric_rl.runs.records import LOCK, checkpoints, file_name, steps_of
 _CHECKPOINTS = "checkpoints"
 _MADE_AT_START = {"code.diff", CONFIG, ENVIRONMENT, WEIGHTS, INITIAL, LOCK, "log.txt"}
 _NAMED = 5
-"""How many runs a message names."""
+"""Most runs that a message names."""
 _PATIENCE = 3.0
-"""Seconds that a run waits for what is left of a process that was killed."""
+"""Seconds to wait for the lock: remains of a killed process may still hold it."""
 
 
 class Run:
@@ -73,12 +74,11 @@ class Run:
         name = datetime.now().strftime("%Y%m%d-%H%M%S") if run_id is None else run_id
         check_run_id(name)
         made: Run | None = None
-        if force and (base / name).is_dir():
-            replaced = cls(base / name)
-            replaced.claim()
-            replaced.release()  # Windows moves no folder with an open file
         try:
             if force and (base / name).is_dir():
+                replaced = cls(base / name)
+                replaced.claim()
+                replaced.release()  # Windows moves no folder with an open file
                 shutil.rmtree(_replaced(base / name), ignore_errors=True)
                 os.replace(base / name, _replaced(base / name))
             made = cls._claim_new(base, name, exactly=run_id is not None)
@@ -102,7 +102,7 @@ class Run:
 
     @classmethod
     def _claim_new(cls, base: Path, name: str, exactly: bool) -> "Run":
-        """Makes and locks a folder of that name; where it is taken, of another one that begins so, unless `exactly`."""
+        """Make and lock a folder of that name; if it is taken, append a number, unless `exactly`."""
         base.mkdir(parents=True, exist_ok=True)
         folder = base / name
         for attempt in range(2, 100):
@@ -117,7 +117,7 @@ class Run:
                 folder = base / f"{name}-{attempt}"
         run = cls(folder)
         run.claim()
-        if run.checkpoints.is_dir():  # by another process, meanwhile
+        if run.checkpoints.is_dir():  # made by another process meanwhile
             raise FileExistsError(folder)
         return run
 
@@ -174,31 +174,26 @@ class Run:
         with suppress(OSError):
             self._lock.release(force=True)
 
-    @property
-    def newest_checkpoint(self) -> Path | None:
-        """The newest checkpoint file, valid or not; None if there is none."""
-        found = checkpoints(self.checkpoints)
-        return found[-1] if found else None
-
     def read_summary(self) -> dict[str, Any]:
         """Return the content of `summary.json`, or an empty dict if there is none."""
         return read_json(self.dir / "summary.json")
 
     def write_timers(self, timers: Timers) -> None:
         """Write `timers.json`. A failure, for example a full disk, only causes a warning."""
-        try:
+        with self._warning_of("timers"):
             timers.write(self.dir / "timers.json")
-        except OSError as error:
-            logger.warning("the timers of %s cannot be written: %s", self.dir, error)
 
-    def write_summary(self, summary: dict[str, Any], timers: Timers | None = None) -> None:
-        """Write `summary.json` and `timers.json` atomically. A full disk only causes a warning."""
-        try:
+    def write_summary(self, summary: dict[str, Any]) -> None:
+        """Write `summary.json` atomically. A full disk only causes a warning."""
+        with self._warning_of("summary"):
             write_json(self.dir / "summary.json", summary)
+
+    @contextmanager
+    def _warning_of(self, what: str) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
-            logger.warning("the summary of %s cannot be written: %s", self.dir, error)
-        if timers is not None:
-            self.write_timers(timers)
+            logger.warning("the %s of %s cannot be written: %s", what, self.dir, error)
 
     def discard_if_empty(self) -> None:
         """Delete the folder of a run that failed before it wrote anything but videos."""
@@ -232,18 +227,18 @@ class Run:
 
 
 def _holds_nothing(folder: Path) -> bool:
-    """Returns whether all files are those of a start (temporary ones of a killed one, too), or videos."""
+    """Return whether all files are those of a start, temporary ones included, or videos."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.parent != folder / "videos")
     return all(path.name in _MADE_AT_START or path.suffix == ".tmp" for path in files)
 
 
 def _is_unfinished(folder: Path) -> bool:
-    """Returns whether the run was killed while its folder was made."""
+    """Return whether the run was killed while its folder was made."""
     return folder.is_dir() and not (folder / _CHECKPOINTS).is_dir() and _holds_nothing(folder)
 
 
 def move_aside(path: Path, folder: Path) -> None:
-    """Moves a file or folder into `folder`; where that name is taken it gets a number behind its own."""
+    """Move a file or folder into `folder`; if its name is taken there, append a number."""
     target, number = folder / path.name, 1
     while target.exists():
         number += 1
@@ -253,5 +248,5 @@ def move_aside(path: Path, folder: Path) -> None:
 
 
 def _replaced(folder: Path) -> Path:
-    """Returns the place where `--force` keeps the run of that folder until the new one has begun."""
+    """Return the folder where `--force` keeps the old run until the new one has begun."""
     return folder.with_name(f".{folder.name}.replaced")

@@ -1,6 +1,6 @@
-"""Runs the policy in this folder with numpy and onnxruntime (torch for policy.pt), and nothing else.
+"""Run the policy in this folder with numpy and onnxruntime (torch for policy.pt) alone.
 
-`python play.py` prints some of its decisions, `python play.py --check` whether they are right on this machine.
+`python play.py` prints some of its decisions, `python play.py --check` checks them on this machine.
 """
 
 import json
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Policy:
-    """A function of observations, which remembers the games; metadata.json says what goes in and what comes out."""
+    """The policy as a function of observations, with memory; metadata.json describes inputs and outputs."""
 
     def __init__(self, folder: Path = Path(__file__).parent) -> None:
         self.about: dict[str, Any] = json.loads((folder / "metadata.json").read_text(encoding="utf-8"))
@@ -32,12 +32,12 @@ class Policy:
             self._call = lambda inputs: [out.numpy() for out in module(*map(torch.from_numpy, inputs.values()))]
 
     def run(self, given: dict[str, Any]) -> dict[str, Any]:
-        """All outputs by name, from all inputs by name: arrays `[N, ...]`."""
+        """Return all outputs by name for all inputs by name: arrays `[N, ...]`."""
         inputs = {name: np.array(given[name], at["dtype"]) for name, at in self.about["inputs"].items()}
         return dict(zip(self.about["outputs"], self._call(inputs), strict=True))
 
     def __call__(self, obs: Any, begins: Any = None, action_mask: Any = None) -> Any:  # noqa: ANN401 - arrays
-        """The likeliest actions `[N, ...]` for `obs [N, ...]`; `begins [N]` bool: a game does, `action_mask [N, n]`."""
+        """Return the likeliest actions `[N, ...]` for `obs [N, ...]`; `begins [N]` is True where a game begins."""
         if len(self._memory) != len(obs):
             self._memory = np.zeros((len(obs), self.about["memory_size"]), np.float32)
         if begins is not None:

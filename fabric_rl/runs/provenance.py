@@ -1,4 +1,4 @@
-"""The origin of a run: its settings, its code, the versions it was made with, and the weights that it began with."""
+"""Provenance of a run: its settings, code, versions and initial weights."""
 
 import os
 import platform
@@ -39,50 +39,50 @@ PACKAGES = (
 )
 CONFIG, ENVIRONMENT, WEIGHTS, INITIAL = "config.yaml", "environment.json", "weights.json", "initial.ckpt"
 EXPORTED, METADATA = "weights.ckpt", "metadata.json"
-"""An agent without its run: `fabric_rl.runs.trained.export`."""
+"""Files of an exported agent, see `fabric_rl.runs.trained.export`."""
 _VARIABLES = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "PYTHONHASHSEED")
 _OF_A_START = ("began", "command", "project")
 _HOW_IT_BEGAN = ("initialize_from", "inference")
-"""Settings that say how a run began; they stay as they were then."""
+"""Settings that say how a run began; a resumed run keeps the old values."""
 DEFAULTS = {field.name: field.default for group in (TrainArgs, StartArgs, Saving, Hardware) for field in fields(group)}
 DEFAULTS |= {"estimator.class_path": "fabric_rl.GAE", "self_play": None, "cloning": None, "kickstart": None}
-"""Settings that a run of before may lack since they came later: it had them."""
+"""Values of settings that older runs lack because they were added later."""
 MOST_BYTES = 1_000_000
-"""Of a patch; what is beyond is cut off."""
+"""Maximum size of a patch; the rest is cut off."""
 _MOST_OF_A_FILE = 100_000
 _SOURCES = {".py", ".pyi", ".yaml", ".yml", ".sh"}
-"""Of files that git does not know: those that may be the experiment."""
+"""Suffixes of source files, which a patch includes even if git does not track them."""
 _MADE = ({"environment.json", "checkpoints"}, {"study.journal"})
-"""What the folder of a run holds, and that of a sweep."""
+"""Files that identify the folder of a run, and of a sweep."""
 _CHANGE = re.compile(
     r"^(?:diff --git .*\n(?:(?!diff --git |--- |@@).*\n)*)?--- (?:a/(.+?)\t?|/dev/null)\n"
     r"\+\+\+ (?:b/(.+?)\t?|/dev/null)\n(?=@@)",
     re.MULTILINE,
 )
-"""What stands before the changes of a file, with its name before and after."""
+"""Header of one file in a patch, with its name before and after."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of another run, with which one begins."""
+    """Weights of another run to begin with."""
 
     path: Path
-    """The checkpoint file that they are from."""
+    """Their checkpoint file."""
     agent: dict[str, Tensor]
     """The agent's state, CPU tensors by name."""
     inference: bool = False
-    """Whether the run only plays with them."""
+    """True if the run only plays with them."""
 
 
 class Provenance:
-    """The files of a run folder that say how the run began.
+    """The files of a run folder that record how the run began.
 
-    `config.yaml` (all settings), `environment.json` (command, versions, commit, hardware, seeds), `code.diff` (the
-    user's code beside that commit), and of a run with another one's weights `weights.json` (whose, and whether it only
-    plays) and `initial.ckpt` (a copy, so that the run can begin again).
+    These are `config.yaml` (all settings), `environment.json` (command, versions, commit, hardware, seeds) and
+    `code.diff` (uncommitted code of the user). A run with the weights of another one also has `weights.json` (their
+    path, and whether it only plays) and `initial.ckpt` (a copy, so that the run can begin again).
 
     Attributes:
-        folder: That of the run.
+        folder: Folder of the run.
         config: Its `config.yaml`.
     """
 
@@ -96,14 +96,14 @@ class Provenance:
     # ---------------------------------------------------------------- settings
 
     def write(self, config: str | None, more: Mapping[str, Any] | None = None) -> None:
-        """Writes `config.yaml`, `environment.json` and `code.diff`, and remembers them for `ensure`.
+        """Write `config.yaml`, `environment.json` and `code.diff`, and remember them for `ensure`.
 
-        Of a run that goes on, `environment.json` is about this start, with those before in `earlier`, and the code of
-        the second start is `code_2.diff`.
+        In a resumed run, `environment.json` describes this start and lists earlier ones in `earlier`; the code of the
+        second start is `code_2.diff`.
 
         Args:
-            config: All settings as YAML; None where they are not known.
-            more: What else belongs into `environment.json`.
+            config: All settings as YAML; None if they are not known.
+            more: Additional entries of `environment.json`.
         """
         self._config = config
         if not self._environment:
@@ -119,7 +119,7 @@ class Provenance:
             write_text(self.folder / name, text)
 
     def ensure(self) -> None:
-        """Writes again what `write` has written and is gone, as the whole folder may be."""
+        """Write files of `write` again that are missing, as the whole folder may be."""
         missing = {name: text for name, text in self._texts().items() if not (self.folder / name).exists()}
         if missing:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -127,7 +127,7 @@ class Provenance:
             write_text(self.folder / name, text)
 
     def changed_settings(self, config: str) -> list[str]:
-        """Lines `name: old -> new` for what differs between `config.yaml` and `config`, but for empty lists."""
+        """Return lines `name: old -> new` for settings that differ between `config.yaml` and `config`."""
         if not self.config.exists():
             return []
         try:
@@ -142,7 +142,7 @@ class Provenance:
         return [f"{name}: {old.get(name)} -> {new.get(name, 'gone')}" for name in names]
 
     def _texts(self) -> dict[str, str]:
-        """The content of each file; nothing before `write`."""
+        """Return the content of each file by name; empty before `write`."""
         texts = dict(self._code)
         if self._begun_with is not None:
             texts[WEIGHTS] = json_text(self._begun_with)
@@ -154,7 +154,7 @@ class Provenance:
         return texts
 
     def _as_it_began(self, config: str) -> str:
-        """The settings with those that make a new run begin as this one did."""
+        """Return the settings with which a new run begins like this one."""
         if self._begun_with is None:
             return config
         path = str(self._initial.absolute()) if self._initial.exists() else str(self._begun_with.get("from"))
@@ -169,18 +169,18 @@ class Provenance:
     # ---------------------------------------------------------------- weights
 
     def begin_with(self, weights: Weights) -> None:
-        """Keeps the weights that the run begins with.
+        """Store the weights that the run begins with.
 
         Raises:
-            CheckpointError: They cannot be written.
-            OSError: Neither can `weights.json`.
+            CheckpointError: `initial.ckpt` cannot be written.
+            OSError: `weights.json` cannot be written.
         """
         path = str(weights.path.absolute())
         checkpoint.write(self._initial, {"agent": weights.agent, "from": path})
         write_json(self.folder / WEIGHTS, {"from": path, "inference": weights.inference})
 
     def weights(self) -> Weights | None:
-        """Return what a run without a checkpoint begins again with; None for new weights.
+        """Return the weights with which a run without a checkpoint begins again; None for new ones.
 
         Raises:
             CheckpointError: The run only plays, or its weights cannot be read.
@@ -201,18 +201,26 @@ class Provenance:
             ) from error
 
     def _read_weights_json(self) -> dict[str, Any] | None:
-        """`weights.json`; None without, empty if it is damaged."""
+        """Return the content of `weights.json`; None if there is none, empty if it is damaged."""
         path = self.folder / WEIGHTS
         return read_json(path) if path.exists() else None
 
 
+def config_of(path: Path) -> Path:
+    """Return the `config.yaml` of the run or export that a file belongs to; a CheckpointError without one."""
+    found = next((folder / CONFIG for folder in path.absolute().parents if (folder / CONFIG).is_file()), None)
+    if found is None:
+        raise CheckpointError(f"{path}: no {CONFIG} in the folders above it: environment and agent are not known")
+    return found
+
+
 def digest_of(config: str) -> str:
-    """Return a digest that tells whether somebody has edited a `config.yaml`."""
+    """Return a digest to detect edits of a `config.yaml`."""
     return sha256(config.encode()).hexdigest()
 
 
 def read_initial(path: Path) -> dict[str, Tensor]:
-    """The agent's state in an `initial.ckpt`; a CheckpointError if it is missing, damaged or something else."""
+    """Return the agent's state in an `initial.ckpt`; a CheckpointError if it is missing, damaged or something else."""
     agent = checkpoint.read(path).get("agent")
     if not isinstance(agent, dict) or not all(
         isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in agent.items()
@@ -235,7 +243,7 @@ def describe_environment() -> dict[str, Any]:
         "system": platform.platform(),
         "packages": {name: installed[name] for name in PACKAGES if name in installed},
         "installed": installed,
-        # Where it is installed, a repository around it is somebody else's.
+        # If it is installed, a repository around it is another project's.
         "git": dict.fromkeys(project, None) | {"folder": own} if INSTALLED else commit_of(Path(own)),
         "project": project,
         "hardware": {
@@ -248,7 +256,7 @@ def describe_environment() -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """Its name."""
+    """Return the name of the processor."""
     try:
         found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     except OSError:
@@ -257,7 +265,7 @@ def _processor() -> str:
 
 
 def code_file(earlier: Sequence[Any]) -> str:
-    """The name of the patch of a start, after so many earlier ones."""
+    """Return the file name of a start's patch, given the earlier starts."""
     return f"code_{len(earlier) + 1}.diff" if earlier else "code.diff"
 
 
@@ -274,7 +282,7 @@ def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: A
 
 
 def commit_of(folder: Path) -> dict[str, str | None]:
-    """`folder` (that of the git repository around it), `commit`, `branch`, `changed_files`; None without git."""
+    """Return `folder` (the root of the git repository), `commit`, `branch`, `changed_files`; None without git."""
     found = _git(folder, "rev-parse", "--show-toplevel", "HEAD", "--abbrev-ref", "HEAD")
     root, commit, branch = found.split("\n")[:3] if found else (str(folder), None, None)
     changed = _git(folder, "status", "--porcelain") if found else None
@@ -282,12 +290,12 @@ def commit_of(folder: Path) -> dict[str, str | None]:
 
 
 def patch_of(folder: Path, besides: Path, commit: str = "HEAD") -> str:
-    """Return what `git apply` needs to make of the commit, or without git of an empty folder, the code as it is.
+    """Return a patch for `git apply` from a commit, or without git from an empty folder, to the code as it is.
 
     Args:
-        folder: That of a repository, or one without git, of which only the files right inside count.
-        besides: What lies below is no code: the folder of all runs. Nor is what other runs and sweeps have written.
-        commit: From which one on, of those that the repository has.
+        folder: Folder of a repository, or one without git, of which only direct files are included.
+        besides: Folder of all runs, which is left out. So are the files of other runs and sweeps.
+        commit: Commit to start from.
     """
     new = _git(folder, "ls-files", "--others", "--exclude-standard", "-z")
     names = [path.name for path in folder.glob("*.*")] if new is None else new.split("\0")
@@ -302,7 +310,7 @@ def patch_of(folder: Path, besides: Path, commit: str = "HEAD") -> str:
 
 
 def sources_that_differ(patches: tuple[str, str]) -> list[str]:
-    """Names of the source files that two patches of the same commit do not make the same."""
+    """Return the source files in which two patches of the same commit differ."""
     made: list[dict[str, str]] = []
     for patch in patches:
         parts = _CHANGE.split(patch)[1:]
@@ -312,13 +320,13 @@ def sources_that_differ(patches: tuple[str, str]) -> list[str]:
 
 
 def changed_since(folder: Path, commit: str) -> list[str] | None:
-    """Source files of the repository that are not as in that commit; None where it does not know the commit."""
+    """Return source files that differ from a commit; None if the repository does not have it."""
     found = _git(folder, "-c", "core.quotepath=off", "diff", "--name-only", commit)
     return None if found is None else [name for name in found.splitlines() if is_source(name)]
 
 
 def is_source(name: str) -> bool:
-    """Return whether a file may be the experiment."""
+    """Return whether a file is source code or settings."""
     return Path(name).suffix in _SOURCES
 
 
@@ -328,7 +336,7 @@ def _is_made(path: Path, folder: Path) -> bool:
 
 
 def _added(path: Path, name: str) -> str:
-    """The part of a patch that adds a file; empty unless it is a source."""
+    """Return the part of a patch that adds a file; empty unless it is a source file."""
     try:
         if not is_source(path.name) or path.stat().st_size > _MOST_OF_A_FILE:
             return ""
@@ -340,7 +348,7 @@ def _added(path: Path, name: str) -> str:
 
 
 def _git(folder: Path, *command: str) -> str | None:
-    """Returns what git says there; None without git or outside of a repository."""
+    """Return the output of git in a folder; None without git or outside of a repository."""
     try:
         done = subprocess.run(["git", *command], cwd=folder, capture_output=True, check=True)
     except (OSError, subprocess.CalledProcessError):

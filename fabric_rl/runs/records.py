@@ -1,4 +1,4 @@
-"""Reading run folders: which runs there are, and what each one has left behind."""
+"""Readers of run folders: the runs of a folder, and the content of each. Imports no torch."""
 
 import re
 from collections.abc import Iterator
@@ -17,20 +17,20 @@ from fabric_rl.metrics.csv_tables import number, read_rows
 
 _NAME = re.compile(r"step_(\d+)\.ckpt")
 LOCK = ".lock"
-"""Held by the process that works on a run."""
+"""Lock file of the process that trains a run."""
 SET_ASIDE = "set_aside"
-"""Below `milestones/`: those of a time that the run has gone back from."""
+"""Subfolder of `milestones/` for those that are newer than the checkpoint of a resumed run."""
 BEST = "best"
-"""In the folder of a run: its best weights."""
+"""Subfolder of a run for its best weights."""
 
 
 def file_name(steps: int) -> str:
-    """File name of the checkpoint after so many agent-steps; names sort by steps, e.g. `step_000001000000.ckpt`."""
+    """Return the file name of the checkpoint after `steps` agent-steps, e.g. `step_000001000000.ckpt`."""
     return f"step_{steps:012d}.ckpt"
 
 
 def steps_of(path: Path) -> int:
-    """Agent-steps that `file_name` put into a file's name; a ValueError if it has another name."""
+    """Return the agent-steps in the name of a checkpoint; a ValueError for another name."""
     match = _NAME.fullmatch(path.name)
     if match is None:
         raise ValueError(f"{path}: not named like a checkpoint (step_<steps>.ckpt)")
@@ -38,24 +38,24 @@ def steps_of(path: Path) -> int:
 
 
 def checkpoints(folder: str | Path) -> list[Path]:
-    """Finished checkpoints of a folder, oldest first; none if there is no such folder."""
+    """Return the finished checkpoints of a folder, oldest first; none if there is no such folder."""
     return sorted((path for path in Path(folder).glob("step_*.ckpt") if _NAME.fullmatch(path.name)), key=steps_of)
 
 
 @dataclass(frozen=True)
 class Milestone:
-    """A full copy of a run, `milestones/<phase>/<steps>/`; None where its `meta.json` does not say.
+    """A full copy of a run, `milestones/<phase>/<steps>/`; values that its `meta.json` lacks are None.
 
     Attributes:
-        folder: Where it is.
-        phase: What the run worked on.
+        folder: Folder of the milestone.
+        phase: Phase of the training.
         steps: Agent-steps.
         mean_reward: Mean return of the last 100 episodes.
-        entropy: Of the policy, in nats.
-        kl: Estimate of the divergence between the policies before and after the last update, in nats.
-        rating: Its skill, where something measures that.
-        timestamp: When it was written, local time.
-        fingerprint: Of environment and agent, what a run that goes on from it must share; old ones do not tell it.
+        entropy: Entropy of the policy, in nats.
+        kl: Estimated KL divergence between the policies before and after the last update, in nats.
+        rating: Skill, if a callback measures it.
+        timestamp: Time of writing, local.
+        fingerprint: Description of environment and agent, which a run resumed from it must match; old ones have none.
     """
 
     folder: Path
@@ -68,6 +68,16 @@ class Milestone:
     timestamp: datetime | None = None
     fingerprint: dict[str, str] | None = None
 
+    @property
+    def run_id(self) -> str:
+        """Name of its run."""
+        return self.folder.parents[2].name
+
+    @property
+    def written(self) -> datetime:
+        """`timestamp`, or the time of the last change of the folder, local."""
+        return self.timestamp or datetime.fromtimestamp(self.folder.stat().st_mtime)
+
 
 @dataclass(frozen=True)
 class RunRecord:
@@ -75,12 +85,12 @@ class RunRecord:
 
     Attributes:
         folder: `runs/<run_id>`.
-        summary: `summary.json`; empty while the run goes on.
-        steps: Agent-steps, the largest that summary, metrics or checkpoints know.
-        changed: Last time that one of these files changed.
-        milestones: By phase, then steps.
-        group: What it belongs to, by its settings.
-        abandoned: How many more belong to a time that the run has gone back from, in `milestones/set_aside`.
+        summary: `summary.json`; empty while the run is trained.
+        steps: Agent-steps, the largest number in summary, metrics and checkpoints.
+        changed: Time of the last change of one of these files, local.
+        milestones: Milestones, sorted by phase, then steps.
+        group: Group of the run, from its settings.
+        abandoned: Number of milestones in `milestones/set_aside`.
     """
 
     folder: Path
@@ -107,13 +117,13 @@ class RunRecord:
 
 
 def list_runs(runs_dir: str | Path) -> list[RunRecord]:
-    """All runs of a folder, the one that changed last first."""
+    """Return all runs of a folder, the last changed first."""
     folders = [folder for folder in Path(runs_dir).iterdir() if _is_run(folder)]
     return sorted((load_run(folder) for folder in folders), key=lambda run: (run.changed, run.name), reverse=True)
 
 
 def find_run(runs_dir: str | Path, run_id: str) -> RunRecord:
-    """The run of that name, or in that folder; else a ValueError that names similar ones."""
+    """Return the run of that name, or in that folder; else a ValueError that names similar ones."""
     for folder in (Path(runs_dir) / run_id, Path(run_id)):
         if _is_run(folder):
             return load_run(folder)
@@ -130,7 +140,7 @@ def names_of_runs(runs_dir: str | Path) -> list[str]:
 
 
 def load_run(folder: str | Path) -> RunRecord:
-    """Reads one run folder."""
+    """Read one run folder."""
     folder = Path(folder)
     summary = read_json(folder / "summary.json")
     saved = checkpoints(folder / "checkpoints")
@@ -149,17 +159,17 @@ def load_run(folder: str | Path) -> RunRecord:
 
 
 def _group(config: Path) -> str | None:
-    """The setting, without reading all of them."""
+    """Return the setting `group`, without parsing the others."""
     try:
         line = re.search(r"^group: *(.+)$", config.read_text(encoding="utf-8"), re.MULTILINE)
         value = yaml.safe_load(line[1]) if line else None
-    except (OSError, ValueError, yaml.YAMLError):  # what is wrong is said by who needs all of them
+    except (OSError, ValueError, yaml.YAMLError):  # code that needs all settings reports errors
         return None
     return None if value is None else str(value)
 
 
 def is_worked_on(folder: Path) -> bool:
-    """Return whether a process trains the run in a folder; where nobody can tell, none has ended."""
+    """Return whether a process trains the run in a folder; True if the file system has no locks."""
     if not (folder / LOCK).is_file():
         return False
     try:
@@ -170,7 +180,7 @@ def is_worked_on(folder: Path) -> bool:
 
 
 def _is_run(folder: Path) -> bool:
-    return not folder.name.startswith(".") and (  # hidden: what --force has put out of the way
+    return not folder.name.startswith(".") and (  # hidden: moved away by --force
         (folder / "checkpoints").is_dir() or any((folder / f).is_file() for f in ("summary.json", "metrics.csv"))
     )
 
@@ -186,7 +196,7 @@ def _milestones(folder: Path) -> Iterator[Milestone]:
 
 
 def _last_step(file: Path) -> float | None:
-    """The step of the last complete row, without reading a long file from its beginning."""
+    """Return the step of the last complete row, reading only the end of a long file."""
     try:
         rows = read_rows(file, last_bytes=1 << 16)
     except OSError:
@@ -195,7 +205,7 @@ def _last_step(file: Path) -> float | None:
 
 
 def _time(value: object) -> datetime | None:
-    """Seconds since 1970 or ISO 8601, as local time without a zone."""
+    """Convert seconds since 1970 or ISO 8601 to local time without a zone."""
     try:
         if isinstance(value, str):  # Python 3.10 does not know the Z
             return datetime.fromisoformat(value.replace("Z", "+00:00")).astimezone().replace(tzinfo=None)

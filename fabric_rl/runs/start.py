@@ -1,48 +1,113 @@
-"""The start of a run: new, with the weights of another one, or where it was left; and the end of one that fails."""
+"""Start of a run: `open_run` chooses new weights, those of another run, or a checkpoint, and cleans up after failure.
 
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+`--resume` is followed from here: `resume_choice` finds the checkpoint, `fabric_rl.runs.checkpoint` reads it, and
+`Session.begin` restores it.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from pkgutil import resolve_name
+from typing import Any, cast
 
 import gymnasium
-import torch
 import yaml
-from lightning.fabric.loggers.logger import Logger
-from lightning.fabric.loggers.tensorboard import TensorBoardLogger
+from gymnasium.vector import VectorEnv
+from lightning import Fabric
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
 
 from fabric_rl.args import StartArgs, TrainArgs
 from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.messages import MISTAKES
-from fabric_rl.callback import Callback, TrainState
-from fabric_rl.metrics.log import EventLog, logger, warnings_are_events
-from fabric_rl.metrics.loggers import Loggers, MetricsFile, wait_for_a_later_name
+from fabric_rl.base.settings import changed
+from fabric_rl.base.tables import figure_text, table, when_text
+from fabric_rl.base.text import did_you_mean
+from fabric_rl.import_names import class_path
+from fabric_rl.metrics.log import EventLog, is_terminal, logger, warnings_are_events
 from fabric_rl.ranks import launch
 from fabric_rl.ranks.processes import LostRankError, lost_rank
+from fabric_rl.ranks.sharding import class_of
+from fabric_rl.runs import checkpoint
+from fabric_rl.runs.checkpoint import load_checkpoint
 from fabric_rl.runs.folder import Run
-from fabric_rl.runs.provenance import Weights, flat_settings
-from fabric_rl.runs.resume import Start, fingerprint_of, load_weights, locate, newest_of, other_world, resume_choice
-from fabric_rl.runs.trained import config_of
-from fabric_rl.types import AgentFactory, CheckpointError, EnvFactory, HasSeeds, SettingError
+from fabric_rl.runs.provenance import EXPORTED, INITIAL, METADATA, Weights, config_of, flat_settings, read_initial
+from fabric_rl.runs.records import BEST, Milestone, RunRecord, checkpoints, list_runs, names_of_runs
+from fabric_rl.types import ActorCritic, AgentFactory, CheckpointError, EnvFactory, SettingError
 
-_THREADS = re.compile(r"^num_threads:", re.MULTILINE)
-_FAR_BEYOND = 1.05
+PRETRAINED = Path(__file__).parents[1] / "pretrained"
+"""Folder of the agents that come with fabric-rl."""
+MOST_SHOWN = 20
+"""Most milestones that the menu offers."""
+_NAMED = 3
+"""Most runs that a message names."""
+
+
+@dataclass
+class Start:
+    """A run that starts, and what it starts from: nothing, the weights of another run, or a checkpoint of its own.
+
+    On other ranks than 0 it is empty until `share`.
+    """
+
+    run: Run | None = None
+    """The folder; none on a rank that a later call of `main` has started."""
+    path: Path | None = None
+    """The checkpoint file to resume from."""
+    state: dict[str, Any] | None = None
+    """The content of that file."""
+    weights: Weights | None = None
+    """The weights of another run to begin with."""
+    trained_with: str = ""
+    """First words of the error if those weights do not fit: settings of the other run that differ and shape its
+    spaces."""
+    going_on: bool = False
+    """True if the run of this folder is resumed; without a checkpoint it begins again."""
+    training: bool = False
+    """True once everything is built and restored, right before the first rollout."""
+    log: EventLog | None = None
+    """The events so far, for `log.txt`."""
+
+    @property
+    def steps(self) -> int | None:
+        """Agent-steps done by a resumed run; None for a new one."""
+        return (self.state["steps"] if self.state else 0) if self.going_on else None
+
+    def share(self, fabric: Fabric) -> None:
+        """Send what rank 0 knows to all ranks, and open the log; every rank calls it."""
+        if self.run is not None and self.log is not None:
+            self.log.open(self.run.dir / "log.txt")
+        folder = None if self.run is None else self.run.dir
+        known = fabric.broadcast((folder, self.state, self.weights, self.trained_with))
+        folder, self.state, self.weights, self.trained_with = known
+        if self.run is None and folder is not None:
+            self.run = Run(folder)
+
+    def weights_to_load(self) -> dict[str, Any] | None:
+        """Return the weights as `train` takes them."""
+        if self.weights is None:
+            return None
+        return {"agent": self.weights.agent, "trained_with": self.trained_with}
 
 
 @contextmanager
 def open_run(
     env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartArgs, config: str | None
 ) -> Iterator[Start]:
-    """Choose or make the folder of a run, on rank 0, and hold it while the block trains.
+    """Choose or make the folder of a run, on rank 0, and lock it while the block trains.
 
-    Environment and agent are built where a run that fits them is looked for; `config` has all settings as YAML.
+    To find a run that fits, environment and agent are built once; `config` holds all settings as YAML.
 
     Raises:
-        LostRankError: Another rank is gone.
-        RuntimeError: In place of what would be a user's mistake before training.
-        BaseException: What the block raises; a new run that it has not begun leaves no folder.
+        LostRankError: Another rank has died.
+        RuntimeError: Training stopped with an exception that would be a user's mistake before training.
+        BaseException: The exception of the block; a new run that has not begun leaves no folder.
     """
     opened, first = Start(), launch.is_rank_0()
     try:
@@ -54,7 +119,7 @@ def open_run(
     except BaseException as error:
         if first:
             _clean_up(opened)
-        meant = _as_told(error, opened)
+        meant = _as_user_error(error, opened)
         if meant is error:
             raise
         raise meant from error
@@ -63,103 +128,21 @@ def open_run(
             opened.run.release()
 
 
-def _clean_up(failed: Start) -> None:
-    """Removes the folder of a new run that has not begun; a restart by torchrun makes another one then."""
-    if failed.run is None or failed.going_on:
-        return
-    if not failed.training:
-        failed.run.discard_if_empty()
-    if not failed.training or not failed.run.dir.exists():
-        launch.forget_run()
-
-
-def _as_told(error: BaseException, failed: Start) -> BaseException:
-    """Returns the error itself, or one that says what it means to the user."""
-    training, run = failed.training, failed.run
-    if lost := lost_rank(error):
-        what_next = "start again"
-        if launch.detect().restarts < launch.detect().most_restarts:
-            what_next = "torchrun starts all ranks again"
-        elif training and run is not None:
-            what_next = f"go on from the last checkpoint with --run_id {run.name} --resume"
-        return LostRankError(f"{lost}; {what_next}")
-    if training and isinstance(error, SystemExit) and not error.code:  # of a part, as if all were well
-        return RuntimeError("training stopped: something in it has called sys.exit()")
-    mistake = isinstance(error, (*MISTAKES, gymnasium.error.Error)) and not isinstance(error, SettingError)
-    # Once it trains no flag is at fault, and the traceback matters.
-    return RuntimeError(f"training stopped: {error}") if training and mistake else error
-
-
-def loggers_of(start: Start, given: Logger | list[Logger] | None) -> list[Logger]:
-    """Return the user's loggers or TensorBoard's, and the one that writes `metrics.csv`; none on other ranks than 0.
-
-    The last two forget what a run that goes on had logged after its checkpoint.
-    """
-    if start.run is None:
-        return []
-    folder, steps = start.run.dir, start.steps
-    if steps and (start.state or {}).get("unpublished"):  # what its last row had will be in a later one
-        steps -= 1
-    table = MetricsFile(folder, until=steps)
-    if given is not None:
-        return [*(given if isinstance(given, list) else [given]), table]
-    purge: dict[str, Any] = {} if steps is None else {"purge_step": steps + 1}
-    wait_for_a_later_name(folder / "tensorboard")
-    return [TensorBoardLogger(folder, name="tensorboard", version="", **purge), table]
-
-
-class Announcement(Callback):
-    """Says how a run starts once everything is built and restored, and makes the folder that of this run.
-
-    `config` has all settings as YAML, `hardware` says which ranks and cores the run has.
-    """
-
-    def __init__(self, start: Start, args: TrainArgs, config: str | None, hardware: str) -> None:
-        self._start, self._args, self._config, self._hardware = start, args, config, hardware
-        self._settings = flat_settings(yaml.safe_load(config)) if config else {}
-        self._has_steps_left = True
-
-    def on_train_start(self, state: TrainState) -> None:
-        start = self._start
-        start.training = True
-        if start.run is None or not launch.is_rank_0():
-            return
-        if self._config is not None and not _THREADS.search(self._config):
-            self._config += f"num_threads: {torch.get_num_threads()}\n"  # a default that depends on the machine
-            self._settings["num_threads"] = torch.get_num_threads()
-        config, provenance = self._config, start.run.provenance
-        changes = provenance.changed_settings(config) if config is not None and start.going_on else []
-        lines = [*_how_it_starts(start.run.name, start, self._args, changes), self._hardware, *_rounded_up(state)]
-        self._has_steps_left = start.steps is None or start.steps < self._args.total_timesteps
-        if self._has_steps_left:
-            if start.state is not None and start.path is not None:
-                moved = start.run.go_on_from(start.path, start.state)
-                if moved:
-                    lines.append(f"newer checkpoints: {moved} moved to {start.run.checkpoints / 'set_aside'}")
-            provenance.write(config, _ranks_and_seeds(state))
-            start.run.replace()
-            Loggers(state.fabric.loggers).log_settings(self._settings, changes, state.steps)
-        for line in lines:
-            logger.info("%s", line)
-
-    def on_train_end(self, state: TrainState) -> None:
-        run = self._start.run
-        if run is not None and launch.is_rank_0() and self._has_steps_left:
-            Loggers(state.fabric.loggers).log_outcome(self._settings, run.read_summary(), state.steps)
-
-
 def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartArgs, config: str | None) -> Start:
-    """Finds or makes the run folder, and reads the checkpoint or weights that it begins with.
+    """Find or make the run folder, and read the checkpoint or the weights to begin with.
 
-    `initialize_from` only counts where no run goes on.
+    `initialize_from` only counts where no run is resumed.
     """
-    if not start.inference and (before := _started_before()):
-        return _go_on(before)
+    if not start.inference and (folder := launch.run_before_restart()) is not None:
+        launched = launch.detect()
+        counts = (launched.restarts, launched.most_restarts)
+        logger.info("torchrun has started the ranks of run %s again (restart %s of at most %s)", folder.name, *counts)
+        return _claim(newest_of(Run(folder)))
     if start.resume:
         own = partial(fingerprint_of, env, agent, args.seed)
         chosen = resume_choice(start.runs_dir, start.run_id, start.resume, own)
         if chosen is not None:
-            return _play(chosen, start.runs_dir, config) if start.inference else _go_on(chosen)
+            return _play(chosen, start.runs_dir, config) if start.inference else _claim(chosen)
         if start.inference and start.initialize_from is None:
             raise CheckpointError(f"--inference: {start.runs_dir} holds no run that fits")
         logger.info("--resume: %s holds no run that fits; a new one begins", start.runs_dir)
@@ -167,37 +150,16 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
     if start.initialize_from is not None:
         path = locate("--initialize_from", start.runs_dir, start.initialize_from)
         weights = load_weights(path, start.inference)
-        trained_with = _trained_with(start.initialize_from, weights.path, config)
+        if config is not None:
+            trained_with = _trained_with(start.initialize_from, weights.path, config)
     run = Run.create(start.runs_dir, start.run_id, start.force, weights, config)
     if not start.inference:
         launch.remember_run(run.dir)
     return Start(run, weights=weights, trained_with=trained_with)
 
 
-def _trained_with(name: str, weights: Path, config: str | None) -> str:
-    """Says which settings of another run may be why its weights do not fit; empty if none, or not known."""
-    if config is None:
-        return ""
-    try:
-        theirs = flat_settings(read_yaml(config_of(weights)))
-    except (OSError, ValueError):
-        return ""
-    apart = other_world(theirs, flat_settings(yaml.safe_load(config)))
-    return f"--initialize_from {name}: it was trained with {apart}; set these, or begin without it" if apart else ""
-
-
-def _started_before() -> Start | None:
-    """The run that this launch has begun before torchrun started its ranks again; None at first."""
-    folder = launch.run_before_restart()
-    if folder is None:
-        return None
-    launched = launch.detect()
-    counts = (launched.restarts, launched.most_restarts)
-    logger.info("torchrun has started the ranks of run %s again (restart %s of at most %s)", folder.name, *counts)
-    return newest_of(Run(folder))
-
-
-def _go_on(start: Start) -> Start:
+def _claim(start: Start) -> Start:
+    """Lock the run to resume; without a checkpoint it begins again with the same weights."""
     run = start.run
     assert run is not None
     run.check_writable()
@@ -209,49 +171,322 @@ def _go_on(start: Start) -> Start:
 
 
 def _play(other: Start, runs_dir: str, config: str | None) -> Start:
-    """A run of its own that plays with the weights of another."""
+    """Make a new run that plays with the weights of another."""
     assert other.run is not None
     if other.state is None or other.path is None:
-        other.run.provenance.weights()  # says more of a run that itself only plays
+        other.run.provenance.weights()  # has a better message for a run that only plays itself
         raise CheckpointError(f"--inference: {other.run.dir} holds no checkpoints to play with")
     weights = Weights(other.path, other.state["agent"], inference=True)
     return Start(Run.create(runs_dir, weights=weights, config=config), weights=weights)
 
 
-def _how_it_starts(name: str, start: Start, args: TrainArgs, changes: Sequence[str]) -> list[str]:
-    whose = f" with the weights of {start.weights.path}" if start.weights else ""
-    if not start.going_on:
-        return [f"run {name} begins{whose}"] if whose else []
-    steps = start.steps or 0
-    if start.state is None:
-        lines = [f"run {name} has no checkpoint yet: it begins again{whose}"]
+def _trained_with(name: str, weights: Path, config: str) -> str:
+    """Return an explanation in case the weights of another run do not fit; empty if its settings give none."""
+    try:
+        theirs = flat_settings(read_yaml(config_of(weights)))
+    except (OSError, ValueError):
+        return ""
+    differ = other_world(theirs, flat_settings(yaml.safe_load(config)))
+    return f"--initialize_from {name}: it was trained with {differ}; set these, or begin without it" if differ else ""
+
+
+def _clean_up(failed: Start) -> None:
+    """Remove the folder of a new run that has not begun; after a restart by torchrun there will be another one."""
+    if failed.run is None or failed.going_on:
+        return
+    if not failed.training:
+        failed.run.discard_if_empty()
+    if not failed.training or not failed.run.dir.exists():
+        launch.forget_run()
+
+
+def _as_user_error(error: BaseException, failed: Start) -> BaseException:
+    """Return the error itself, or one that says what it means for the user."""
+    training, run = failed.training, failed.run
+    if lost := lost_rank(error):
+        what_next = "start again"
+        if launch.detect().restarts < launch.detect().most_restarts:
+            what_next = "torchrun starts all ranks again"
+        elif training and run is not None:
+            what_next = f"go on from the last checkpoint with --run_id {run.name} --resume"
+        return LostRankError(f"{lost}; {what_next}")
+    if training and isinstance(error, SystemExit) and not error.code:  # would look like success
+        return RuntimeError("training stopped: something in it has called sys.exit()")
+    mistake = isinstance(error, (*MISTAKES, gymnasium.error.Error)) and not isinstance(error, SettingError)
+    # During training no flag is at fault, and the traceback matters.
+    return RuntimeError(f"training stopped: {error}") if training and mistake else error
+
+
+# ---------------------------------------------------------------- what --resume and --initialize_from name
+
+
+def resume_choice(
+    runs_dir: str | Path, run_id: str | None, resume: str | bool, fingerprint: Callable[[], dict[str, str]]
+) -> Start | None:
+    """Decide what `--resume` resumes.
+
+    In this order: the path or run id that was given (a run that was killed before its first checkpoint begins again);
+    on a terminal, the user's choice among the milestones that fit; the newest run whose newest good checkpoint fits
+    (of those that do not, the newest is compared side by side, the others are named); None (a new run).
+
+    Args:
+        runs_dir: Folder that holds all runs.
+        run_id: `--run_id`.
+        resume: `--resume`: True, or a path or run id.
+        fingerprint: Makes the fingerprint of this environment and agent; only called if needed.
+
+    Raises:
+        CheckpointError: The checkpoint asked for cannot be read.
+        FileNotFoundError: There is no such run.
+        KeyboardInterrupt: The user has cancelled the menu.
+    """
+    if isinstance(resume, str):
+        path = locate("--resume", runs_dir, resume)
+        return newest_of(Run(path)) if (path / "checkpoints").is_dir() else _start_from(path)
+    if run_id is not None:
+        return newest_of(Run.find(runs_dir, run_id))
+    records = list_runs(runs_dir) if Path(runs_dir).is_dir() else []
+    own = fingerprint() if records else {}
+    if is_terminal(sys.stdin) and is_terminal(sys.stdout):
+        milestones, left_out = milestones_that_fit(records, own)
+        milestone = ask_for_milestone(milestones, left_out) if milestones else None
+        if milestone is not None:
+            return _start_from(milestone.folder)
+    chosen: Start | None = None
+    unfit: dict[str, dict[str, tuple[str, str]]] = {}
+    for record in records:
+        if not checkpoints(record.folder / "checkpoints"):
+            continue  # has only played, or has failed
+        try:
+            path, state = load_checkpoint(record.folder)
+        except CheckpointError as error:
+            logger.info("--resume: run %s is left out: %s", record.name, error)
+            continue
+        problems = changed(state["fingerprint"], own, "nothing")
+        if not problems:
+            chosen = Start(Run(record.folder), path, state, going_on=True)
+            break
+        unfit[record.name] = problems
+    _show_unfit(unfit)
+    return chosen
+
+
+def _show_unfit(unfit: dict[str, dict[str, tuple[str, str]]]) -> None:
+    """Print the newest run that does not fit beside this one, and name the others."""
+    for name in list(unfit)[:1]:
+        beside = Table("", f"run {escape(name)}", "here", title=f"--resume: run {escape(name)} does not fit")
+        for what, (there, here) in unfit[name].items():
+            beside.add_row(*map(Text, (what, there, here)))
+        Console().print(beside)
+    if others := list(unfit)[1:]:
+        names = ", ".join([*others[:_NAMED], *(["..."] if len(others) > _NAMED else [])])
+        does = "more run does" if len(others) == 1 else "more runs do"
+        logger.info("--resume: %s %s not fit: %s", len(others), does, names)
+
+
+def newest_of(run: Run) -> Start:
+    """Return the run's newest good checkpoint to resume, or its beginning if it was killed before the first.
+
+    Raises:
+        CheckpointError: It has checkpoints, but none can be read.
+    """
+    if not checkpoints(run.checkpoints) and not any(run.milestones.glob("*/*")):
+        return Start(run, going_on=True)
+    return Start(run, *load_checkpoint(run.dir), going_on=True)
+
+
+def _start_from(path: Path) -> Start:
+    file, state = load_checkpoint(path)
+    return Start(run_of(file), file, state, going_on=True)
+
+
+def run_of(path: Path) -> Run:
+    """Return the run that a checkpoint, milestone or run folder belongs to."""
+    path = path.absolute()
+    for folder in (path, *path.parents):
+        if (folder / "checkpoints").is_dir():
+            return Run(folder)
+    raise CheckpointError(f"{path}: is in no run folder; begin a new run from it with --initialize_from {path}")
+
+
+def load_weights(path: str | Path, inference: bool = False) -> Weights:
+    """Read weights: of a checkpoint, of the newest good one of a run or milestone, or those that a run began with.
+
+    Raises:
+        CheckpointError: There are none, or they cannot be read.
+    """
+    path = Path(path)
+    if (path / EXPORTED).is_file():
+        path /= EXPORTED
+    if path.name in (INITIAL, EXPORTED):
+        return Weights(path, read_initial(path), inference)
+    path, state = load_checkpoint(path)
+    return Weights(path, state["agent"], inference)
+
+
+def locate(flag: str, runs_dir: str | Path, name: str, bots: Sequence[str] = ()) -> Path:
+    """Find a run by name, any file or folder by path, or an agent that comes with fabric-rl by name.
+
+    Args:
+        flag: Flag for error messages.
+        runs_dir: Folder that holds all runs.
+        name: The name.
+        bots: Other valid names, for the hint in the error.
+
+    Raises:
+        CheckpointError: There is none; the message names the flag, similar names, and where it looked. Or both a run
+            and an exported agent in the current folder have that name.
+    """
+    run, own = Path(runs_dir, name), Path(name)
+    if run != own and run.is_dir() and any((own / file).is_file() for file in (EXPORTED, METADATA)):
+        raise CheckpointError(
+            f"{flag} {name}: {run} is a run and {own} an exported agent; say which: {run} or {own.absolute()}"
+        )
+    if run.is_dir():
+        return run
+    if own.exists():
+        return own
+    if own.name == name and (PRETRAINED / name / EXPORTED).is_file():
+        return PRETRAINED / name
+    said = f"{flag} {name}: no such checkpoint, run or milestone"
+    run = own.parent if own.name == BEST else own
+    if run != own and run.name and (Path(runs_dir, run).is_dir() or run.is_dir()):
+        raise CheckpointError(
+            f"{said}; {BEST}/ is kept by the callbacks Evaluation and MilestoneMatches once they play"
+        )
+    agents = sorted(file.parent.name for file in PRETRAINED.glob(f"*/{EXPORTED}"))
+    near = did_you_mean(run.name, [*names_of_runs(runs_dir), *agents, *bots])
+    known = [f"bots: {', '.join(bots)}"] if bots else []
+    known += [f"included agents: {', '.join(agents)}", f"runs are looked for in {Path(runs_dir).absolute()}"]
+    raise CheckpointError(f"{said}{near} ({'; '.join(known)})")
+
+
+# ---------------------------------------------------------------- does it fit this environment and agent?
+
+
+def fingerprint(envs: VectorEnv, agent: ActorCritic) -> dict[str, str]:
+    """Describe environment and agent as far as a checkpoint depends on them: name -> text."""
+    weights, kind = agent.state_dict(), class_of(agent)
+    shapes = ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in weights.items())
+    return {
+        "observations": str(envs.single_observation_space),
+        "actions": str(envs.single_action_space),
+        "agent": class_path(kind),
+        "networks": f"{sum(t.numel() for t in weights.values()):,} numbers, {sha256(shapes.encode()).hexdigest()[:8]}",
+    } | {name: str(text) for name, text in getattr(envs, "layout", {}).items()}
+
+
+def fingerprint_of(env: EnvFactory, agent: AgentFactory, seed: int) -> dict[str, str]:
+    """Return the fingerprint of an environment and an agent that are built only for it."""
+    envs = env(seed=seed)
+    try:
+        module = agent(envs.single_observation_space, envs.single_action_space)
+        return fingerprint(envs, cast(ActorCritic, module))
+    finally:
+        envs.close()
+
+
+def check_fits(theirs: Mapping[str, str], own: Mapping[str, str]) -> None:
+    """Raise CheckpointError where fingerprints differ, except for the networks: `check_weights` says more of those."""
+    differ = changed(theirs, own, "nothing")
+    differ.pop("networks", None)
+    if differ:
+        lines = (f"{name} {there} there, {here} here" for name, (there, here) in differ.items())
+        raise CheckpointError(f"the checkpoint does not fit --env and --agent: {'; '.join(lines)}")
+
+
+def other_world(theirs: Mapping[str, Any], own: Mapping[str, Any]) -> str:
+    """List settings that shape the spaces and differ, as `--flag theirs (yours: own), ...`; empty if none does.
+
+    Args:
+        theirs: Settings of another run, see `provenance.flat_settings`.
+        own: Settings of this run.
+    """
+    (there, kind), (here, own_kind) = _env_settings(theirs), _env_settings(own)
+    differ = {}
+    if kind != own_kind:
+        differ["--env_id" if theirs.get("env_id") else "--env"] = (kind, own_kind)
     else:
-        how = "" if start.state["exact"] else " (equivalent to a run without breaks, not bit-identical)"
-        lines = [f"resuming run {name} after {steps:,} steps, from {start.path}{how}"]
-    lines += [f"changed: {line}" for line in changes]
-    if steps >= args.total_timesteps:
-        lines.append(f"nothing to do: it has done its {args.total_timesteps:,} steps; raise --total_timesteps to go on")
-    return lines
+        names: tuple[str, ...] = ()
+        with suppress(AttributeError, ImportError, ValueError):  # an env_id, or a class that is missing here
+            names = getattr(resolve_name(str(kind)), "gives_spaces", ())
+        for name in (name for name in there if name in here and name.split(".")[0] in names):
+            inside = any(f"--env.{name}".startswith(f"{other}.") for other in differ)  # settings of another class
+            if there[name] != here[name] and not inside:
+                differ[f"--env.{name}"] = (there[name], here[name])
+    return ", ".join(
+        f"{flag} {'null' if x is None else x} (yours: {'the default' if y is None else y})"
+        for flag, (x, y) in differ.items()
+    )
 
 
-def _ranks_and_seeds(state: TrainState) -> dict[str, Any]:
-    """For `environment.json`: what runs, and the seed of every stream; that of a rank's n-th world is n higher."""
-    seed, players, ranks = state.args.seed, state.args.num_players, state.fabric.world_size
-    playing, learning = players or ranks, ranks - players
-    count = state.env.num_seeds if isinstance(state.env, HasSeeds) else state.env.num_envs
-    first = None if players else [seed + rank * count for rank in range(playing)]  # rank 0 of those has no environment
-    streams = {"weights": seed, "environments": first, "actions": [seed + rank for rank in range(playing)]}
-    streams["minibatches"] = [seed + rank for rank in range(learning)]
-    device = state.fabric.device
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-    return {"ranks": ranks, "device": name, "threads": torch.get_num_threads(), "seeds": streams}
+def _env_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+    """Return the settings of the environment, inside any wrapping factories, by name, and its class."""
+    prefix = "env."
+    while f"{prefix}factory.class_path" in settings:
+        prefix += "factory."
+    names = [name for name in settings if name.startswith(prefix)]
+    inner = {name.removeprefix(prefix).removesuffix(".class_path"): settings[name] for name in names}
+    return inner, settings.get("env_id") or inner.get("class_path")
 
 
-def _rounded_up(state: TrainState) -> list[str]:
-    """Says that the last iteration ends far beyond the steps that were asked for."""
-    asked, each = state.args.total_timesteps, state.steps_per_iteration
-    planned = state.steps + (state.iterations - state.iteration) * each
-    if state.done or planned <= _FAR_BEYOND * asked:
-        return []
-    why = f"the last iteration is finished, and each has {each:,} steps"
-    return [f"--total_timesteps {asked:,} becomes {planned:,}: {why}"]
+# ---------------------------------------------------------------- the menu of milestones
+
+
+def milestones_that_fit(records: Sequence[RunRecord], own: dict[str, str]) -> tuple[list[Milestone], int]:
+    """Find the milestones of all runs with the fingerprint `own`.
+
+    Returns:
+        Those that fit, the newest first, and the number of those that do not or cannot be read.
+    """
+    known = [pair for record in records for pair in _fingerprints(record)]
+    fitting = [milestone for milestone, fingerprint in known if fingerprint == own]
+    fitting.sort(key=lambda milestone: (milestone.written, milestone.steps), reverse=True)
+    return fitting, len(known) - len(fitting)
+
+
+def _fingerprints(record: RunRecord) -> Iterator[tuple[Milestone, dict[str, str] | None]]:
+    """Yield a run's milestones that hold a checkpoint, the newest first, with their fingerprints.
+
+    Old ones have none in `meta.json`. All milestones of a run share one, so one of their files, which may be large, is
+    enough.
+    """
+    of_run: dict[str, str] | None = None
+    for milestone in sorted(record.milestones, key=lambda milestone: milestone.steps, reverse=True):
+        files = checkpoints(milestone.folder)
+        if files and milestone.fingerprint is None and of_run is None:
+            with suppress(CheckpointError):  # damaged; the next one may be good
+                of_run = checkpoint.read(files[-1]).get("fingerprint")
+        if files:
+            yield milestone, milestone.fingerprint or of_run
+
+
+def ask_for_milestone(milestones: Sequence[Milestone], left_out: int) -> Milestone | None:
+    """Show the newest milestones and ask for one; None for the latest checkpoint instead.
+
+    Raises:
+        KeyboardInterrupt: Ctrl+C or Ctrl+D: nothing is to be started.
+    """
+    console = Console()
+    shown = milestones[:MOST_SHOWN]
+    rated = any(each.rating is not None for each in shown)
+    rows = []
+    for number, each in enumerate(shown, start=1):
+        figures = map(figure_text, [each.mean_reward, *[each.rating] * rated])
+        rows.append([str(number), each.run_id, each.phase, f"{each.steps:,}", *figures, when_text(each.written)])
+    console.print(table("", [">", "run", "phase", ">steps", ">return", *[">rating"] * rated, "date"], rows))
+    if len(milestones) > len(shown):
+        console.print(f"and {len(milestones) - len(shown)} older ones: --resume RUNS_DIR/RUN/milestones/PHASE/STEPS")
+    if left_out:
+        console.print(f"{left_out} of other environments or agents are left out")
+    try:
+        while True:
+            answer = console.input("Go on from which milestone? Enter for the latest checkpoint: ").strip()
+            if not answer:
+                return None
+            if answer.isdecimal() and 1 <= int(answer) <= len(shown):
+                return shown[int(answer) - 1]
+            console.print(f"a number from 1 to {len(shown)}, please")
+    except (EOFError, KeyboardInterrupt):
+        console.print("\nnothing is started")
+        raise KeyboardInterrupt from None

@@ -1,4 +1,4 @@
-"""Agents that have been trained, rebuilt from what their run left behind, or from an exported policy."""
+"""Trained agents, loaded from the folder of their run or from an exported policy."""
 
 import hashlib
 import sys
@@ -26,13 +26,13 @@ from fabric_rl.base.parser import FlagParser
 from fabric_rl.learning.learner import check_weights, generator_state
 from fabric_rl.rollouts.checks import within
 from fabric_rl.runs import checkpoint, play
-from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA
-from fabric_rl.runs.resume import load_weights, locate
+from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA, config_of
+from fabric_rl.runs.start import load_weights, locate
 from fabric_rl.types import ActorCritic, ActOutput, AgentFactory, CheckpointError, EnvFactory, Tell, reads_masks
 
 CHECK = "check.npz"
 MODELS = {"onnx": "policy.onnx", "torchscript": "policy.pt"}
-"""Format -> name of the file."""
+"""Export format -> file name."""
 
 
 @dataclass(frozen=True)
@@ -145,18 +145,18 @@ def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") 
 
 
 def settings_to_play(weights: Path) -> str:
-    """A `config.yaml` that says how environment and agent are built, without what only counts in training.
+    """Return a `config.yaml` of environment and agent, without settings that only matter in training.
 
     Raises:
         CheckpointError: There is no `config.yaml` above the weights.
-        ValueError: It does not say it.
+        ValueError: It lacks environment or agent.
     """
     settings = {"env": _to_play(_section(weights, "env")), "agent": _section(weights, "agent")}
     return str(yaml.safe_dump(settings, sort_keys=False, width=120, allow_unicode=True))
 
 
 def _section(weights: Path, name: str) -> Any:  # noqa: ANN401 - a class path, or a class with its settings
-    """`env` or `agent` in the configuration of a run; a ValueError of one line where it has none."""
+    """Return `env` or `agent` in the configuration of a run; a one-line ValueError if it is missing."""
     config = str(config_of(weights))
     section = section_of(config, name)
     if section is None:
@@ -168,7 +168,7 @@ def _section(weights: Path, name: str) -> Any:  # noqa: ANN401 - a class path, o
 
 
 def _to_play(section: Any) -> Any:  # noqa: ANN401
-    """An environment's section without the settings that its class calls `only_in_training`."""
+    """Return an environment's section without the settings that its class lists in `only_in_training`."""
     if not isinstance(section, dict) or "class_path" not in section:
         return section
     try:
@@ -183,35 +183,41 @@ def _to_play(section: Any) -> Any:  # noqa: ANN401
 
 
 def _factory(weights: Path, name: str, kind: Any) -> Any:  # noqa: ANN401 - of that kind
-    """Lets jsonargparse make a section of a configuration; a ValueError of one line if it cannot."""
+    """Instantiate a section of a configuration with jsonargparse; a one-line ValueError if that fails."""
     section = _section(weights, name)
     if isinstance(section, dict) and isinstance(section.get("init_args"), dict):
-        section["init_args"].pop("video_folder", None)  # only a training writes, where its own settings say
+        section["init_args"].pop("video_folder", None)  # only training writes videos
     here = str(Path.cwd())
     if here not in sys.path:
-        sys.path.append(here)  # as `python train_fabric.py` in this folder: classes of the user's own
+        sys.path.append(here)  # the user's classes, as for `python train_fabric.py` in this folder
     parser = FlagParser(prog="fabric-rl", exit_on_error=False)
     parser.add_argument(f"--{name}", type=kind)
     try:
-        # Without what each class has as defaults anyway, which takes four times as long.
+        # Parsing the defaults of each class would take four times as long.
         found = parser.parse_args([as_flag(name, section)], defaults=False)
         return parser.instantiate(found)[name]
     except (ArgumentError, ValueError, TypeError, OSError, ImportError) as error:
         raise ValueError(one_line(str(error))) from error
 
 
-def config_of(path: Path) -> Path:
-    """The `config.yaml` of the run or export that a file is of; a CheckpointError without one."""
-    found = next((folder / CONFIG for folder in path.absolute().parents if (folder / CONFIG).is_file()), None)
-    if found is None:
-        raise CheckpointError(f"{path}: no {CONFIG} lies above it, which says how environment and agent are built")
-    return found
-
-
 class Policy:
-    """An agent as a function of arrays that keeps the memory of its games; see `policy`."""
+    """An agent as a function `(obs [N, ...], begins [N], action_mask [N, n] or None) -> actions [N, ...]`.
 
-    def __init__(self, agent: ActorCritic, deterministic: bool, seed: int | None, tell: Tell | None) -> None:
+    It works on NumPy arrays and keeps the state of agents with memory; `begins` is True where an episode begins.
+    Actions outside of a Box are clipped.
+    """
+
+    def __init__(
+        self, agent: ActorCritic, deterministic: bool = True, seed: int | None = None, tell: Tell | None = None
+    ) -> None:
+        """Wrap an agent.
+
+        Args:
+            agent: Agent on the CPU.
+            deterministic: Take the most likely actions instead of sampling.
+            seed: Seed of a separate generator for sampling; default: use torch's global generator.
+            tell: If given, called at every step with the agent's values and action probabilities.
+        """
         self.agent, self._deterministic, self._tell = agent, deterministic, tell
         self._memory = torch.zeros(0)
         self._dice = None if seed is None else torch.Generator().manual_seed(seed).get_state()
@@ -244,7 +250,7 @@ class Policy:
         return within(agent.action_space, chosen.action.cpu().numpy())
 
     def state_dict(self) -> dict[str, NDArray[Any] | None]:
-        """Return the memory of its games and its random generator, as arrays."""
+        """Return the agent's memory and the random generator, as arrays."""
         dice = None if self._dice is None else self._dice.numpy().copy()
         return {"memory": self._memory.cpu().numpy().copy(), "dice": dice}
 
@@ -263,60 +269,49 @@ class Policy:
             self._dice = generator_state(dice)
 
 
-def policy(agent: ActorCritic, deterministic: bool = True, seed: int | None = None, tell: Tell | None = None) -> Policy:
-    """Return the agent as a function `(obs [N, ...], begins [N], action_mask [N, n] or None) -> actions [N, ...]`.
-
-    The function works on NumPy arrays and keeps the state of agents with memory; `begins` is True where an episode
-    begins. Actions outside of a Box are clipped.
-
-    Args:
-        agent: Agent on the CPU.
-        deterministic: Take the most likely actions instead of sampling.
-        seed: Seed of a separate generator for sampling; default: use torch's global generator.
-        tell: If given, called at every step with the agent's values and action probabilities.
-    """
-    return Policy(agent, deterministic, seed, tell)
+policy = Policy
+"""Another name, as `policy(agent)` reads like the function that it returns."""
 
 
 def _thoughts(
     agent: ActorCritic, obs: Tensor, given: dict[str, Tensor]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-    """Returns what `Tell` is told; the sum of several value heads."""
+    """Return the arguments of `Tell`: values, summed over value heads, and action probabilities."""
     values = agent.value(obs, **{name: tensor for name, tensor in given.items() if name == "state"})
     found = agent.probabilities(obs, **given)
     return values.reshape(len(obs), -1).sum(dim=1).cpu().numpy(), None if found is None else found.cpu().numpy()
 
 
 def exported_model(path: Path) -> Path | None:
-    """The file of an exported policy, which `path` is, or its folder; None for anything else."""
+    """Return the model file of an exported policy, given it or its folder; None for anything else."""
     if path.is_file():
         return path if path.suffix in (".onnx", ".pt") else None
     return next((path / name for name in MODELS.values() if (path / name).is_file()), None)
 
 
 def load_policy(folder: Path) -> play.Policy:
-    """The policy of a folder, without what torch says of TorchScript's age."""
+    """Load an exported policy, without torch's deprecation warnings for TorchScript."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return play.Policy(folder)
 
 
 class ExportedAgent(ActorCritic):
-    """Acts as the agent did that was exported; it has no values, and learns nothing."""
+    """An exported agent, which acts as the original did; it has no values and cannot learn."""
 
     def __init__(
         self, model: Path, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]
     ) -> None:
-        """Loads it.
+        """Load the policy.
 
         Args:
-            model: Its file, see `exported_model`.
-            observation_space: Of one sub-environment.
-            action_space: Of one sub-environment.
+            model: Model file, see `exported_model`.
+            observation_space: Observation space of one sub-environment.
+            action_space: Action space of one sub-environment.
 
         Raises:
-            CheckpointError: It is damaged, `fabric-rl export` did not write it, or it is for other spaces.
-            ImportError: What runs it is not installed.
+            CheckpointError: It is damaged, not written by `fabric-rl export`, or made for other spaces.
+            ImportError: The runtime of the model is not installed.
         """
         super().__init__(observation_space, action_space)
         self.model, about = model, read_json(model.with_name(METADATA))
@@ -341,11 +336,11 @@ class ExportedAgent(ActorCritic):
             self.policy = load_policy(model.parent)
         except ImportError as error:
             raise ImportError(f"{model} needs {error.name}; pip install {error.name}") from error
-        except Exception as error:  # the checksum was right, so somebody made this file: it may fail in any way
+        except Exception as error:  # a forged file with a right checksum may fail in any way
             raise CheckpointError(f"{model} cannot be played: {error}") from error
 
     def check_layout(self, layout: dict[str, Any]) -> None:
-        """Raises CheckpointError unless columns and actions mean here what they meant there, number by number."""
+        """Raise CheckpointError unless columns and actions have the meaning that they had at the export."""
         for part, there in self.policy.about["layout"].items():
             if there != layout.get(part):
                 raise CheckpointError(
@@ -359,14 +354,14 @@ class ExportedAgent(ActorCritic):
         """See `ActorCritic.act`; log-probabilities are NaN.
 
         Raises:
-            ValueError: To draw from a policy that says nothing but its likeliest action.
+            ValueError: Sampling from a policy that was exported without its distribution.
         """
         out = self._run(obs, state, action_mask)
         action = out["action"] if deterministic else self._draw(out)
         return ActOutput(action, torch.full((len(obs),), torch.nan), None, out.get("new_state"))
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
-        """`[N]` NaN: the value function stays with the run."""
+        """Return NaN `[N]`: the value function is not exported."""
         return torch.full((len(obs),), torch.nan)
 
     def probabilities(
@@ -384,7 +379,7 @@ class ExportedAgent(ActorCritic):
         return {name: torch.from_numpy(array) for name, array in found.items()}
 
     def _draw(self, out: dict[str, Tensor]) -> Tensor:
-        """`[N, ...]` drawn with torch's global generator."""
+        """Return actions `[N, ...]` drawn with torch's global generator."""
         space = self.action_space
         if "probabilities" in out:
             chances = out["probabilities"]

@@ -18,7 +18,9 @@ from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.runs.folder import Run
 from fabric_rl.sac.learner import ReplayLearner
 from fabric_rl.sac.replay import ReplayBuffer
-from fabric_rl.session.build import Scheme, begin, build, finish, keep_evidence_of_nan
+from fabric_rl.session.build import Scheme, build, finish, keep_evidence_of_nan
+from fabric_rl.session.monitor import Record
+from fabric_rl.session.saving import Saver
 from fabric_rl.session.stopping import StopSignals
 from fabric_rl.signals.base import SignalFactory
 from fabric_rl.signals.signals import Signals
@@ -55,12 +57,15 @@ def train_off_policy(
             replay buffer does not fit the other settings.
     """
     scheme = OffPolicy(sac, demonstrations)
-    session = build(fabric, env, agent, _adapted(args, sac), callbacks, GAE(), inference, scheme, signals)
-    record, saver = begin(session, run, plain, saving, resume, weights)
+    args_of_loop = _adapted(args, sac)
+    session = build(fabric, env, agent, args_of_loop, run, callbacks, GAE(), inference, scheme, signals)
+    exact = session.begin(resume, weights)
+    record = Record(session, plain, resume)
+    saver = Saver(session, record, saving, exact)
     state, hooks, collector, learner = session.state, session.hooks, session.collector, session.learner
     player = cast(OffPolicyAgent, session.agent)
 
-    with hooks, record, StopSignals(state) as stops, keep_evidence_of_nan(session, run):
+    with hooks, record, StopSignals(state) as stops, keep_evidence_of_nan(session):
         saver.begin(resume)
         if sac.buffer_init_steps >= args.total_timesteps and not inference and fabric.is_global_zero:
             what = f"--buffer_init_steps {sac.buffer_init_steps}: the agent learns nothing within --total_timesteps"

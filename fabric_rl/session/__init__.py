@@ -1,1 +1,1 @@
-"""The live objects of a run, and when they are saved."""
+"""The live objects of a run: building, monitoring, saving and stopping them."""

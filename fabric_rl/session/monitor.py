@@ -1,4 +1,4 @@
-"""Record: what people see of a run while it goes on, and its summary at the end."""
+"""Record measures, logs and shows a run, and sums it up at the end."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -11,24 +11,24 @@ from fabric_rl.metrics.loggers import Loggers
 from fabric_rl.ranks.collectives import Sums, means, reduce_sums
 from fabric_rl.rollouts.collect import RECENT_EPISODES
 from fabric_rl.runs.folder import Run
+from fabric_rl.runs.records import checkpoints
 from fabric_rl.session.session import Session
 from fabric_rl.types import HasHeadlines
 
 START_STEPS, END_STEPS = 50_000, 200_000
-"""Agent-steps over which the summary's figures 'at the start' and 'at the end' are taken (at least one iteration)."""
+"""Agent-steps over which the summary averages figures at the start and at the end (at least one iteration)."""
 
 
 class Record:
-    """Measures, adds up over the ranks, logs, shows, and sums up; goes on where the `resumed` checkpoint was saved.
+    """Metrics of a run: measured, reduced over the ranks, logged and shown; continues those of a `resumed` checkpoint.
 
     Attributes:
-        seconds: Of the whole run, earlier parts of it included: `wall`, `collect`, `learn`.
-        mean_return: Of the last 100 episodes over all ranks; None if none has ended yet.
+        seconds: Seconds of the whole run, before a resume included: `wall`, `collect`, `learn`.
     """
 
-    def __init__(self, session: Session, run: Run | None, plain: bool | None, resumed: dict[str, Any] | None) -> None:
-        fabric, state = session.fabric, session.state
-        self._session, self._run = session, run
+    def __init__(self, session: Session, plain: bool | None, resumed: dict[str, Any] | None) -> None:
+        fabric, state, run = session.fabric, session.state, session.run
+        self._session = session
         self.seconds = dict.fromkeys(("wall", "collect", "learn"), 0.0) | (resumed["seconds"] if resumed else {})
         self._recent: Sums = {}  # returns of the last episodes
         self._since: Sums = {name: (pair[0], pair[1]) for name, pair in (resumed or {}).get("unpublished", {}).items()}
@@ -60,7 +60,7 @@ class Record:
 
     @contextmanager
     def __call__(self, part: str) -> Iterator[None]:
-        """Measures a part of an iteration; `collect` is the first one."""
+        """Measure a part of an iteration; `collect` is the first one."""
         began = time.perf_counter()
         if part == "collect":
             self._iteration_began = began
@@ -69,10 +69,10 @@ class Record:
         self._took[part] = time.perf_counter() - began
 
     def reduce(self, losses: Mapping[str, float]) -> None:
-        """Adds the iteration's metrics up over all ranks, for `TrainState.sums` and `TrainState.metrics`.
+        """Reduce the iteration's metrics over all ranks into `TrainState.sums` and `TrainState.metrics`.
 
         Args:
-            losses: What was learned; empty on ranks that do not learn.
+            losses: Metrics of learning; empty on ranks that do not learn.
         """
         session, state = self._session, self._session.state
         now, took = time.perf_counter(), session.collector.seconds
@@ -94,13 +94,13 @@ class Record:
             state.metrics |= means(self._speeds)
 
     def publish(self) -> None:
-        """Logs and shows the iterations since the last time, where `--summary_freq` says so: after each, or later."""
+        """Log and show the iterations since the last call that did, as often as `--summary_freq` says."""
         session, state = self._session, self._session.state
         with session.timers("metrics"):
             known = state.sums | self._speeds
             for name, value in state.metrics.items():
                 total, count = known.get(name, (value, 1.0))
-                if not count or total / count != value:  # a callback's
+                if not count or total / count != value:  # set by a callback
                     total, count = value, 1.0
                 before = self._since.get(name, (0.0, 0.0))
                 self._since[name] = (before[0] + total, before[1] + count)
@@ -118,38 +118,40 @@ class Record:
         self._console.show(steps, metrics)
 
     def state_dict(self) -> dict[str, Any]:
-        """The seconds of the run, and the sums of iterations that have no row yet."""
+        """Return the seconds of the run, and the sums of iterations that are not logged yet."""
         return {"seconds": dict(self.seconds), "unpublished": {name: list(pair) for name, pair in self._since.items()}}
 
-    @property
-    def mean_return(self) -> float | None:
-        """Of the last 100 episodes over all ranks; None if none has ended yet."""
-        return self._mean_return(max(RECENT_EPISODES))
+    def mean_return(self, window: int = max(RECENT_EPISODES)) -> float | None:
+        """Return the mean return of the last `window` episodes over all ranks; None if none has ended yet."""
+        total, count = self._recent.get(f"recent/{window}", (0.0, 0.0))
+        return total / count if count else None
 
     def finish(self, unsaved: Mapping[str, Any]) -> dict[str, Any]:
-        """The summary, also written into the run's folder; every rank calls it.
+        """Return the summary and write it into the run's folder; every rank calls it.
 
         Args:
-            unsaved: What it has to say about steps that could not be saved, see `Saver.unsaved`.
+            unsaved: Entries about steps that could not be saved, see `Saver.unsaved`.
         """
-        session, run, first = self._session, self._run, self._session.fabric.is_global_zero
+        session, run, first = self._session, self._session.run, self._session.fabric.is_global_zero
         ran = bool(self._took)  # else nothing was left to do
         if ran and self._since:
-            self._publish()  # a run that goes on has them in a later row, and this one not
+            self._publish()  # if resumed, the run drops this row for a later one
         summary = self._summary() | dict(unsaved)
         kept = run.read_summary() if run is not None and not ran else {}
         if kept.get("total_steps") == session.state.steps:
             summary |= kept
-        elif run is not None and first:  # also of a run that was killed after its last checkpoint
-            run.write_summary(summary, session.timers if ran else None)
+        elif run is not None and first:  # also for a run that was killed after its last checkpoint
+            run.write_summary(summary)
+            if ran:
+                run.write_timers(session.timers)
         return summary
 
     def close(self) -> None:
-        """Lets the loggers write what they still have."""
+        """Let the loggers write their buffered metrics."""
         self._loggers.finalize()
 
     def _summary(self) -> dict[str, Any]:
-        session, state, run = self._session, self._session.state, self._run
+        session, state, run = self._session, self._session.state, self._session.run
         speeds = {"collected": "collect", "consumed": "learn", "overall": "wall"}
         if session.inference:
             del speeds["consumed"]
@@ -168,21 +170,16 @@ class Record:
         if session.inference:
             summary["inference"] = True
         for window, name in RECENT_EPISODES.items():
-            summary[name] = self._mean_return(window)
+            summary[name] = self.mean_return(window)
         for name, history in self._headlines.items():
             if history:
                 summary[name.rpartition("/")[2]] = _start_and_end(history)
-        newest = run.newest_checkpoint if run is not None else None
-        if newest is not None:
-            summary["checkpoint"] = str(newest)
+        if run is not None and (saved := checkpoints(run.checkpoints)):
+            summary["checkpoint"] = str(saved[-1])
         return summary
 
-    def _mean_return(self, window: int) -> float | None:
-        total, count = self._recent.get(f"recent/{window}", (0.0, 0.0))
-        return total / count if count else None
-
     def _remember_earlier(self, run: Run, steps: int) -> None:
-        """Reads the headlines of a run that goes on after so many steps."""
+        """Read the headlines of a resumed run up to `steps`."""
         with suppress(OSError):
             for row in read_rows(run.dir / "metrics.csv"):
                 step = number(row.get("step"))
@@ -193,12 +190,12 @@ class Record:
 
 
 def _take_recent(sums: Sums) -> Sums:
-    """Takes the returns of the last episodes out of the metrics."""
+    """Remove the returns of the last episodes from the metrics, and return them."""
     return {name: sums.pop(name) for name in list(sums) if name.startswith("recent/")}
 
 
 def _start_and_end(history: list[tuple[int, float]]) -> dict[str, float]:
-    """Means of a metric over the first and over the last iterations that have it."""
+    """Return the means of a metric over the first and over the last iterations that have it."""
     last = history[-1][0]
     start = [value for steps, value in history if steps <= START_STEPS] or [history[0][1]]
     end = [value for steps, value in history if steps > last - END_STEPS]

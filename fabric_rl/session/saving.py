@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from fabric_rl.args import Saving
 from fabric_rl.base.files import read_json, write_json
@@ -18,43 +18,33 @@ from fabric_rl.session.monitor import Record
 from fabric_rl.session.session import Session
 
 
-class NoSaver:
-    """Saves nothing, of a run that keeps nothing; its methods are those of `Saver`."""
+class Saver:
+    """Saves a session when it is due; without a run folder, or where the agent only plays, it does nothing.
 
-    @property
-    def minutes_due(self) -> bool:
-        """Rank 0's clock asks for a checkpoint."""
-        return False
-
-    def begin(self, resumed: dict[str, Any] | None) -> None:
-        """Called before the first iteration."""
-
-    def after_iteration(self, on_demand: bool) -> None:
-        """Called after each iteration."""
-
-    def unsaved(self) -> dict[str, Any]:
-        """Return what the summary says of steps that should have been saved and are not."""
-        return {}
-
-
-class Saver(NoSaver):
-    """Saves a session when it is due. All ranks decide alike, rank 0 writes.
-
-    A checkpoint that cannot be written is a warning: training continues, and what was saved before stays.
+    All ranks decide alike, rank 0 writes. A checkpoint that cannot be written is a warning: training continues, and
+    older checkpoints stay.
     """
 
-    def __init__(self, run: Run, saving: Saving, session: Session, record: Record, exact: bool = True) -> None:
-        """Starts the clock; `exact`: the run began, or goes on, exactly as one without a break.
+    def __init__(self, session: Session, record: Record, saving: Saving, exact: bool) -> None:
+        """Start the clock.
+
+        Args:
+            session: The session to save.
+            record: The other part of what is saved.
+            saving: When to save.
+            exact: True if the run began, or was resumed, exactly as one without a break.
 
         Raises:
-            TypeError: A callback remembers something that cannot be saved.
+            TypeError: The state of a callback cannot be saved.
         """
-        self.run, self.saving, self._session, self._record = run, saving, session, record
+        self._session, self._record, self._saving = session, record, saving
+        self._run = cast(Run, session.run)  # only used if enabled
+        self._enabled = session.run is not None and not session.inference
         self._last = time.monotonic()
         self._saved_steps = session.state.steps
         self._inexact = not exact
         self._collects_ahead = session.args.overlap or session.args.num_players > 0
-        for callback in session.hooks.callbacks:
+        for callback in session.hooks.callbacks if self._enabled else ():
             try:
                 to_primitives(callback.state_dict())
             except TypeError as error:
@@ -62,92 +52,92 @@ class Saver(NoSaver):
 
     @property
     def minutes_due(self) -> bool:
-        minutes = self.saving.checkpoint_every_minutes
-        return (
-            self._session.fabric.is_global_zero
-            and minutes is not None
-            and time.monotonic() - self._last >= 60 * minutes
-        )
+        """True if rank 0's clock asks for a checkpoint."""
+        minutes = self._saving.checkpoint_every_minutes
+        writes = self._enabled and self._session.fabric.is_global_zero
+        return writes and minutes is not None and time.monotonic() - self._last >= 60 * minutes
 
     def unsaved(self) -> dict[str, Any]:
-        """On rank 0 `unsaved_steps` and the newest good checkpoint, where one that was due could not be written."""
+        """Return on rank 0 `unsaved_steps` and the newest good checkpoint if the last one could not be written."""
         steps = self._session.state.steps
-        if self._saved_steps == steps or not self._session.fabric.is_global_zero:
+        if not self._enabled or self._saved_steps == steps or not self._session.fabric.is_global_zero:
             return {}
-        newest = checkpoint.newest_verified(self.run.checkpoints)
+        newest = checkpoint.newest_verified(self._run.checkpoints)
         lost = steps - (0 if newest is None else steps_of(newest))
         logger.error("the last %s steps are not saved; newest good checkpoint: %s", f"{lost:,}", newest)
         return {"unsaved_steps": lost, "checkpoint": None if newest is None else str(newest)}
 
     def begin(self, resumed: dict[str, Any] | None) -> None:
-        """Write the milestone that a resumed run was killed before, and move those of another time aside.
+        """Write a milestone that was due with the checkpoint but is missing, and move newer milestones aside.
 
-        The former was due with the checkpoint. The latter are of a time that the run does not go on from: they go to
-        `milestones/set_aside/<phase>/` and stay whole. One of the same phase and steps that lies there already keeps
-        its name; the new one gets a number behind its own. Best weights of such a time go to `set_aside/best`.
+        Milestones after the checkpoint go to `milestones/set_aside/<phase>/`, unchanged. If the name is taken there,
+        they get a number behind it. Newer best weights go to `set_aside/best`.
 
         Args:
-            resumed: The checkpoint that it goes on from; None for a new run.
+            resumed: The checkpoint that the run resumes from; None for a new run.
         """
-        if resumed is None or not self._session.fabric.is_global_zero:
+        if not self._enabled or resumed is None or not self._session.fabric.is_global_zero:
             return
-        if self._passed(self.saving.milestone_interval) and not (self._milestone / "meta.json").exists():
+        if self._passed(self._saving.milestone_interval) and not (self._milestone / "meta.json").exists():
             self._try([self._write_milestone], resumed)
         if self._session.state.done:
             return
         moved = 0
-        aside = self.run.milestones / SET_ASIDE
+        aside = self._run.milestones / SET_ASIDE
         try:
-            for folder in sorted(self.run.milestones.glob("*/*")):
+            for folder in sorted(self._run.milestones.glob("*/*")):
                 newer = folder.name.isdecimal() and int(folder.name) > self._session.state.steps
                 if not newer or folder.parent.name == SET_ASIDE:
                     continue
                 move_aside(folder, aside / folder.parent.name)
                 moved += 1
-            best = self.run.dir / BEST
+            best = self._run.dir / BEST
             if (steps := read_json(best / "meta.json").get("steps") or 0) > self._session.state.steps:
-                move_aside(best, self.run.dir / SET_ASIDE)
-                logger.info("best weights, of %s steps: moved to %s", f"{steps:,}", self.run.dir / SET_ASIDE)
+                move_aside(best, self._run.dir / SET_ASIDE)
+                logger.info("best weights, of %s steps: moved to %s", f"{steps:,}", self._run.dir / SET_ASIDE)
         except OSError as error:
-            logger.warning("what %s has of newer steps cannot be moved to %s: %s", self.run.dir, SET_ASIDE, error)
+            logger.warning("what %s has of newer steps cannot be moved to %s: %s", self._run.dir, SET_ASIDE, error)
         if moved:
             logger.info("newer milestones: %s moved to %s", moved, aside)
 
     def after_iteration(self, on_demand: bool) -> None:
-        """Saves what is due; every rank calls it with the same argument.
+        """Save what is due; every rank calls it with the same argument.
 
         Args:
-            on_demand: Somebody has asked for a checkpoint.
+            on_demand: True if a checkpoint was requested.
         """
+        if not self._enabled:
+            return
         with self._session.timers("save"):
-            saved = self._save_what_is_due(on_demand, self._session.state.done)
+            saved = self._save_what_is_due(on_demand)
         if saved and self._session.fabric.is_global_zero:
-            self.run.write_timers(self._session.timers)
+            self._run.write_timers(self._session.timers)
 
-    def _save_what_is_due(self, on_demand: bool, ending: bool) -> bool:
-        """Saves what is due, and returns whether anything was; `ending`: the loop ends here, with a last checkpoint."""
-        by_steps = self._passed(self.saving.checkpoint_every_timesteps)
-        milestone = self._passed(self.saving.milestone_interval)
+    def _save_what_is_due(self, on_demand: bool) -> bool:
+        """Save what is due, and return whether anything was."""
+        ending = self._session.state.done  # with a last checkpoint
+        by_steps = self._passed(self._saving.checkpoint_every_timesteps)
+        milestone = self._passed(self._saving.milestone_interval)
         if not (by_steps or milestone or on_demand or ending):
             return False
-        # What is written on demand changes the rest of the run (its arenas are restored), so that is not the same any
-        # more as without it; what is due by steps happens in every run with these settings. With --overlap a longer run
-        # would have collected its next rollout by now.
+        # Saving on demand changes the rest of the run (its arenas are restored), so it then differs from one without;
+        # saving by steps happens in every run with these settings. With --overlap a longer run would have collected its
+        # next rollout by now.
         self._inexact |= not (by_steps or milestone) or (ending and self._collects_ahead)
-        state = self._session.state_dict(new_episodes=self.saving.exact_resume and not ending)
+        state = self._session.state_dict(new_episodes=self._saving.exact_resume and not ending)
         self._last = time.monotonic()
         if state is None:
             return True
-        players = state["ranks"][-self._session.args.num_players :]  # with 0 of them, all play
-        exact = self.saving.exact_resume or all(rank["env"] is not None for rank in players)
-        exact &= all(rank.get("replay", {}) is not None for rank in state["ranks"])  # one that is not saved
+        players = state["ranks"][-self._session.args.num_players :]  # with 0 players, all ranks play
+        exact = self._saving.exact_resume or all(rank["env"] is not None for rank in players)
+        exact &= all(rank.get("replay", {}) is not None for rank in state["ranks"])  # a buffer that is not saved
         state |= {"exact": exact and not self._inexact} | self._record.state_dict()
         due = ((by_steps or on_demand or ending, self._write_checkpoint), (milestone, self._write_milestone))
         self._try([write for is_due, write in due if is_due], state)
         return True
 
     def _try(self, writes: Sequence[Callable[[dict[str, Any]], None]], state: dict[str, Any]) -> None:
-        """Writes one after another, up to the first that cannot be written: a warning."""
+        """Write one after another, up to the first that cannot be written: a warning."""
         try:
             for write in writes:
                 write(state)
@@ -156,24 +146,22 @@ class Saver(NoSaver):
             warnings.warn(f"{error}; {goes_on}older checkpoints stay", RuntimeWarning, stacklevel=2)
 
     def _passed(self, interval: int | None) -> bool:
-        """Returns whether this iteration crossed a multiple of `interval` agent-steps."""
-        steps = self._session.state.steps
-        return (
-            interval is not None and steps // interval > (steps - self._session.state.steps_per_iteration) // interval
-        )
+        """Return whether this iteration crossed a multiple of `interval` agent-steps."""
+        steps, each = self._session.state.steps, self._session.state.steps_per_iteration
+        return interval is not None and steps // interval > (steps - each) // interval
 
     def _write_checkpoint(self, state: dict[str, Any]) -> None:
-        path = self.run.checkpoints / file_name(state["steps"])
+        path = self._run.checkpoints / file_name(state["steps"])
         checkpoint.write(path, state)
         self._saved_steps = state["steps"]
-        self.run.provenance.ensure()
-        checkpoint.prune(self.run.checkpoints, self.saving.keep_checkpoints)
+        self._run.provenance.ensure()
+        checkpoint.prune(self._run.checkpoints, self._saving.keep_checkpoints)
         logger.debug("checkpoint %s", path)
 
     @property
     def _milestone(self) -> Path:
-        """Folder of the milestone after the steps that are done."""
-        return self.run.milestones / self._session.state.phase / f"{self._session.state.steps:012d}"
+        """The folder of the milestone at the current steps."""
+        return self._run.milestones / self._session.state.phase / f"{self._session.state.steps:012d}"
 
     def _write_milestone(self, saved: dict[str, Any]) -> None:
         state, folder = self._session.state, self._milestone
@@ -181,7 +169,7 @@ class Saver(NoSaver):
         meta = {
             "steps": state.steps,
             "phase": state.phase,
-            "mean_reward": self._record.mean_return,
+            "mean_reward": self._record.mean_return(),
             "entropy": state.metrics.get("ppo/entropy", state.metrics.get("sac/entropy")),
             "kl": state.metrics.get("ppo/approx_kl"),
             "rating": state.metrics.get("selfplay/rating"),

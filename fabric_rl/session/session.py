@@ -25,22 +25,25 @@ from fabric_rl.rollouts.checks import checked_tuple, kind_of
 from fabric_rl.rollouts.collectors import Collector
 from fabric_rl.rollouts.players import Exchange
 from fabric_rl.rollouts.rollout import Rollout
-from fabric_rl.runs.resume import check_fits, check_run_state, fingerprint
+from fabric_rl.runs.checkpoint import check_run_state
+from fabric_rl.runs.folder import Run
+from fabric_rl.runs.start import check_fits, fingerprint
 from fabric_rl.signals.signals import Signals, with_value_heads
 from fabric_rl.types import ActorCritic, CheckpointError
 
 
 @dataclass
 class Session:
-    """The live objects of `train` on this rank, and all that the future of the run depends on.
+    """The live objects of `train` on this rank: everything that the rest of the run depends on.
 
-    After `state_dict` this run goes on exactly as one that loads what it returned: environments that can be restored
-    restore themselves (RocketSim's contact caches are in no snapshot), others only if they may begin new episodes, with
-    the same seed on both sides.
+    After `state_dict` this run continues exactly like one that loads the result: environments with snapshots restore
+    their own (RocketSim's contact caches are in none), others begin new episodes, if allowed, from the same seed.
     """
 
     fabric: Fabric
     args: TrainArgs
+    run: Run | None
+    """The run's folder; None if nothing is saved."""
     state: TrainState
     hooks: Hooks
     agent: ActorCritic
@@ -54,20 +57,20 @@ class Session:
     signals: Signals
     inference: bool
     exchange: Exchange | None = None
-    """What joins players and trainers."""
+    """Link between players and trainers; None without players."""
     iterations_missed: int = field(default=0, init=False)
-    """How many more were done than `state.iteration` says, which counts in iterations of the present size."""
+    """Difference between all iterations done and `state.iteration`, which counts in the current size."""
 
     @property
     def iterations_done(self) -> int:
-        """All iterations, also those with other numbers of ranks or sub-environments."""
+        """Number of iterations, including those with other numbers of ranks or sub-environments."""
         return self.state.iteration + self.iterations_missed
 
     def estimate(self, rollout: Rollout) -> tuple[Tensor, Tensor]:
-        """Advantages, combined as `combine_advantages` says, and value targets of a rollout, see `Estimator`.
+        """Return advantages, combined as in `combine_advantages`, and value targets of a rollout; see `Estimator`.
 
         Raises:
-            ValueError: The estimator returned something else.
+            ValueError: The estimator returned something malformed.
         """
         what, shape = f"--estimator {type(self.estimator).__name__}", rollout.reward.shape
         with torch.no_grad(), self.fabric.autocast(), gathered(self.agent), calling(what):
@@ -84,7 +87,7 @@ class Session:
         return advantage.detach(), returns.detach()
 
     def try_estimator(self) -> None:
-        """Tries a copy of the estimator on the empty rollout: a malformed one is one clear line at the start."""
+        """Try a copy of the estimator on the empty rollout, so that a malformed one causes an error at the start."""
         kept, self.estimator = self.estimator, copy.deepcopy(self.estimator)
         try:
             with isolate_rng():
@@ -93,24 +96,24 @@ class Session:
             self.estimator = kept
 
     def all_names(self, local: Sums) -> Sums:
-        """`local` with nothing under the names that only other ranks have; every rank calls it."""
+        """Return `local` with empty sums for names that only other ranks have; every rank calls it."""
         return local if self.exchange is None else self.exchange.all_names(local)
 
     # ------------------------------------------------------------------ saving and restoring
 
     def begin(self, resume: dict[str, Any] | None, weights: dict[str, Any] | None) -> bool:
-        """Takes another run's weights, or goes on from a checkpoint; every rank calls it with the same.
+        """Load another run's weights, or restore a checkpoint; every rank calls it with the same arguments.
 
         Args:
-            resume: What `state_dict` gave.
-            weights: The agent's of another run, under `agent`; where it has one value head, those of signals are new.
-                What is said first if they do not fit, under `trained_with`.
+            resume: The state that `state_dict` returned.
+            weights: Under `agent` the weights of another run (with one value head, those of signals are new), under
+                `trained_with` the first words of the error if they do not fit.
 
         Returns:
-            Whether the run is exactly one without a break.
+            True if the run continues exactly as one without a break.
 
         Raises:
-            CheckpointError: They are of another environment or agent.
+            CheckpointError: They belong to another environment or agent.
         """
         if weights is not None:
             agent = weights["agent"]
@@ -131,11 +134,11 @@ class Session:
         return not differs and bool(resume["exact"])
 
     def state_dict(self, new_episodes: bool = False) -> dict[str, Any] | None:
-        """Gathers the state of all ranks; every rank calls it.
+        """Gather the state of all ranks; every rank calls it.
 
         Args:
-            new_episodes: Environments that cannot be saved begin new ones, so that this run goes on as one that loads
-                what it returned; without, their episodes go on here, and only there begin anew.
+            new_episodes: Environments that cannot be saved begin new episodes, so that this run continues exactly like
+                one that loads the state. False: their episodes continue here, but begin again there.
 
         Returns:
             The state on rank 0, None on the others.
@@ -162,7 +165,7 @@ class Session:
         } | (shared | self.hooks.state_dict())
 
     def _check_is_of_this_run(self, saved: dict[str, Any]) -> None:
-        """Raises ValueError, the same on all ranks, for the state of another environment or agent."""
+        """Raise ValueError, the same on all ranks, for the state of another environment or agent."""
         with fitting("the checkpoint", "this run"):
             check_run_state(saved)
         check_fits(saved["fingerprint"], fingerprint(self.collector.envs, self.agent))
@@ -173,14 +176,16 @@ class Session:
         check_weights(saved["agent"], self.agent)
 
     def _load(self, saved: dict[str, Any]) -> list[str]:
-        """Goes on from `saved`, part by part in the order in which they are saved; every rank calls it with the same.
+        """Restore `saved`, part by part in the order of saving; every rank calls it with the same state.
+
+        With another number of ranks or sub-environments, weights, optimizer and counters are restored, but environments
+        and random generators start again.
 
         Returns:
-            Why the run is not exactly one without a break. With another number of ranks or sub-environments, weights,
-            optimizer and counters are restored, but environments and random generators begin anew.
+            Reasons why the run differs from one without a break; empty if it does not.
 
         Raises:
-            ValueError: It is not what a run like this saves; the same on all ranks.
+            ValueError: The state does not fit this run; the same on all ranks.
         """
         rank, state = self.fabric.global_rank, self.state
         theirs = (saved["world_size"], saved.get("num_players", 0))  # older ones have none
@@ -206,7 +211,7 @@ class Session:
         return list(self.fabric.broadcast(list(dict.fromkeys(why for each in everyone for why in each))))
 
     def _load_rank(self, saved: dict[str, Any], mine: dict[str, Any]) -> list[str]:
-        """Goes on from what is this rank's own; returns what makes the run another one than without a break."""
+        """Restore the state of this rank; return reasons why the run differs from one without a break."""
         iteration = self.state.iteration
         differs = self.collector.load_state_dict(mine, iteration, saved["seconds"]["collect"] / max(1, iteration))
         differs += self.learner.load_rank_state_dict(mine, saved["iteration"])

@@ -1,4 +1,4 @@
-"""Signals that end training in order: the first one after the running iteration, a second one at once."""
+"""Signals that stop training: the first one after the current iteration, a second one at once."""
 
 import os
 import signal
@@ -15,14 +15,14 @@ from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import gather_everywhere, reduce_sums
 
 STOP_NAMES = {"SIGINT": "Ctrl+C", "SIGTERM": "SIGTERM", "SIGUSR1": "SIGUSR1", "SIGHUP": "SIGHUP (a closed terminal)"}
-"""Signals that stop a run, and what people call them: Ctrl+C, a polite kill, what batch systems such as SLURM send
-before they take the machine away, a closed terminal."""
+"""Signals that stop a run, with names for messages; batch systems such as SLURM send SIGUSR1 before a job's time is
+up."""
 FORWARDING_SECONDS = 2.0
-"""A launcher passes on a signal that its workers may have got themselves: so long it counts as the same one."""
+"""Time within which a repeated signal counts as the same one: a launcher forwards signals that ranks also get."""
 
 
 class StopSignals:
-    """Signals that have come to this rank, while it is entered."""
+    """Context manager that receives the signals of this rank."""
 
     def __init__(self, state: TrainState) -> None:
         self.state = state
@@ -32,7 +32,7 @@ class StopSignals:
         self._previous: dict[int, Callable[..., Any] | int | None] = {}
 
     def __enter__(self) -> "StopSignals":
-        """The first signal ends training after the running iteration, a second one at once (KeyboardInterrupt)."""
+        """Let the first signal stop training after the iteration, and a second one raise KeyboardInterrupt."""
         if threading.current_thread() is threading.main_thread():  # signals only reach that one
             for signum in (getattr(signal, name) for name in STOP_NAMES if hasattr(signal, name)):
                 if signum != getattr(signal, "SIGHUP", None) or signal.getsignal(signum) != signal.SIG_IGN:  # nohup
@@ -44,16 +44,16 @@ class StopSignals:
             signal.signal(signum, handler)
 
     def agree(self, save: bool) -> bool:
-        """Decides, the same on all ranks, whether the run stops here and whether it is saved; every rank calls it.
+        """Decide, the same on all ranks, whether the run stops here and whether it is saved; every rank calls it.
 
         Args:
-            save: This rank's clock asks for a checkpoint.
+            save: True if this rank's clock asks for a checkpoint.
 
         Returns:
-            Whether anyone asks for a checkpoint, besides those that are due by steps.
+            True if any rank asks for a checkpoint, besides those that are due by steps.
         """
         state = self.state
-        # Read once: a signal that comes later must not end the loop on this rank alone.
+        # Read once: a later signal must not end the loop on this rank alone.
         asks = {"stop": (float(state.stop), 1.0), "save": (float(state.save or save), 1.0)}
         asked = reduce_sums(state.fabric, asks | {name: (float(name in self._names), 1.0) for name in STOP_NAMES})
         state.stop, state.save = state.stop or asked["stop"][0] > 0, False
@@ -73,5 +73,5 @@ class StopSignals:
         when = "" if self.state.done else " after this iteration"
         self._first, self.state.stop = time.monotonic(), True
         if self.state.fabric.is_global_zero:
-            with suppress(OSError, RuntimeError):  # nobody listens, or it came in the middle of another print
+            with suppress(OSError, RuntimeError):  # a closed terminal, or a signal during another print
                 print(f"\nstopping{when}; press Ctrl+C again to stop at once", flush=True)

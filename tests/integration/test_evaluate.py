@@ -51,7 +51,7 @@ def test_agent_for_other_spaces_is_refused(runs):
 def test_checkpoint_without_settings_is_refused(runs, tmp_path):
     copy = tmp_path / "step_000000000064.ckpt"
     copy.write_bytes((runs / "plain" / "checkpoints" / "step_000000000064.ckpt").read_bytes())
-    with pytest.raises(CheckpointError, match=r"no config\.yaml lies above it"):
+    with pytest.raises(CheckpointError, match=r"no config\.yaml in the folders above it"):
         load_trained(copy)
 
 

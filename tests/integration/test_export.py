@@ -179,7 +179,7 @@ def test_mistakes_with_exports_are_one_line(policies, tmp_path, capsys, monkeypa
 
     shutil.copytree(policies / "memory_onnx", new)
     (tmp_path / "theirs.onnx").write_bytes(b"theirs")
-    assert "theirs.onnx: no config.yaml lies above it" in error("evaluate", tmp_path / "theirs.onnx")
+    assert "theirs.onnx: no config.yaml in the folders above it" in error("evaluate", tmp_path / "theirs.onnx")
     assert "memory_onnx was trained for 1v1, not 2v2" in error("evaluate", "memory_onnx", "--team_size", 2)
     about = json.loads((new / "metadata.json").read_text())
     about["layout"]["actions"]["table"][7][1] = 0.25

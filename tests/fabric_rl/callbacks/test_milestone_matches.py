@@ -20,7 +20,7 @@ from fabric_rl.metrics.log import logger
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
 from fabric_rl.runs.records import load_run
-from fabric_rl.runs.resume import PRETRAINED
+from fabric_rl.runs.start import PRETRAINED
 from fabric_rl.session.stopping import StopSignals
 from tests.forks import kill
 from tests.runs import descendants, until

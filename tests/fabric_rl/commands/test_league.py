@@ -16,7 +16,7 @@ from fabric_rl.evaluation.play import replay_file
 from fabric_rl.evaluation.results import Competitor, circles, standings
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
-from fabric_rl.runs.resume import PRETRAINED
+from fabric_rl.runs.start import PRETRAINED
 
 
 @pytest.fixture

@@ -318,7 +318,7 @@ def test_what_a_resumed_run_leaves_out_is_told(caplog):
     with caplog.at_level("INFO"):
         Hooks(SimpleNamespace(), [Cloning(["x"])]).load_state_dict(saved)
     assert [record.getMessage() for record in caplog.records] == [
-        "Kickstart: in the checkpoint, but no more in this run, which goes on without"
+        "Kickstart: in the checkpoint, but not in this run, which continues without it"
     ]
 
 

@@ -18,7 +18,8 @@ from fabric_rl import Callback, StartArgs, TrainArgs, load_checkpoint, train
 from fabric_rl.metrics.console import TrainConsole, _table
 from fabric_rl.metrics.csv_tables import number, read_rows
 from fabric_rl.metrics.loggers import Loggers, MetricsFile, wait_for_a_later_name
-from fabric_rl.runs.start import Announcement, loggers_of, open_run
+from fabric_rl.runs.announcement import Announcement, loggers_of
+from fabric_rl.runs.start import open_run
 
 SETTINGS = {"num_steps": 8, "env": "envs.RocketSimPool", "agent.sizes": [8, 8], "env_id": None}
 SUMMARY = {

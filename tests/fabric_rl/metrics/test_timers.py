@@ -121,18 +121,6 @@ def test_time_measured_elsewhere_goes_below_the_open_timer(timers, clock):
     }
 
 
-def test_reset_forgets_everything_also_inside_an_open_timer(timers, clock):
-    spend(timers, clock, 1, "before")
-    with timers("open"):
-        timers.reset()
-        clock.now += 2
-        spend(timers, clock, 3, "after")
-    spend(timers, clock, 4, "later")
-    report = timers.to_dict()
-    assert report["total"] == 9
-    assert {name: node["total"] for name, node in report["children"].items()} == {"after": 3, "later": 4}
-
-
 def test_a_disabled_tree_keeps_and_writes_nothing(clock, tmp_path):
     timers = Timers(enabled=False, clock=clock)
     spend(timers, clock, 1, "collect", "physics")

@@ -18,7 +18,7 @@ from fabric_rl.runs import checkpoint
 from fabric_rl.runs import provenance as code
 from fabric_rl.runs.provenance import Weights, commit_of, digest_of, flat_settings, patch_of
 from fabric_rl.runs.records import file_name
-from fabric_rl.runs.resume import load_weights, other_world
+from fabric_rl.runs.start import load_weights, other_world
 from fabric_rl.types import CheckpointError
 
 CONFIG = "seed: 3\ninitialize_from: null\ninference: false\nagent:\n  initialize_from: 7\n"

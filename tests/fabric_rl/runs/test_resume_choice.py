@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from fabric_rl.runs import resume as choose
+from fabric_rl.runs import start as choose
 from fabric_rl.runs.checkpoint import write
 from fabric_rl.runs.records import Milestone, checkpoints, file_name, list_runs
-from fabric_rl.runs.resume import Offer, ask_for_milestone, milestones_that_fit
+from fabric_rl.runs.start import ask_for_milestone, milestones_that_fit
 from fabric_rl.types import CheckpointError
 
 OURS = {"observations": "Box(4)", "actions": "Discrete(2)", "agent": "agents.A", "networks": "9 numbers"}
@@ -123,13 +123,13 @@ def test_only_milestones_that_fit_are_offered_newest_first(tmp_path):
     make_milestone(other, "late", 60, None, fingerprint=OTHER)
     (other / "milestones/main/000000000070").mkdir()  # never finished
     offers, left_out = milestones_that_fit(list_runs(tmp_path), OURS)
-    assert [(offer.run, offer.milestone.folder) for offer in offers] == [("new", late), ("old", early)]
+    assert [(offer.run_id, offer.folder) for offer in offers] == [("new", late), ("old", early)]
     assert offers[0].written == datetime.fromisoformat(one)
     assert left_out == 3
 
 
 def test_only_a_number_that_is_shown_chooses_a_milestone(monkeypatch, tmp_path):
-    offers = [Offer("run", Milestone(tmp_path, "main", steps), datetime(2026, 1, 1)) for steps in range(25)]
+    offers = [Milestone(tmp_path, "main", steps, timestamp=datetime(2026, 1, 1)) for steps in range(25)]
     answers = iter(["0", "21", "-1", "x", " 20 "])
     monkeypatch.setattr("builtins.input", lambda *_: next(answers))
     assert ask_for_milestone(offers, 0).steps == 19
@@ -140,12 +140,12 @@ def test_only_a_number_that_is_shown_chooses_a_milestone(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("frist", "; did you mean first? (agents that come along: school_1v1, school_2v2)"),
-        ("runs/frist", "; did you mean first? (agents that come along: school_1v1, school_2v2)"),
-        ("school1v1", "; did you mean school_1v1? (agents that come along: school_1v1, school_2v2)"),
-        ("frist/best", "; did you mean first? (agents that come along: school_1v1, school_2v2)"),
+        ("frist", "; did you mean first? (included agents: school_1v1, school_2v2)"),
+        ("runs/frist", "; did you mean first? (included agents: school_1v1, school_2v2)"),
+        ("school1v1", "; did you mean school_1v1? (included agents: school_1v1, school_2v2)"),
+        ("frist/best", "; did you mean first? (included agents: school_1v1, school_2v2)"),
         ("first/best", "; best/ is kept by the callbacks Evaluation and MilestoneMatches once they play"),
-        ("best", " (agents that come along: school_1v1, school_2v2)"),
+        ("best", " (included agents: school_1v1, school_2v2)"),
     ],
 )
 def test_a_name_of_nothing_says_what_could_be_meant(tmp_path, name, message):

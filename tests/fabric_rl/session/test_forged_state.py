@@ -8,7 +8,7 @@ import torch
 from agents import PPOLightningAgent
 from envs import RocketSimPool
 from fabric_rl import Run, TrainArgs, load_checkpoint, train
-from fabric_rl.runs.resume import check_run_state
+from fabric_rl.runs.checkpoint import check_run_state
 from fabric_rl.types import CheckpointError
 from tests.campaigns.mutated_checkpoints import replaced
 
