@@ -5,10 +5,10 @@ The signature of `main()` is the command line (`--help`). The same function work
 """
 
 import fabric_rl  # noqa: F401 - before torch: it sets how OpenMP's threads wait
-from fabric_rl.ranks.processes import end_with_launcher
+from fabric_rl.ranks.processes import exit_with_launcher
 
 if __name__ == "__main__":
-    end_with_launcher()  # before the slow imports
+    exit_with_launcher()  # before the slow imports
 
 # isort: split
 import inspect
@@ -26,18 +26,18 @@ from envs import GymnasiumEnvs, RocketSimPool
 from envs.factories import to_config, unwrap_partial
 from fabric_rl import GAE, Callback, Estimator, Hardware, SACArgs, Saving, StartArgs, TrainArgs
 from fabric_rl.base.argv import DEFAULT_CONFIG
-from fabric_rl.base.errors import fail
+from fabric_rl.base.errors import exit_with_message
 from fabric_rl.callbacks import Evaluation, Profiler
 from fabric_rl.callbacks.observers import RecordGames, RunVideos, ShowGames
-from fabric_rl.cli.command_line import read_settings, settings_of_call
-from fabric_rl.cli.connect import connect, share_cores
-from fabric_rl.cli.report import errors_end_in_one_line, next_steps, report, unsaved
+from fabric_rl.cli.command_line import read_settings, settings_as_yaml
+from fabric_rl.cli.launch_fabric import divide_cores, launch_fabric
+from fabric_rl.cli.report import exit_on_error, format_summary, format_unsaved, next_steps
 from fabric_rl.evaluation.demonstrations import choose_algorithm, trajectories_of, with_demonstrations
-from fabric_rl.evaluation.players import guests_of
+from fabric_rl.evaluation.players import load_guests
 from fabric_rl.imitation import Cloning, Kickstart
-from fabric_rl.metrics.log import program, say, warnings_are_events
+from fabric_rl.metrics.log import log_warnings, print_lines, program_name
 from fabric_rl.ranks import launch
-from fabric_rl.runs.announcement import Announcement, loggers_of
+from fabric_rl.runs.announcement import Announcement, build_loggers
 from fabric_rl.runs.start import open_run
 from fabric_rl.runs.trained import load_trained
 from fabric_rl.selfplay import SelfPlay
@@ -112,9 +112,11 @@ def main(
     if resolved_config is None:
         if signals and "value_heads" not in unwrap_partial(agent).settings:
             agent = partial(agent, value_heads=1 + len(signals))
-        resolved_config, lost = settings_of_call(main, locals(), to_config)
+        resolved_config, lost = settings_as_yaml(main, locals(), to_config)
         if lost and launch.is_rank_0():
-            say(f"note: config.yaml cannot hold {', '.join(lost)}; give it to what reads the run (docs/export.md)")
+            print_lines(
+                f"note: config.yaml cannot hold {', '.join(lost)}; give it to what reads the run (docs/export.md)"
+            )
     of_id = {"--num_envs": num_envs is not None, "--env_kwargs": env_kwargs is not None, "--wrappers": bool(wrappers)}
     if env_id is None and (given := ", ".join(flag for flag, is_given in of_id.items() if is_given)):
         raise ValueError(
@@ -135,7 +137,7 @@ def main(
     signals = signals if start.inference else [with_demonstrations(signal, env) for signal in signals]
     trainer = choose_algorithm(agent, env, estimator, sac, signals, start.inference)
     with open_run(env, agent, args, start, resolved_config) as opened:
-        fabric = connect(hardware, args.num_players, loggers_of(opened, logger))
+        fabric = launch_fabric(hardware, args.num_players, build_loggers(opened, logger))
         launch.check_same_settings(fabric, resolved_config)
         opened.share(fabric)
         run = opened.run
@@ -143,7 +145,7 @@ def main(
             summary = trainer(fabric, env, agent, args)
             launch.disconnect_at_exit()
             return summary
-        cores = share_cores(fabric, hardware.num_threads or (opened.state or {}).get("num_threads"))
+        cores = divide_cores(fabric, hardware.num_threads or (opened.state or {}).get("num_threads"))
         announcement = Announcement(opened, args, resolved_config, cores)
         hooks = [*([callbacks] if isinstance(callbacks, Callback) else callbacks)]
         for hook in hooks:
@@ -167,12 +169,12 @@ def main(
             env = partial(env, render_mode="human")
         if self_play is not None:
             own_seed = args.seed + len(self_play.guests) * fabric.global_rank
-            env = self_play.around(env, agent, guests_of(self_play.guests, env, start.runs_dir, own_seed, run.dir))
+            env = self_play.around(env, agent, load_guests(self_play.guests, env, start.runs_dir, own_seed, run.dir))
         states = {"resume": opened.state, "weights": opened.weights_to_load()}
         summary = trainer(fabric, env, agent, args, run, hooks, plain, saving, **states, inference=start.inference)
     launch.disconnect_at_exit()
     if fabric.is_global_zero:
-        say(report(run, summary))
+        print_lines(format_summary(run, summary))
     return summary
 
 
@@ -184,15 +186,15 @@ def cli(argv: Sequence[str] | None = None, hints: bool = True) -> None:
         hints: Print commands to try next at the end.
     """
     logging.getLogger("lightning.fabric").setLevel(logging.WARNING)  # it prints several lines per rank
-    with errors_end_in_one_line(), warnings_are_events():
+    with exit_on_error(), log_warnings():
         settings = read_settings(main, sys.argv[1:] if argv is None else argv, _ABOUT, DEFAULT_CONFIG)
         summary = main(**settings.arguments)
         if hints and launch.is_rank_0() and "checkpoint" in summary:
             args, start = settings.arguments["args"], settings.arguments["start"]
-            say(next_steps(settings.given, args, summary, start.runs_dir))
+            print_lines(next_steps(settings.given, args, summary, start.runs_dir))
         if launch.is_rank_0() and "unsaved_steps" in summary:
-            message = f"{unsaved(summary)}; make room, then go on with --run_id {summary['run_id']} --resume"
-            fail(program(), message, status=1)
+            message = f"{format_unsaved(summary)}; make room, then go on with --run_id {summary['run_id']} --resume"
+            exit_with_message(program_name(), message, status=1)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from agents.parts.base import PPOAgent, ValueHead, actor_size, hidden_layers, vector_size
+from agents.parts.base import PPOAgent, ValueHead, actor_obs_size, flat_obs_size, hidden_layers
 from fabric_rl.base.settings import Count
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.types import ActOutput
@@ -36,8 +36,8 @@ class PPOLightningAgent(PPOAgent):
     def __post_init__(self) -> None:
         super().__post_init__()
         name = type(self).__name__
-        inputs = vector_size(name, self.observation_space, privileged=not self.shared_trunk)
-        self.actor_inputs = actor_size(self.observation_space)
+        inputs = flat_obs_size(name, self.observation_space, privileged=not self.shared_trunk)
+        self.actor_inputs = actor_obs_size(self.observation_space)
 
         shape = (self.activation, self.layer_norm, self.ortho_init)
         actor_features = [self.actor_inputs, *self.actor_hidden_sizes][-1]

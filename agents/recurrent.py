@@ -7,10 +7,10 @@ from typing import Literal, cast
 import torch
 from torch import Tensor, nn
 
-from agents.parts.base import PPOAgent, hidden_layers, vector_size
+from agents.parts.base import PPOAgent, flat_obs_size, hidden_layers
 from agents.parts.memory import RecurrentMemory, check_memory
 from fabric_rl.base.settings import Count, CountOrZero
-from fabric_rl.learning.imitation import Shown
+from fabric_rl.learning.imitation import DemonstrationBatch
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.types import ActOutput, Minibatch
 
@@ -52,7 +52,7 @@ class RecurrentPPOAgent(PPOAgent):
     def __post_init__(self) -> None:
         super().__post_init__()
         name = type(self).__name__
-        inputs = vector_size(name, self.observation_space)
+        inputs = flat_obs_size(name, self.observation_space)
         check_memory(name, self.cell, self.memory_size)
 
         self.normalizer = ObsNormalizer((inputs,)) if self.normalize_obs else nn.Identity()
@@ -79,7 +79,7 @@ class RecurrentPPOAgent(PPOAgent):
         params: Tensor = self.policy_head(self.actor(self._step(obs, state)[0]))
         return params
 
-    def evaluate_steps(self, minibatch: Minibatch | Shown) -> tuple[Tensor, Tensor]:
+    def evaluate_steps(self, minibatch: Minibatch | DemonstrationBatch) -> tuple[Tensor, Tensor]:
         """Evaluate a minibatch of sequences, see `PPOAgent.evaluate_steps`.
 
         Raises:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from fabric_rl.learning.update import take
-from fabric_rl.types import ActorCritic, ActOutput, AgentFactory, Minibatch, Stats, reads_masks
+from fabric_rl.learning.update import index_batch
+from fabric_rl.types import ActorCritic, ActOutput, AgentFactory, Minibatch, Stats, accepts_action_mask
 
 
 class RolesAgent(ActorCritic):
@@ -85,7 +85,7 @@ class RolesAgent(ActorCritic):
         ]
         valued = [out.value is not None for _, out in every]
         if all(valued):
-            values: Tensor | None = self._joined(obs, [(rows, out.value) for rows, out in every])
+            values: Tensor | None = self._scatter_rows(obs, [(rows, out.value) for rows, out in every])
         else:
             values = self.value(obs, state) if any(valued) else None
         memories = None
@@ -94,11 +94,13 @@ class RolesAgent(ActorCritic):
             for rows, out in every:
                 if out.state is not None:
                     memories[rows, : out.state.shape[1]] = out.state
-        actions = self._joined(obs, [(rows, out.action) for rows, out in every])
-        return ActOutput(actions, self._joined(obs, [(rows, out.log_prob) for rows, out in every]), values, memories)
+        actions = self._scatter_rows(obs, [(rows, out.action) for rows, out in every])
+        return ActOutput(
+            actions, self._scatter_rows(obs, [(rows, out.log_prob) for rows, out in every]), values, memories
+        )
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
-        return self._joined(
+        return self._scatter_rows(
             obs, [(rows, agent.value(**inputs)) for rows, agent, inputs in self._by_role(obs, state, None)]
         )
 
@@ -109,7 +111,7 @@ class RolesAgent(ActorCritic):
         every = [
             (rows, agent.probabilities(**inputs)) for rows, agent, inputs in self._by_role(obs, state, action_mask)
         ]
-        return None if any(found is None for _, found in every) else self._joined(obs, every)
+        return None if any(found is None for _, found in every) else self._scatter_rows(obs, every)
 
     def distributions(self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None) -> list[Distribution]:
         return [
@@ -133,7 +135,9 @@ class RolesAgent(ActorCritic):
         for number, (name, agent) in enumerate(zip(self.roles, self.agents, strict=True)):
             rows = (role == number).nonzero().squeeze(1)
             share = len(rows) / len(role)
-            part = take(minibatch, rows if share else rows.new_zeros(1))  # without rows: zero gradients and statistics
+            part = index_batch(
+                minibatch, rows if share else rows.new_zeros(1)
+            )  # without rows: zero gradients and statistics
             part = part._replace(
                 obs=part.obs[..., :-1],
                 burn_in_obs=None if part.burn_in_obs is None else part.burn_in_obs[..., :-1],
@@ -172,12 +176,12 @@ class RolesAgent(ActorCritic):
             inputs = {"obs": obs[rows, :-1]}
             if state is not None:
                 inputs["state"] = state[rows, : agent.memory_size]
-            if action_mask is not None and reads_masks(agent):
+            if action_mask is not None and accepts_action_mask(agent):
                 inputs["action_mask"] = action_mask[rows]
             yield rows, agent, inputs
 
     @staticmethod
-    def _joined(obs: Tensor, parts: list[tuple[Tensor, Any]]) -> Tensor:
+    def _scatter_rows(obs: Tensor, parts: list[tuple[Tensor, Any]]) -> Tensor:
         """Scatter the parts' rows into one tensor `[N, ...]`."""
         first = parts[0][1]
         joined: Tensor = first.new_empty((len(obs), *first.shape[1:]))

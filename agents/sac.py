@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 from torch.func import functional_call
 
-from agents.parts.base import actor_size, hidden_layers, vector_size
+from agents.parts.base import actor_obs_size, flat_obs_size, hidden_layers
 from agents.parts.heads import linear
 from agents.parts.memory import RecurrentMemory, check_memory
-from agents.parts.sac_heads import Critics, ExactHead, sac_head
+from agents.parts.sac_heads import Critics, DiscreteSACHead, make_sac_head
 from fabric_rl.base.settings import Between, Count, CountOrZero, Finite, Positive, check_settings
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.learning.sac import critic_loss, polyak, soft_value, temperature_loss
@@ -102,8 +102,8 @@ class SACLightningAgent(OffPolicyAgent):
         super().__init__(self.observation_space, self.action_space)
         check_settings(self, f"{type(self).__name__}: --agent.")
         name = type(self).__name__
-        inputs = vector_size(name, self.observation_space, privileged=True)
-        self.columns = actor_size(self.observation_space)
+        inputs = flat_obs_size(name, self.observation_space, privileged=True)
+        self.columns = actor_obs_size(self.observation_space)
         memory, remembered = None, 0
         if self.memory_size:
             check_memory(name, self.cell, self.memory_size)
@@ -115,7 +115,7 @@ class SACLightningAgent(OffPolicyAgent):
         self.normalizer = ObsNormalizer((inputs,)) if self.normalize_obs else nn.Identity()
         self.actor = hidden_layers(self.actor_inputs, self.actor_hidden_sizes, self.activation, ortho_init=False)
         features = [self.actor_inputs, *self.actor_hidden_sizes][-1]
-        self.policy_head = head = sac_head(name, features, self.action_space, self.entropy_share)
+        self.policy_head = head = make_sac_head(name, features, self.action_space, self.entropy_share)
         shape = (self.activation, self.layer_norm, False)
         self.critics = TwinCritics(
             remembered + inputs + head.inputs, self.critic_hidden_sizes, self.value_heads * head.outputs, memory, *shape
@@ -131,7 +131,7 @@ class SACLightningAgent(OffPolicyAgent):
     def act(
         self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
-        seen, state = self._step(obs, state)
+        seen, state = self._encode_step(obs, state)
         params = self._params(seen)
         if self.acts_at_random and not deterministic:
             return ActOutput(*self.policy_head.sample_evenly(params, action_mask), state=state)
@@ -139,7 +139,7 @@ class SACLightningAgent(OffPolicyAgent):
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
         """Return the soft value (for a Box, that of the mean action), which is not used for learning."""
-        seen, _ = self._step(obs, state)
+        seen, _ = self._encode_step(obs, state)
         expected = self.policy_head.value(self._params(seen), None, bind_obs(self.critics, seen), True)
         found = soft_value(*expected, self.log_temperature.exp())
         return found if self.value_heads > 1 else found.squeeze(-1)
@@ -149,19 +149,19 @@ class SACLightningAgent(OffPolicyAgent):
     ) -> Tensor | None:
         if not isinstance(self.action_space, gymnasium.spaces.Discrete) or self.action_space.start:
             return None
-        policy = cast(ExactHead, self.policy_head).policy
-        return policy.log_probs(self._params(self._step(obs, state)[0]), action_mask).exp().squeeze(-2)
+        policy = cast(DiscreteSACHead, self.policy_head).policy
+        return policy.log_probs(self._params(self._encode_step(obs, state)[0]), action_mask).exp().squeeze(-2)
 
     def distributions(self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None) -> list[Distribution]:
-        return [self.policy_head.distribution(self._params(self._step(obs, state)[0]), action_mask)]
+        return [self.policy_head.distribution(self._params(self._encode_step(obs, state)[0]), action_mask)]
 
     def training_step(self, minibatch: Transitions) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
         """Return the summed losses of critics, policy and temperature; they share no parameters."""
-        obs, next_obs = self._seen(minibatch, self.critics)
+        obs, next_obs = self._encode_minibatch(minibatch, self.critics)
         fixed, next_fixed = obs.detach(), next_obs.detach()  # the policy does not teach the memory
         head, temperature = self.policy_head, self.log_temperature.exp().detach()
         with torch.no_grad():
-            target_obs = self._seen(minibatch, self.target_critics)[1] if self.memory_size else next_fixed
+            target_obs = self._encode_minibatch(minibatch, self.target_critics)[1] if self.memory_size else next_fixed
             expected = head.value(
                 self._params(next_fixed), minibatch.next_action_mask, bind_obs(self.target_critics, target_obs)
             )
@@ -203,7 +203,7 @@ class SACLightningAgent(OffPolicyAgent):
         fused = all(p.device.type in ("cpu", "cuda") for p in self.parameters())
         return torch.optim.Adam(groups, fused=fused or None)
 
-    def _step(self, obs: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    def _encode_step(self, obs: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Return the networks' inputs (hidden state, then observations) and the memory after the step."""
         seen, memory = self.normalizer(obs.float()), self.critics.memory
         if memory is None:
@@ -212,7 +212,7 @@ class SACLightningAgent(OffPolicyAgent):
         remembered, state = memory.step(seen[..., : self.columns], state)
         return torch.cat((remembered, seen), dim=-1), state
 
-    def _seen(self, minibatch: Transitions, critics: TwinCritics) -> tuple[Tensor, Tensor]:
+    def _encode_minibatch(self, minibatch: Transitions, critics: TwinCritics) -> tuple[Tensor, Tensor]:
         """Return the networks' inputs `[B, ...]` of replayed and of next steps, with the memory of `critics`."""
         seen, after = (self.normalizer(x.float()) for x in (minibatch.obs, minibatch.next_obs))
         memory = critics.memory

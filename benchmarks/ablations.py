@@ -37,7 +37,7 @@ from scipy import stats
 from signals import band
 
 from agents import PPOLightningAgent
-from fabric_rl.sweeps.trainings import done
+from fabric_rl.sweeps.train_processes import finished_run
 
 ROOT = Path(__file__).parent.parent
 PRESET, PHASE = "configs/bot_school.yaml", "BronzeSkills1"
@@ -156,7 +156,7 @@ def write_settings(path: Path, change: Callable[[Settings], object], phase: int)
 
 def train(run: Path, change: Callable[[Settings], object], begin: str | None, minutes: float, seed: int) -> None:
     """Trains an arm with a seed, unless that is there."""
-    if done(run):
+    if finished_run(run):
         return
     run.parent.mkdir(parents=True, exist_ok=True)
     config = run.parent / f"{run.name}.yaml"
@@ -176,7 +176,7 @@ def difference(run: Path, opponent: str, matches: int) -> dict[str, Any]:
 def figures_of(runs_dir: Path, arm: str, seeds: Sequence[int], matches: int) -> dict[str, Any] | None:
     """Steps, and results against each opponent, of the seeds that were trained; None where none was."""
     runs = [runs_dir / f"{arm}_{seed}" for seed in seeds]
-    runs = [run for run in runs if done(run)]
+    runs = [run for run in runs if finished_run(run)]
     steps = [json.loads((run / "summary.json").read_text(encoding="utf-8"))["total_steps"] for run in runs]
     found = {opponent: [difference(run, opponent, matches) for run in runs] for opponent in OPPONENTS}
     return {"steps": steps, **found} if runs else None

@@ -119,7 +119,7 @@ def human(folder: Path, replays: Path) -> dict[str, Any]:
     """Log-likelihood of a game's actions by an agent that was shown the other games, and by chance."""
     from envs import RocketSimPool
     from fabric_rl.evaluation.demonstrations import trajectories_of
-    from fabric_rl.imitation.cloning import loss_on, shown
+    from fabric_rl.imitation.cloning import imitation_loss, to_batch
     from fabric_rl.runs.trained import load_trained
 
     *games, last = sorted(replays.glob("*.replay"))
@@ -130,7 +130,7 @@ def human(folder: Path, replays: Path) -> dict[str, Any]:
     pool = RocketSimPool(1)
     agent = load_trained(folder / "human").agent(pool.single_observation_space, pool.single_action_space)
     pool.close()
-    likely = -loss_on(agent, shown(trajectories_of([folder / "last.frd"], RocketSimPool), agent))
+    likely = -imitation_loss(agent, to_batch(trajectories_of([folder / "last.frd"], RocketSimPool), agent))
     chance = -math.log(int(pool.single_action_space.n))  # type: ignore[attr-defined]
     return {"clone": likely, "uniform": chance, "reached": likely > chance}
 

@@ -34,13 +34,13 @@ from torch.utils.flop_counter import FlopCounterMode
 from training_run import Setting, Work, train
 
 from envs import RocketSimPool
-from fabric_rl.ranks.devices import gain_of_bfloat16
+from fabric_rl.ranks.devices import bfloat16_speedup
 from fabric_rl.sweeps.tune import BFLOAT16_GAINS
 
 
 def has_fast_bf16() -> bool:
     """Whether this processor gains from bfloat16."""
-    return gain_of_bfloat16() > BFLOAT16_GAINS
+    return bfloat16_speedup() > BFLOAT16_GAINS
 
 
 def default_settings() -> list[Setting]:
@@ -83,7 +83,7 @@ def measure(settings: Sequence[Setting], work: Work, rounds: int, bare_steps: in
     """One row of figures per setting."""
     bare = {arenas: bare_physics(arenas, cores(), bare_steps) for arenas in dict.fromkeys(s.arenas for s in settings)}
     known = {each.precision for each in settings} & {"32-true", "bf16-mixed", "16-mixed"}
-    if "bf16-mixed" in known and not gain_of_bfloat16(work.accelerator):
+    if "bf16-mixed" in known and not bfloat16_speedup(work.accelerator):
         known.remove("bf16-mixed")  # its instructions would end this process
     product = {each: matmul_rate(each, work.accelerator) for each in known}
     needed = operations(work)

@@ -40,7 +40,7 @@ from fabric_rl.callback import TrainState
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.sac.learner import ReplayLearner
-from fabric_rl.signals.signals import Signals
+from fabric_rl.signals.signals import RewardSignals
 
 OBS, STEPS, GAMMA, TAU = 17, 20_000, 0.99, 0.005
 SPACES = {"box": Box(-1, 1, (6,)), "discrete": Discrete(6)}
@@ -219,7 +219,10 @@ def ours(steps: Minibatch, space: gymnasium.Space, sizes: list[int], batch: int,
     rollout = Rollout(1, world, agent=agent)
     args = TrainArgs(num_steps=1, batch_size=batch, max_grad_norm=0, gamma=GAMMA)
     sac = SACArgs(buffer_size=STEPS + 1, tau=TAU)
-    state, signals = TrainState(fabric, agent, world, args, model, optimizer), Signals([], args, fabric, fabric, 1)
+    state, signals = (
+        TrainState(fabric, agent, world, args, model, optimizer),
+        RewardSignals([], args, fabric, fabric, 1),
+    )
     learner = ReplayLearner(state, Timers(), sac, rollout, torch.tensor(GAMMA), signals, [])
     learner.replay.add(steps)
     step = steps.map(lambda x: x[:1])._replace(next_obs=steps.obs[:1])  # goes on where the last one ended

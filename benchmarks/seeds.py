@@ -14,7 +14,7 @@ from pathlib import Path
 from children import FABRIC_RL, cores
 from machine import describe_machine
 
-from fabric_rl.sweeps.trainings import seeds_of
+from fabric_rl.sweeps.train_processes import seeds_of
 
 ROOT = Path(__file__).parent.parent
 

@@ -21,7 +21,7 @@ from children import FABRIC_RL
 from machine import describe_machine
 
 from fabric_rl.commands.seeds import training_settings
-from fabric_rl.sweeps.tune import Bench, Candidate, layouts, one_thread_anyway, single_settings, turns
+from fabric_rl.sweeps.tune import Benchmark, Candidate, compare_alternately, layouts, one_thread_anyway, single_settings
 
 ROOT = Path(__file__).parent.parent
 
@@ -58,7 +58,7 @@ def main() -> None:
         command = [*FABRIC_RL, "tune", *training, "--minutes", str(args.minutes), "--out", str(out)]
         subprocess.run(command, cwd=ROOT, check=True)
         tuned = Candidate(flat(yaml.safe_load(out.read_text(encoding="utf-8"))))
-        bench = Bench(training, Path(folder), args.seconds)
+        bench = Benchmark(training, Path(folder), args.seconds)
         candidates = grid(config)
         for candidate in candidates:
             bench.measure(candidate)
@@ -67,7 +67,7 @@ def main() -> None:
         for candidate in fresh * args.again:
             bench.measure(candidate)
         best = max(fresh, key=lambda candidate: candidate.rate)
-        ratios = turns(bench, best, tuned, args.turns)
+        ratios = compare_alternately(bench, best, tuned, args.turns)
     print(f"tuned: {tuned}; best of {len(candidates)}: {best}")
     print(
         f"tuned / best of the grid, in turns: {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"

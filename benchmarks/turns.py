@@ -16,7 +16,7 @@ from pathlib import Path
 
 from machine import describe_machine
 
-from fabric_rl.sweeps.tune import Bench, Candidate, turns
+from fabric_rl.sweeps.tune import Benchmark, Candidate, compare_alternately
 
 
 def main() -> None:
@@ -28,11 +28,11 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         benches = [
-            Bench(["--config", *shlex.split(words)], Path(folder) / str(n), args.seconds)
+            Benchmark(["--config", *shlex.split(words)], Path(folder) / str(n), args.seconds)
             for n, words in enumerate(args.trainings)
         ]
         one, other = (Candidate({}, name=words) for words in args.trainings)
-        ratios = turns(benches[0], one, other, args.turns, benches[1])
+        ratios = compare_alternately(benches[0], one, other, args.turns, benches[1])
     if not ratios:
         parser.error("one of them does not train")
     print(

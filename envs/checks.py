@@ -7,14 +7,14 @@ import numpy as np
 from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
-from fabric_rl.base.settings import describe_value, is_whole
+from fabric_rl.base.settings import describe_value, is_integer
 
 MAX_CARS_PER_TEAM = 4
 
 
 def check_seed(owner: str, value: object, argument: str = "seed") -> int:
     """Return `value` as an int; a ValueError unless it is one integer, 0 or more."""
-    if not is_whole(value) or value < 0:
+    if not is_integer(value) or value < 0:
         raise ValueError(f"{owner}: {argument} takes one integer, 0 or more, got {value!r}")
     return int(value)
 
@@ -36,7 +36,7 @@ def check_finite(
             raise FloatingPointError(f"{owner}: {array[tuple(at)]} in the {what} of {where}")
 
 
-def as_actions(owner: str, actions: object) -> NDArray[Any]:
+def to_action_array(owner: str, actions: object) -> NDArray[Any]:
     """Return `actions` as an array of numbers of any shape; a ValueError for anything else."""
     try:
         array = np.asarray(actions)
@@ -53,7 +53,7 @@ def check_actions(owner: str, actions: object, space: Space[Any], count: int) ->
     Raises:
         ValueError: Another type or shape, or an action outside the space; then the message names the sub-environment.
     """
-    actions, expected = as_actions(owner, actions), (count, *(space.shape or ()))
+    actions, expected = to_action_array(owner, actions), (count, *(space.shape or ()))
     if actions.shape != expected or not np.can_cast(actions.dtype, space.dtype, "same_kind"):
         raise ValueError(
             f"{owner}: actions must be {space.dtype} of shape {list(expected)}, got {actions.dtype} of shape "
@@ -84,7 +84,7 @@ def check_actions(owner: str, actions: object, space: Space[Any], count: int) ->
     return actions
 
 
-def team_sizes(team_size: Any) -> list[tuple[int, int]]:  # noqa: ANN401 - checked here
+def parse_team_sizes(team_size: Any) -> list[tuple[int, int]]:  # noqa: ANN401 - checked here
     """Return the (blue, orange) pairs that the arenas use in rotation, from a number, a pair or a list of pairs."""
     try:
         sizes = np.array(team_size)

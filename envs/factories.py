@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class Call(NamedTuple):
+class FactoryCall(NamedTuple):
     """A call `function(*args, **settings)`."""
 
     function: Callable[..., Any]
@@ -21,14 +21,14 @@ class Call(NamedTuple):
     args: tuple[Any, ...]
     settings: dict[str, Any]
 
-    def named(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """Return all arguments by parameter name; a TypeError if the function does not take them."""
         signature = inspect.signature(self.function)
         bound = signature.bind_partial(*self.args, **self.settings)
         return dict(zip(signature.parameters, bound.args, strict=False)) | bound.kwargs
 
 
-def unwrap_partial(factory: Callable[..., Any]) -> Call:
+def unwrap_partial(factory: Callable[..., Any]) -> FactoryCall:
     """Return the innermost call of nested partials.
 
     jsonargparse wraps a class into a partial of a helper function that takes the class as an argument; the returned
@@ -42,7 +42,7 @@ def unwrap_partial(factory: Callable[..., Any]) -> Call:
     made = next((at for at, argument in enumerate(args) if inspect.isclass(argument)), None)
     if made is not None and not inspect.isclass(factory):
         factory, args = args[made], args[made + 1 :]
-    return Call(factory, args, settings)
+    return FactoryCall(factory, args, settings)
 
 
 def from_class_path(class_path: str, kind: type[Any], inner: str = "") -> Any:  # noqa: ANN401 - an object of that kind
@@ -90,7 +90,7 @@ def to_config(value: Any) -> Any:  # noqa: ANN401 - whatever a configuration may
         return _import_path(value)
     if isinstance(value, functools.partial):
         call = unwrap_partial(value)
-        made, settings = call.function, call.named()
+        made, settings = call.function, call.arguments()
     else:
         made, settings = type(value), _settings_of(value)
     return {"class_path": _import_path(made)} | ({"init_args": to_config(settings)} if settings else {})

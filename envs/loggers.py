@@ -65,7 +65,7 @@ class EpisodeRatios(StateLogger):
         return {"game/touch_ratio": (touched, episodes), "game/goal_ratio": (goals, episodes)}
 
 
-class CarStep(NamedTuple):
+class CarChanges(NamedTuple):
     """Actions and counters of each car in a step; `[A, C]` float32, zero in slots without a car."""
 
     alive: Float
@@ -84,7 +84,7 @@ class CarStep(NamedTuple):
     """`[A]` physics ticks (1/120 s) of the step."""
 
 
-class CarSteps(Component):
+class StepDifference(Component):
     """Comparison of each state with the one before."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {"rows": "_rows", "ticks": "_ticks"}
@@ -94,7 +94,7 @@ class CarSteps(Component):
         self._rows: Float = np.zeros((0, 0, 0), np.float32)
         self._ticks: NDArray[np.int64] = np.zeros(0, np.int64)
 
-    def update(self, state: GameState) -> CarStep:
+    def update(self, state: GameState) -> CarChanges:
         """Return the changes since the last state, or since `reset`."""
         now, before = state.car_rows[:, :, 0, _COLUMNS].copy(), self._rows
         boost, touched, demoed = (now[..., column - SAVES] for column in (BOOST, TOUCHED, IS_DEMOED))
@@ -105,7 +105,7 @@ class CarSteps(Component):
         new, old = now[..., : len(COUNTED)], before[..., : len(COUNTED)]
         counted = np.where(new >= old, new - old, new)  # they restart in a restored arena
         ticks = state.episode_ticks - self._ticks
-        step = CarStep(alive, boost, now[..., ON_GROUND - SAVES], used, begun, counted, ticks)
+        step = CarChanges(alive, boost, now[..., ON_GROUND - SAVES], used, begun, counted, ticks)
         self._rows, self._ticks = now, state.episode_ticks.copy()
         return step
 
@@ -132,7 +132,7 @@ class GameMetrics(StateLogger):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._sums = dict.fromkeys(_SUMS, 0.0)
-        self._cars = CarSteps()
+        self._cars = StepDifference()
 
     def update(self, state: GameState, done: Bool) -> None:
         sums, step, velocity = self._sums, self._cars.update(state), state.world.car_vel

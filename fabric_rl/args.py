@@ -16,7 +16,7 @@ from fabric_rl.base.settings import (
     check_settings,
     check_value,
 )
-from fabric_rl.base.text import printable
+from fabric_rl.base.text import escape_control_characters
 
 _NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*]|[. ]$')  # of files on Windows
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # on Windows, with any suffix
@@ -304,7 +304,7 @@ def check_run_id(name: str, flag: str = "--run_id") -> None:
     """Raise ValueError if a name is empty, a path, hidden, too long, or not a valid folder name on all systems."""
     if not name.strip():
         raise ValueError(f"{flag} is empty; give the run a name, or leave the flag out to name it after the time")
-    shown = printable(name)
+    shown = escape_control_characters(name)
     if Path(name).name != name or name.startswith("."):
         raise ValueError(f"{flag} {shown}: must be a plain name, not a path, and not begin with a dot")
     if _DEVICES.fullmatch(name):

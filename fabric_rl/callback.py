@@ -9,7 +9,7 @@ from gymnasium.vector import VectorEnv
 from lightning import Fabric
 
 from fabric_rl.args import TrainArgs
-from fabric_rl.base.state_schema import check_like
+from fabric_rl.base.state_schema import check_structure
 from fabric_rl.types import ActorCritic, Minibatch
 
 
@@ -147,6 +147,6 @@ class Callback:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the state that `state_dict` returned, when a run is resumed."""
-        check_like(state, {key: getattr(self, name) for key, name in self._in_state_dict.items()}, "it")
+        check_structure(state, {key: getattr(self, name) for key, name in self._in_state_dict.items()}, "it")
         for key, name in self._in_state_dict.items():
             setattr(self, name, copy.copy(state[key]))

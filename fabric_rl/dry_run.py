@@ -16,27 +16,27 @@ from lightning.pytorch.utilities.seed import isolate_rng
 from torch import Tensor
 
 from fabric_rl.ranks.collectives import raised_on_all_ranks
-from fabric_rl.rollouts.checks import (
+from fabric_rl.rollouts.rollout import Rollout
+from fabric_rl.rollouts.step_checks import (
     BOOLS,
     FLOATS,
     INTEGERS,
     NUMBERS,
     Array,
-    checked_array,
-    checked_step,
-    checked_tuple,
+    check_array,
+    check_step,
+    check_tuple,
+    clip_actions,
+    describe_type,
     find_non_finite,
-    kind_of,
-    within,
 )
-from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.types import ActorCritic, ActOutput, HasMetrics, Minibatch, OffPolicyAgent, Transitions
 
 MakeBatch = Callable[[Minibatch, ActorCritic], Minibatch | Transitions]
 """Function that makes a minibatch from a flat rollout."""
 
 
-def try_parts(
+def dry_run_parts(
     fabric: Fabric,
     envs: VectorEnv,
     agent: ActorCritic,
@@ -68,19 +68,19 @@ def try_parts(
     obs_shape = (size, *(envs.single_observation_space.shape or ()))
     try:
         with isolate_rng(), raised_on_all_ranks(fabric):
-            with calling(f"{name}.reset()"):
+            with error_context(f"{name}.reset()"):
                 first = envs.reset(seed=seed)
-            obs, infos = checked_tuple(f"{name}.reset()", first, ("observations", "infos"))
+            obs, infos = check_tuple(f"{name}.reset()", first, ("observations", "infos"))
             what = f"{name}.reset(): the observations"
-            obs = _finite(what, checked_array(what, obs, obs_shape))
+            obs = _finite(what, check_array(what, obs, obs_shape))
             if "action_mask" in infos:
                 what = f"{name}.reset(): infos['action_mask']"
-                checked_array(what, infos["action_mask"], mask_shape(envs.single_action_space, size), BOOLS)
+                check_array(what, infos["action_mask"], mask_shape(envs.single_action_space, size), BOOLS)
             acted, minibatch = _try_agent(fabric, agent, envs, (obs, infos), signals, make_batch)
 
-            with calling(f"{name}.step()"):
-                step = envs.step(within(envs.single_action_space, acted))
-            checked = checked_step(f"{name}.step()", step, size, obs_shape[1:])
+            with error_context(f"{name}.step()"):
+                step = envs.step(clip_actions(envs.single_action_space, acted))
+            checked = check_step(f"{name}.step()", step, size, obs_shape[1:])
             _finite(f"{name}.step(): the observations", checked.obs)
             _finite(f"{name}.step(): the rewards", checked.reward)
             if (checked.terminated | checked.truncated).any():
@@ -89,7 +89,7 @@ def try_parts(
                     raise ValueError(
                         f"{name}.step(): episodes ended, but infos lacks 'final_obs', their last observations"
                     )
-                _finite(what, checked_array(what, checked.infos["final_obs"], obs_shape))
+                _finite(what, check_array(what, checked.infos["final_obs"], obs_shape))
     except ValueError:
         envs.close()
         raise
@@ -133,7 +133,7 @@ def _try_agent(
 ) -> tuple[Array, Minibatch | Transitions]:
     """Call the methods of a copy of the agent; return its first actions and the minibatch of `training_step`."""
     name, size, action_space = f"--agent {type(agent).__name__}", envs.num_envs, envs.single_action_space
-    with calling(f"{name}: copy.deepcopy()"):
+    with error_context(f"{name}: copy.deepcopy()"):
         trial = copy.deepcopy(agent).to(fabric.device)
     trial.fabric = fabric  # as after fabric.setup
     replays = isinstance(agent, OffPolicyAgent)
@@ -145,13 +145,13 @@ def _try_agent(
     if rollout.action_mask is not None:
         rollout.action_mask[:] = rollout.action_mask[-1].clone()
     inputs = rollout.inputs(0)
-    with calling(f"{name}.act()"), torch.no_grad(), fabric.autocast():
+    with error_context(f"{name}.act()"), torch.no_grad(), fabric.autocast():
         chosen = trial.act(rollout.obs[0], **inputs)
     if not isinstance(chosen, ActOutput):
-        got = kind_of(chosen)
+        got = describe_type(chosen)
         raise ValueError(f"{name}.act() must return a fabric_rl.ActOutput(action, log_prob, ...), got {got}")
     inputs.pop("action_mask", None)
-    with calling(f"{name}.value()"), torch.no_grad(), fabric.autocast():
+    with error_context(f"{name}.value()"), torch.no_grad(), fabric.autocast():
         value = trial.value(rollout.obs[0], **inputs)
     discrete = np.issubdtype(action_space.dtype, np.integer)
     action_shape = (size, *(action_space.shape or ()))
@@ -175,9 +175,9 @@ def _try_agent(
     advantage = torch.linspace(-1, 1, length * size, device=fabric.device).view(length, size)
     rollout.reward[:] = advantage if rollout.reward.dim() == 2 else advantage[..., None]
     batch: Any = make_batch(rollout.flat(rollout.reward), agent)
-    with calling(f"{name}.training_step()"), fabric.autocast():
+    with error_context(f"{name}.training_step()"), fabric.autocast():
         result = trial.training_step(batch)
-    loss, stats = checked_tuple(f"{name}.training_step()", result, ("loss", "statistics"))
+    loss, stats = check_tuple(f"{name}.training_step()", result, ("loss", "statistics"))
     _tensor(f"{name}.training_step(): the loss", loss, ())
     if not loss.requires_grad:
         raise ValueError(
@@ -194,7 +194,7 @@ def _try_agent(
 
 
 @contextmanager
-def calling(what: str) -> Iterator[None]:
+def error_context(what: str) -> Iterator[None]:
     """Name the method that failed in a ValueError. A programming error (AttributeError, ...) is raised as it is."""
     try:
         yield
@@ -227,10 +227,10 @@ def _check_all_used(fabric: Fabric, what: str, agent: ActorCritic, loss: Tensor)
 
 def _tensor(what: str, value: Any, shape: tuple[int, ...], kind: str = FLOATS) -> Array:  # noqa: ANN401 - checked here
     if not isinstance(value, Tensor):
-        raise ValueError(f"{what} must be a tensor, got {kind_of(value)}")
+        raise ValueError(f"{what} must be a tensor, got {describe_type(value)}")
     value = value.detach().cpu()
     array = (value.float() if value.is_floating_point() else value).numpy()
-    return _finite(what, checked_array(what, array, shape, kind))
+    return _finite(what, check_array(what, array, shape, kind))
 
 
 def _finite(what: str, array: Array) -> Array:

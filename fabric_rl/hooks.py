@@ -6,11 +6,11 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
-from fabric_rl.base.state_schema import fitting
+from fabric_rl.base.state_schema import state_error_context
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import raised_on_all_ranks
-from fabric_rl.ranks.sharding import gathered
+from fabric_rl.ranks.sharding import unsharded
 from fabric_rl.types import Minibatch
 
 
@@ -27,7 +27,7 @@ class Hooks:
     def __enter__(self) -> "Hooks":
         """Call `on_train_start`; a ValueError of one rank is raised on all of them."""
         try:
-            with gathered(self.state.agent):
+            with unsharded(self.state.agent):
                 for callback in self.callbacks:
                     with raised_on_all_ranks(self.state.fabric):  # only players have environments to check
                         callback.on_train_start(self.state)
@@ -65,7 +65,7 @@ class Hooks:
 
     def on_iteration_end(self) -> None:
         """Call the hook after learning, and drop the batch."""
-        with gathered(self.state.agent):
+        with unsharded(self.state.agent):
             for callback in self.callbacks:
                 stopping = self.state.stop
                 callback.on_iteration_end(self.state)
@@ -75,7 +75,7 @@ class Hooks:
 
     def on_train_end(self) -> None:
         """Call the hook at the end of a run that did not fail."""
-        with gathered(self.state.agent):
+        with unsharded(self.state.agent):
             for callback in self.callbacks:
                 callback.on_train_end(self.state)
 
@@ -102,7 +102,7 @@ class Hooks:
         for callback in self.callbacks:
             same = next((pair for pair in kept if pair[0] == type(callback).__qualname__), None)
             if same is not None:
-                with fitting(f"what was saved of {same[0]}"):
+                with state_error_context(f"what was saved of {same[0]}"):
                     callback.load_state_dict(same[1])
                 kept.remove(same)
         for name in (name for name, saved in kept if saved):

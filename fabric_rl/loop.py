@@ -9,8 +9,8 @@ from fabric_rl.args import Saving, TrainArgs
 from fabric_rl.callback import Callback
 from fabric_rl.learning.gae import GAE, Estimator
 from fabric_rl.runs.folder import Run
-from fabric_rl.session.build import Scheme, build, finish, keep_evidence_of_nan
-from fabric_rl.session.monitor import Record
+from fabric_rl.session.build import Algorithm, build, dump_on_nan, finish
+from fabric_rl.session.monitor import TrainingMonitor
 from fabric_rl.session.saving import Saver
 from fabric_rl.session.stopping import StopSignals
 from fabric_rl.signals.base import SignalFactory
@@ -62,14 +62,14 @@ def train(
         NonFiniteError: Observations, rewards or the loss contain NaN or infinity.
         TooLittleMemoryError: There is not enough memory for a rollout or a training step.
     """
-    session = build(fabric, env, agent, args, run, callbacks, estimator, inference, Scheme(), signals)
-    session.try_estimator()
+    session = build(fabric, env, agent, args, run, callbacks, estimator, inference, Algorithm(), signals)
+    session.dry_run_estimator()
     exact = session.begin(resume, weights)
-    record = Record(session, plain, resume)
+    record = TrainingMonitor(session, plain, resume)
     saver = Saver(session, record, saving, exact)
     state, hooks, collector, learner = session.state, session.hooks, session.collector, session.learner
 
-    with hooks, record, StopSignals(state) as stops, keep_evidence_of_nan(session):
+    with hooks, record, StopSignals(state) as stops, dump_on_nan(session):
         saver.begin(resume)
         while not state.done:
             hooks.on_iteration_start()

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.distributions import Distribution
 
-Tell = Callable[[NDArray[np.float32], NDArray[np.float32] | None], None]
+ProbeSink = Callable[[NDArray[np.float32], NDArray[np.float32] | None], None]
 """Function that receives the values `[N]` of an agent's observations, and its action probabilities `[N, n]` or None."""
-PolicyMaker = Callable[[Tell], Callable[..., NDArray[Any]]]
-"""Function that creates a policy (see `fabric_rl.runs.trained.policy`) from a `Tell`."""
+PolicyMaker = Callable[[ProbeSink], Callable[..., NDArray[Any]]]
+"""Function that creates a policy (see `fabric_rl.runs.trained.policy`) from a `ProbeSink`."""
 Stats = dict[str, Tensor]
 """Named scalars of one minibatch, detached and on the agent's device."""
 
@@ -228,7 +228,7 @@ class OffPolicyAgent(ActorCritic):
         raise NotImplementedError
 
 
-def reads_masks(agent: ActorCritic) -> bool:
+def accepts_action_mask(agent: ActorCritic) -> bool:
     """Return True if the agent's `act` accepts an `action_mask`; otherwise it is not given one."""
     parameters = inspect.signature(agent.act).parameters.values()
     return any(p.name == "action_mask" or p.kind is p.VAR_KEYWORD for p in parameters)
@@ -393,7 +393,7 @@ class HasParameters(Protocol):
 
 
 @runtime_checkable
-class FailedElsewhere(Protocol):
+class RemoteError(Protocol):
     """An error in another process, such as an environment's worker.
 
     The message is one complete line; the cause holds the traceback of that process.

@@ -16,7 +16,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from fabric_rl import Callback, load_checkpoint
 from fabric_rl.runs.checkpoint import read
-from fabric_rl.runs.records import checkpoints
+from fabric_rl.runs.records import list_checkpoints
 from tests.forks import ROOT, environment, kill
 
 FABRIC = Path(sysconfig.get_path("scripts"), "fabric")
@@ -176,7 +176,7 @@ def until(condition, *launched, seconds=100):
 
 def saved(run):
     """The newest checkpoint."""
-    return read(checkpoints(run / "checkpoints")[-1])
+    return read(list_checkpoints(run / "checkpoints")[-1])
 
 
 def weights_of(run):
@@ -204,7 +204,7 @@ def steps_in(run):
 
 def names_in(folder):
     """The file names of its checkpoints."""
-    return [path.name for path in checkpoints(folder)]
+    return [path.name for path in list_checkpoints(folder)]
 
 
 def events(run):

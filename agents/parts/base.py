@@ -14,7 +14,7 @@ from torch.distributions import Distribution, kl_divergence
 from agents.parts.encoders import is_image, suggest_agent
 from agents.parts.heads import CategoricalHead, GaussianOptions, PolicyHead, linear, policy_head
 from fabric_rl.base.settings import Count, NonNegative, Positive, check_settings
-from fabric_rl.learning.imitation import Shown, cloning_loss
+from fabric_rl.learning.imitation import DemonstrationBatch, cloning_loss
 from fabric_rl.learning.ppo import ppo_loss
 from fabric_rl.schedules import Schedule, as_schedule
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
@@ -56,8 +56,8 @@ class ValueHead(nn.Module):
         return values.squeeze(-1) if self.layer.out_features == 1 else values
 
 
-def vector_size(agent: str, space: gymnasium.Space[Any], privileged: bool = False) -> int:
-    """Return the length of a vector observation; `privileged` agents can hide columns from the actor (`actor_size`).
+def flat_obs_size(agent: str, space: gymnasium.Space[Any], privileged: bool = False) -> int:
+    """Return the length of a vector observation; with `privileged`, columns can be hidden from the actor.
 
     Raises:
         ValueError: The observations are not vectors, contain images, or have columns for the critic only although the
@@ -72,15 +72,15 @@ def vector_size(agent: str, space: gymnasium.Space[Any], privileged: bool = Fals
     if images:
         raise ValueError(f"{agent} reads vectors, but the observation {images[0]} is an image; {suggest_agent(space)}")
     size = int(space.shape[0])
-    if not privileged and actor_size(space) != size:
+    if not privileged and actor_obs_size(space) != size:
         raise ValueError(
-            f"{agent} has one network for policy and value, but the last {size - actor_size(space)} columns of the "
+            f"{agent} has one network for policy and value, but the last {size - actor_obs_size(space)} columns of the "
             "observations are for the critic only; use agents.PPOLightningAgent with separate networks"
         )
     return size
 
 
-def actor_size(space: gymnasium.Space[Any]) -> int:
+def actor_obs_size(space: gymnasium.Space[Any]) -> int:
     """Return the number of leading columns of a vector observation that the actor may read.
 
     This is the space's attribute `actor_features` (set by `envs.PrivilegedObs`), by default all columns.
@@ -173,11 +173,11 @@ class PPOAgent(ActorCritic):
     def distributions(self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None) -> list[Distribution]:
         return [self.policy_head.distribution(self.policy_params(obs, state), action_mask)]
 
-    def evaluate_steps(self, minibatch: Minibatch | Shown) -> tuple[Tensor, Tensor]:
+    def evaluate_steps(self, minibatch: Minibatch | DemonstrationBatch) -> tuple[Tensor, Tensor]:
         """Evaluate a minibatch, see `evaluate`: `[B, P]`, or `[L, S, P]` for sequences."""
         return self.evaluate(minibatch.obs)
 
-    def imitate(self, shown: Shown) -> tuple[Tensor, Stats]:
+    def imitate(self, shown: DemonstrationBatch) -> tuple[Tensor, Stats]:
         """Return the imitation loss of the policy, see `fabric_rl.learning.imitation.CanImitate`."""
         params, values = self.evaluate_steps(shown)
         if shown.soft is not None and isinstance(self.policy_head, CategoricalHead):

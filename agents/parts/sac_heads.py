@@ -25,7 +25,7 @@ Pair = tuple[Tensor, Tensor]
 _LOG_STD_MIDDLE, _LOG_STD_HALF = -1.5, 3.5  # within -5..2
 
 
-class SampledHead(nn.Module):
+class SquashedGaussianHead(nn.Module):
     r"""Box actions: a Gaussian through tanh, in units of half the Box's width (Haarnoja et al. 2018, appendix C).
 
     `u = mean + exp(log_std) noise`, `a = tanh u`, :math:`\log \pi(a) = \log N(u) - \sum_i \log (1 - \tanh^2 u_i)`.
@@ -110,7 +110,7 @@ class SampledHead(nn.Module):
         return action.clamp(self.low, self.high).detach().reshape(*unit.shape[:-1], *self.shape)  # rounding
 
 
-class ExactHead(nn.Module):
+class DiscreteSACHead(nn.Module):
     """Discrete and MultiDiscrete actions: exact expectations over all choices, without sampling.
 
     The parts of a MultiDiscrete action are independent, and its Q-value is the sum of the parts' own.
@@ -166,15 +166,17 @@ class ExactHead(nn.Module):
         return q.reshape(*q.shape[:-1], -1, len(self.policy.sizes), max(self.policy.sizes))
 
 
-def sac_head(agent: str, features: int, space: gymnasium.Space[Any], entropy_share: float) -> SampledHead | ExactHead:
+def make_sac_head(
+    agent: str, features: int, space: gymnasium.Space[Any], entropy_share: float
+) -> SquashedGaussianHead | DiscreteSACHead:
     """Build the head for an action space; a ValueError for unsupported spaces."""
     if isinstance(space, Box) and np.issubdtype(space.dtype, np.floating):
         try:
-            return SampledHead(features, space)
+            return SquashedGaussianHead(features, space)
         except ValueError as error:
             raise ValueError(f"{agent}: {error}") from error
     if isinstance(space, (Discrete, MultiDiscrete)):
-        return ExactHead(features, space, entropy_share)
+        return DiscreteSACHead(features, space, entropy_share)
     raise ValueError(
         f"{agent} takes Discrete, MultiDiscrete or (float) Box actions, but the environment has {space}; choose "
         "another --agent, --env or --env_id"

@@ -66,7 +66,7 @@ class ActionParser(Component, ABC):
         """Learn how long a choice acts: for `steps` steps of `tick_skip` ticks, from `action_delay_ticks` on."""
 
 
-def unwrapped(parser: ActionParser) -> list[ActionParser]:
+def nested_parsers(parser: ActionParser) -> list[ActionParser]:
     """Return the parser and those nested in it by `inner`, outermost first."""
     found = [parser]
     while isinstance(inner := getattr(found[-1], "inner", None), ActionParser):
@@ -93,7 +93,7 @@ def get_action_mask(parser: ActionParser, state: GameState) -> Bool | None:
     raise ValueError(f"{type(parser).__name__}: mask() {expected}")
 
 
-class RowControls:
+class ControlsCache:
     """Converter of rows to `RocketSim.CarControls` that reuses the objects of slots whose row has not changed."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.actions import ActionParser, ActionTable, ContinuousAction, MultiDiscreteAction
-from envs.actions.base import ANALOGUE, BUTTONS, JUMP, unwrapped
+from envs.actions.base import ANALOGUE, BUTTONS, JUMP, nested_parsers
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
@@ -44,7 +44,7 @@ def nearest_actions(
     Raises:
         ValueError: A parser of another kind whose action space is not discrete.
     """
-    inner = unwrapped(parser)[-1]
+    inner = nested_parsers(parser)[-1]
     if isinstance(inner, ContinuousAction):
         numbers = np.clip(controls, -1, 1).astype(np.float32)
         numbers[:, BUTTONS] = np.where(controls[:, BUTTONS] > 0.5, 1, -1)
@@ -78,7 +78,7 @@ def soft_labels(parser: ActionParser, controls: Float, on_ground: Bool, allowed:
     Returns:
         `[N, n]` float32, rows sum to 1; None if the parser has no table.
     """
-    inner = unwrapped(parser)[-1]
+    inner = nested_parsers(parser)[-1]
     if isinstance(inner, ContinuousAction | MultiDiscreteAction):
         return None
     table, distances, weights = _distances(inner, controls, on_ground, allowed)

@@ -75,19 +75,19 @@ class StateAwareTable(ActionTable):
         self.horizon_ticks: int = check_value(f"{name}: horizon_ticks", horizon_ticks, Count)
         self.fallback_row = int(zero[0])
         """The all-zero row."""
-        self.fallbacks = np.stack([_first_that_does_the_same(self.table, s) for s in range(NUM_SITUATIONS)])
+        self.fallbacks = np.stack([_equivalent_rows(self.table, s) for s in range(NUM_SITUATIONS)])
         """`[situations, n]` int64, the row that each row falls back to; itself where it does not."""
         self._valid: Bool = self.fallbacks == np.arange(len(self.table))
         self._fallen_back = np.zeros(2, np.int64)  # actions that fell back, actions
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
         self._check(actions)
-        applied = self.fallbacks[situations(state, self.horizon_ticks).reshape(-1), actions]
+        applied = self.fallbacks[classify_situations(state, self.horizon_ticks).reshape(-1), actions]
         self._fallen_back += (((applied != actions) & state.present.reshape(-1)).sum(), state.present.sum())
         return super().parse(applied, state)
 
     def mask(self, state: GameState) -> Bool:
-        return self._valid[situations(state, self.horizon_ticks)]
+        return self._valid[classify_situations(state, self.horizon_ticks)]
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """Return `action/fallback_share`: (actions that fell back, actions) since the last call."""
@@ -140,9 +140,9 @@ def hybrid_rows() -> Float:
     return np.array(rows, np.float32)
 
 
-def _first_that_does_the_same(table: Float, situation: int) -> NDArray[np.int64]:
+def _equivalent_rows(table: Float, situation: int) -> NDArray[np.int64]:
     """Return `[n]`, for each row the first one that does the same: one that has nothing to spare, if there is one."""
-    plain = without_effect(situation, table)
+    plain = zero_ineffective_controls(situation, table)
     spare = (table != plain).any(axis=1)
     chosen: dict[bytes, int] = {}
     for index in np.argsort(spare, kind="stable").tolist():
@@ -153,7 +153,7 @@ def _first_that_does_the_same(table: Float, situation: int) -> NDArray[np.int64]
 # ---------------------------------------------------------------- situations
 
 
-def without_effect(situation: int, rows: Float) -> Float:
+def zero_ineffective_controls(situation: int, rows: Float) -> Float:
     """Return a copy of `rows [n, 8]` in which every control that does nothing in `situation` is zero.
 
     Rows that become equal move a car in the same way, to the bit, until the choice ends.
@@ -174,7 +174,7 @@ def without_effect(situation: int, rows: Float) -> Float:
     return kept
 
 
-def situations(state: GameState, horizon_ticks: int) -> NDArray[np.int64]:
+def classify_situations(state: GameState, horizon_ticks: int) -> NDArray[np.int64]:
     """Return `[A, C]`, the situation of every car that is certain for `horizon_ticks` ticks, whatever its controls.
 
     In that time, nothing can touch the car and it can reach no pad, even at the game's highest speeds (2300 uu/s cars,

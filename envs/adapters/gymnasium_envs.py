@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from envs.checks import check_seed
 from envs.cores import available_threads
 from envs.parameters import ParameterRandomizer
-from envs.parameters.samplers import drawn_from
+from envs.parameters.samplers import draw
 from envs.pool.videos import EpisodeVideos
-from fabric_rl.base.settings import Between, Count, Finite, check_value, is_number, is_whole
+from fabric_rl.base.settings import Between, Count, Finite, check_value, is_integer, is_number
 
 _MOST_ENVS = 65_536
 """Limit for one process; each environment is a Python object."""
@@ -26,7 +26,7 @@ _FAMILIES = {"ALE/": "ale_py", "MiniGrid-": "minigrid", "BabyAI-": "minigrid"}
 """Beginning of ids -> the package that registers them."""
 
 
-class DrawnNumbers(gymnasium.Wrapper[Any, Any, Any, Any]):
+class SampledAttributes(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Samples numeric attributes of the innermost environment before its episodes begin.
 
     Integers stay integers: samples for them are rounded down.
@@ -52,7 +52,7 @@ class DrawnNumbers(gymnasium.Wrapper[Any, Any, Any, Any]):
             self._rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
         if seed is not None or not self._drawn or self._steps >= self._interval:
             self._steps = 0
-            self._drawn = {name: drawn_from(sampler, name, self._rng) for name, sampler in self._samplers.items()}
+            self._drawn = {name: draw(sampler, name, self._rng) for name, sampler in self._samplers.items()}
         self._put()
         return super().reset(seed=seed, options=options)
 
@@ -64,14 +64,14 @@ class DrawnNumbers(gymnasium.Wrapper[Any, Any, Any, Any]):
     def _put(self) -> None:
         for name in self._drawn.keys() - self._held:
             own = getattr(self.env.unwrapped, name)
-            setattr(self.env.unwrapped, name, int(self._drawn[name] // 1) if is_whole(own) else self._drawn[name])
+            setattr(self.env.unwrapped, name, int(self._drawn[name] // 1) if is_integer(own) else self._drawn[name])
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:  # noqa: ANN401 - Gymnasium's signature
         self._steps += 1
         return super().step(action)
 
 
-class EntriesBox(spaces.Box):
+class ConcatenatedBox(spaces.Box):
     """Space of vectors that are concatenations of several entries.
 
     Attributes:
@@ -106,7 +106,7 @@ class FlatObservations(gymnasium.ObservationWrapper[Any, Any, Any]):
             advice = leave if fine else "put a wrapper around it (--wrappers) that makes numbers of it"
             what = f"{wrong[0] or 'itself'}, a {type(entries[wrong[0]]).__name__}"
             raise ValueError(f"no agent reads the observation {what}; {advice}")
-        self.observation_space = EntriesBox(entries)
+        self.observation_space = ConcatenatedBox(entries)
 
     def observation(self, observation: Any) -> NDArray[Any]:  # noqa: ANN401 - an element of any space
         """Return `[D]` of `observation_space`."""
@@ -204,7 +204,7 @@ class GymnasiumEnvs(VectorWrapper):
         if parameters is not None:
             check_value("GymnasiumEnvs: parameters (--env.parameters)", parameters, ParameterRandomizer)
             wrappers = (partial(self._draw, parameters), *wrappers)
-        self._drawn: list[DrawnNumbers] = []
+        self._drawn: list[SampledAttributes] = []
         folders = [str(video_folder) if video_folder and i == 0 else None for i in range(num_envs)]
         name = env_id if isinstance(env_id, str) else env_id.__name__
         try:
@@ -250,8 +250,8 @@ class GymnasiumEnvs(VectorWrapper):
         """Return `parameters/<name>` -> (sum over the sub-environments, sub-environments)."""
         return {f"parameters/{name}": (float(at.sum()), float(len(at))) for name, at in self.parameters.items()}
 
-    def _draw(self, parameters: ParameterRandomizer, env: gymnasium.Env[Any, Any]) -> DrawnNumbers:
-        self._drawn.append(DrawnNumbers(env, parameters))
+    def _draw(self, parameters: ParameterRandomizer, env: gymnasium.Env[Any, Any]) -> SampledAttributes:
+        self._drawn.append(SampledAttributes(env, parameters))
         return self._drawn[-1]
 
     def finish_videos(self) -> None:
@@ -270,7 +270,7 @@ class GymnasiumEnvs(VectorWrapper):
             if hasattr(value, "__iter__"):
                 raise ValueError(f"GymnasiumEnvs: {name} takes one number, not an interval, got {value!r}")
             number = check_value(f"GymnasiumEnvs: {name}", value, Finite)
-            if is_whole(numbers[name]) and not number.is_integer():
+            if is_integer(numbers[name]) and not number.is_integer():
                 raise ValueError(f"GymnasiumEnvs: {name} of {self._env_id} is a whole number, got {value!r}")
 
     def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:

@@ -35,15 +35,15 @@ LOG = "FABRIC_RL_BOT_LOG"
 """Environment variable: path of the .npz file to which a bot writes its decisions when it ends."""
 
 
-def built(section: Any) -> Any:  # noqa: ANN401 - whatever a configuration may hold
+def instantiate(section: Any) -> Any:  # noqa: ANN401 - whatever a configuration may hold
     """Build `{class_path: module:name, init_args: {...}}`, also inside lists and mappings; keep anything else."""
     if isinstance(section, list):
-        return [built(each) for each in section]
+        return [instantiate(each) for each in section]
     if not isinstance(section, dict):
         return section
     if "class_path" not in section:
-        return {name: built(each) for name, each in section.items()}
-    return resolve_name(section["class_path"])(**built(section.get("init_args", {})))
+        return {name: instantiate(each) for name, each in section.items()}
+    return resolve_name(section["class_path"])(**instantiate(section.get("init_args", {})))
 
 
 class PacketPlayer:
@@ -172,11 +172,11 @@ def run(policy: Any, settings: dict[str, Any], check: bool) -> None:  # noqa: AN
 
     Args:
         policy: Policy of the exported folder.
-        settings: Content of bot.json: `obs` and `action` for `built`, `agent_id`.
+        settings: Content of bot.json: `obs` and `action` for `instantiate`, `agent_id`.
         check: Only build everything and decide once.
     """
     about = policy.about
-    obs, action = built(settings["obs"]), built(settings["action"])
+    obs, action = instantiate(settings["obs"]), instantiate(settings["action"])
     player = PacketPlayer(policy, obs, action, about["tick_skip"], about["action_delay_ticks"], LOG in os.environ)
     if check:
         blue, orange = about["team_sizes"][0]

@@ -15,7 +15,7 @@ from envs.state import layout
 from envs.state.game_state import GameState
 from envs.state.layout import CONTROL_NAMES, Float
 
-UNSENT = (
+MISSING_FIELDS = (
     *("wheels_with_contact", "jump_time", "air_time", "flip_torque", "is_auto_flipping", "auto_flip_timer"),
     *("auto_flip_direction", "bump_cooldown", "bump_victim", "has_world_contact", "world_contact_normal"),
     "boost_pickups",

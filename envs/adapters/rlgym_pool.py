@@ -73,7 +73,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         for env in self._envs:
             if not isinstance(env, RLGym):
                 raise TypeError(f"RLGymPool: build_env (--env.build_env) must build an RLGym, got {type(env).__name__}")
-            env.reward_fn = WatchedReward(env.reward_fn)
+            env.reward_fn = RewardWithTermStatistics(env.reward_fn)
         self.loggers = check_value("RLGymPool: loggers (--env.loggers)", loggers, tuple[StateLogger, ...])
         _seed(seed)
         first = [env.reset() for env in self._envs]
@@ -96,7 +96,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         self._counts = dict.fromkeys(("touches", "goals", "episodes", "car_ticks", "ticks"), 0)
         for index, obs in enumerate(first):
             self._stack(index, obs)
-        self._games = WatchedGames(self.loggers, [env.state for env in self._envs]) if self.loggers else None
+        self._games = LoggedGames(self.loggers, [env.state for env in self._envs]) if self.loggers else None
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -141,7 +141,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
                 out[own] = [values[agent] for agent in agents]
             self._count(index, env.state, before)
             if self._games is not None:
-                self._games.see(index, env.state)
+                self._games.copy_state(index, env.state)
             if terminated[own].any() or truncated[own].any():
                 truncated[own] |= ~terminated[own]
                 final = obs.copy() if final is None else final
@@ -196,7 +196,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         """Show the loggers the initial states of the environments in `begun [E]`."""
         if self._games is not None:
             for index in np.flatnonzero(begun).tolist():
-                self._games.see(index, self._envs[index].state)
+                self._games.copy_state(index, self._envs[index].state)
             self._games.begin(begun)
 
     def _rows(self, index: int) -> slice:
@@ -375,7 +375,7 @@ def _physics(pos: Float, vel: Float, ang_vel: Float, basis: NDArray[np.float32])
     return physics
 
 
-class WatchedReward(CombinedReward[Any]):  # type: ignore[misc]  # rlgym has no types
+class RewardWithTermStatistics(CombinedReward[Any]):  # type: ignore[misc]  # rlgym has no types
     """Wrapper of an RLGym reward function that sums up each term of a `CombinedReward`.
 
     Attributes:
@@ -409,7 +409,7 @@ class WatchedReward(CombinedReward[Any]):  # type: ignore[misc]  # rlgym has no 
         return total
 
 
-class WatchedGames:
+class LoggedGames:
     """Games of several RLGym environments, shown to loggers as one `GameState`.
 
     RLGym's states have no counters of goals, shots, saves, demolitions and boost pads, so these stay 0.
@@ -428,7 +428,7 @@ class WatchedGames:
         self._loggers, self._state = loggers, GameState(len(states), blue, orange, present)
         self._state.clear(np.arange(len(states)))
 
-    def see(self, index: int, game: Any) -> None:  # noqa: ANN401 - an RLGymState
+    def copy_state(self, index: int, game: Any) -> None:  # noqa: ANN401 - an RLGymState
         """Copy the state of environment `index`."""
         state, world, slots = self._state, self._state.world, [0, self._state.num_blue]
         world.ball_pos[index], world.ball_vel[index] = game.ball.position, game.ball.linear_velocity
@@ -456,7 +456,7 @@ class WatchedGames:
                 state.last_touch_car[index], state.ticks_since_touch[index] = at[1], 0
 
     def begin(self, mask: Bool) -> None:
-        """Reset the loggers for the environments of `mask [E]`; call `see` for their initial states first."""
+        """Reset the loggers for the environments of `mask [E]`; call `copy_state` for their initial states first."""
         self._state.last_touch_car[mask], self._state.ticks_since_touch[mask] = -1, 0
         self._state.complete()
         for logger in self._loggers:

@@ -8,12 +8,12 @@ from their mirror images, with the cars in another order, and in longer steps. `
 from collections.abc import Callable
 from typing import Any
 
-from envs.audit.games import Games
-from envs.audit.result import Audit, Finding, PartReport
+from envs.audit.games import AuditGames
+from envs.audit.report import Audit, Finding, PartReport
 from envs.checks import check_seed
 from envs.matches.matches import PoolFactory
 from envs.rewards.base import Reward
-from envs.rewards.parts import INVARIANT_UNITS, parts_of
+from envs.rewards.parts import INVARIANT_UNITS, reward_terms
 from fabric_rl.base.settings import Between, is_number
 
 TOLERANCE, SKIP_TOLERANCE = 1e-3, 0.2
@@ -53,10 +53,10 @@ def audit_rewards(
     )
     if reward is not None:
         recipe.arguments["reward"] = reward
-    games = Games(recipe, float(seconds), seed)
+    games = AuditGames(recipe, float(seconds), seed)
     whole = recipe.reward()
     made: list[tuple[str, str, float, Callable[[], Reward]]] = [
-        (part.name, part.unit, part.weight, part.fresh) for part in parts_of(whole)
+        (part.name, part.unit, part.weight, part.copy_weighted) for part in reward_terms(whole)
     ]
     reports = [games.report(*part) for part in [*made, (TOTAL, "", 1.0, recipe.reward)]]
     *parts, total = _with_shares(reports)
@@ -80,7 +80,7 @@ def _with_shares(reports: list[PartReport]) -> list[PartReport]:
     return [PartReport(**(vars(r) | {"share": s})) for r, s in zip(reports, [*shares, float(sum(shares))], strict=True)]
 
 
-def _findings(parts: list[PartReport], total: PartReport, games: Games) -> list[Finding]:
+def _findings(parts: list[PartReport], total: PartReport, games: AuditGames) -> list[Finding]:
     found = []
     rows = [*parts, total] if len(parts) > 1 else parts
     for row in rows:
@@ -108,7 +108,7 @@ def _findings(parts: list[PartReport], total: PartReport, games: Games) -> list[
     return found
 
 
-def _notes(parts: list[PartReport], total: PartReport, games: Games) -> list[str]:
+def _notes(parts: list[PartReport], total: PartReport, games: AuditGames) -> list[str]:
     notes = [f"{part.name} paid nothing in any situation" for part in parts if part.sign == "0"]
     if not games.goals_per_minute:
         notes.append("nobody scored from kickoffs (too few seconds, or odd actions); farming could not be judged")

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, BIG_PAD_RECHARGE_SECONDS
 
 from envs.actions import ContinuousAction
-from envs.audit.replay import coarser, difference, reordered, replay, swapped
-from envs.audit.result import FARMING, PLAYING, PartReport
+from envs.audit.replay import compute_rewards, merge_steps, relative_difference, reorder_cars, swap_sides
+from envs.audit.report import FARMING_BOTS, PLAYING_BOTS, PartReport
 from envs.bots import BallChaser, IdleBot, KickoffThenShoot, RandomBot, TeamBots
 from envs.dones import DoneCondition, GoalCondition, NoTouchCondition, TimeoutCondition
 from envs.matches.matches import MatchTrace, PoolFactory, record_trace, record_traces
@@ -27,7 +27,7 @@ OWN_GOAL_TOLERANCE = 0.02
 PUSH_SECONDS = 2.5
 
 
-class Games:
+class AuditGames:
     """Recordings, each made on first access."""
 
     def __init__(self, recipe: PoolFactory, seconds: float, seed: int) -> None:
@@ -42,7 +42,7 @@ class Games:
     @cached_property
     def acting(self) -> dict[str, MatchTrace]:
         """Games in which one car shows one behaviour: name of the behaviour -> game."""
-        bots = {name: ActorBot(bot()) for name, bot in (FARMING | PLAYING).items()}
+        bots = {name: ActorBot(bot()) for name, bot in (FARMING_BOTS | PLAYING_BOTS).items()}
         return record_traces(self._recipe, bots, self._seconds, self._seed, state_setter=OneActor())
 
     @cached_property
@@ -65,12 +65,12 @@ class Games:
     @cached_property
     def mirrored(self) -> tuple[MatchTrace, NDArray[np.intp]]:
         """The rough game with swapped sides, and the order of its cars."""
-        return swapped(self.rough)
+        return swap_sides(self.rough)
 
     @cached_property
     def shuffled(self) -> tuple[MatchTrace, NDArray[np.intp]]:
         """The rough game with its cars in another order, and that order."""
-        return reordered(self.rough)
+        return reorder_cars(self.rough)
 
     @cached_property
     def skips(self) -> dict[int, MatchTrace]:
@@ -78,15 +78,15 @@ class Games:
         fine, window = TICK_SKIPS[0], TICK_SKIPS[-1]
         settings = self._rough_settings() | {"action": ContinuousAction(), "num_arenas": 8}
         settings |= {"tick_skip": fine, "action_delay_ticks": 0, "done": GoalOrTime(5.0, window)}
-        bots = Held(TeamBots(BallChaser(), RandomBot(self._seed)), window // fine)
+        bots = HoldControls(TeamBots(BallChaser(), RandomBot(self._seed)), window // fine)
         trace = record_trace(self._recipe, bots, self._short, self._seed, **settings)
-        return {skip: coarser(trace, skip // fine) for skip in TICK_SKIPS}
+        return {skip: merge_steps(trace, skip // fine) for skip in TICK_SKIPS}
 
     @cached_property
     def goals_per_minute(self) -> float:
         """Goals per minute of the scoring bot."""
         trace = self.acting["score"]
-        acting = actors(trace.first)
+        acting = acting_cars(trace.first)
         goals = sum(((state.scoring_team[:, None] == state.team) & acting).sum() for state in trace.steps)
         return float(goals) / (trace.minutes * len(acting))
 
@@ -101,17 +101,17 @@ class Games:
 
     def report(self, name: str, unit: str, weight: float, fresh: Callable[[], Reward]) -> PartReport:
         """Measure a term; `share` is the sum of absolute rewards until `_with_shares` normalizes it."""
-        paid = {what: replay(fresh(), trace, name) for what, trace in self.configured.items()}
+        paid = {what: compute_rewards(fresh(), trace, name) for what, trace in self.configured.items()}
         random, here = self.configured["random"], self.configured["random"].first.present
         per_minute = {"random": float(paid["random"][:, here].sum(axis=0).mean()) / random.minutes}
-        acting = actors(random.first)
+        acting = acting_cars(random.first)
         for what, trace in self.acting.items():
-            earned = replay(fresh(), trace, name)
+            earned = compute_rewards(fresh(), trace, name)
             per_minute[what] = float(earned[:, acting].sum(axis=0).mean()) / trace.minutes
             paid[what] = earned
-        rough = replay(fresh(), self.rough, name)
+        rough = compute_rewards(fresh(), self.rough, name)
         (mirrored, mirror_order), (shuffled, order) = self.mirrored, self.shuffled
-        by_skip = {skip: replay(fresh(), trace, name).sum(axis=0) for skip, trace in self.skips.items()}
+        by_skip = {skip: compute_rewards(fresh(), trace, name).sum(axis=0) for skip, trace in self.skips.items()}
         finest = self.skips[TICK_SKIPS[0]]
         every = [*paid.values(), rough]
         signs = {"+": any((each > 1e-9).any() for each in every), "-": any((each < -1e-9).any() for each in every)}
@@ -119,22 +119,22 @@ class Games:
             name=name,
             unit=unit,
             weight=weight,
-            share=sum(float(np.abs(paid[what]).sum()) for what in ("random", "scripted", *PLAYING)),
+            share=sum(float(np.abs(paid[what]).sum()) for what in ("random", "scripted", *PLAYING_BOTS)),
             sign="".join(sign for sign, paying in signs.items() if paying) or "0",
             per_minute=per_minute,
-            mirror=difference(replay(fresh(), mirrored, name), rough[:, :, mirror_order]),
-            order=difference(replay(fresh(), shuffled, name), rough[:, :, order]),
+            mirror=relative_difference(compute_rewards(fresh(), mirrored, name), rough[:, :, mirror_order]),
+            order=relative_difference(compute_rewards(fresh(), shuffled, name), rough[:, :, order]),
             tick_skip={
                 skip: float(sums[finest.first.present].mean()) / finest.minutes for skip, sums in by_skip.items()
             },
-            skip_change=difference(by_skip[TICK_SKIPS[0]], by_skip[TICK_SKIPS[1]]),
+            skip_change=relative_difference(by_skip[TICK_SKIPS[0]], by_skip[TICK_SKIPS[1]]),
             own_goal=self._own_goal(fresh, name),
         )
 
     def _own_goal(self, fresh: Callable[[], Reward], name: str) -> float:
         """Return the mean reward of the car that scores the own goal until then, minus that of the other push."""
-        own, aside = (replay(fresh(), trace, name) for trace in self.pushes)
-        acting = actors(self.pushes[0].first)
+        own, aside = (compute_rewards(fresh(), trace, name) for trace in self.pushes)
+        acting = acting_cars(self.pushes[0].first)
         gains, sizes = [], []
         for arena, steps in self.own_goals().items():
             car = int(np.flatnonzero(acting[arena])[0])
@@ -147,7 +147,7 @@ class Games:
     def own_goals(self) -> dict[int, int]:
         """Return arena -> steps until its own goal, for arenas with an own goal."""
         found: dict[int, int] = {}
-        acting = actors(self.pushes[0].first)
+        acting = acting_cars(self.pushes[0].first)
         for number, state in enumerate(self.pushes[0].steps, start=1):
             for arena in np.flatnonzero(state.goal_scored).tolist():
                 culprit = state.team[int(np.flatnonzero(acting[arena])[0])]
@@ -156,7 +156,7 @@ class Games:
         return found
 
 
-def actors(state: GameState) -> Bool:
+def acting_cars(state: GameState) -> Bool:
     """Return `[A, C]`, True for the acting car: the first blue one in even arenas, the first orange one in odd ones."""
     acting = np.zeros(state.present.shape, np.bool_)
     for row, number in enumerate(state.arena_index.tolist()):
@@ -173,7 +173,7 @@ class ActorBot(SplitBot):
         self.actor, self.others = actor, IdleBot()
 
     def split(self, state: GameState) -> tuple[Bool, Bot, Bot]:
-        return actors(state), self.actor, self.others
+        return acting_cars(state), self.actor, self.others
 
 
 class OneActor(StateSetter):
@@ -181,7 +181,7 @@ class OneActor(StateSetter):
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
         Kickoff().apply(state, mask, rng)
-        park(state, mask, ~actors(state))
+        park(state, mask, ~acting_cars(state))
 
 
 class Scramble(StateSetter):
@@ -222,7 +222,7 @@ class Push(StateSetter):
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
         park(state, mask, np.ones_like(state.present))
-        acting = actors(state)
+        acting = acting_cars(state)
         for arena in np.flatnonzero(mask).tolist():
             car = int(np.flatnonzero(acting[arena])[0])
             side = MIRROR if state.team[car] else np.ones(3, np.float32)
@@ -251,7 +251,7 @@ class GoalOrTime(DoneCondition):
         return at_end
 
 
-class Held(Bot):
+class HoldControls(Bot):
     """Bot that holds another bot's controls for several steps."""
 
     def __init__(self, bot: Bot, steps: int) -> None:

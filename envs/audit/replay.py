@@ -10,19 +10,19 @@ from envs.rewards.base import Reward
 from envs.state.game_state import GameState
 from envs.state.layout import MIRROR, TOUCHED, Bool
 
-Paid = NDArray[np.float64]
+Rewards = NDArray[np.float64]
 """`[steps, A, C]`"""
 
 
-def replay(reward: Reward, trace: MatchTrace, name: str | None = None) -> Paid:
+def compute_rewards(reward: Reward, trace: MatchTrace, name: str | None = None) -> Rewards:
     """Return the rewards `[steps, A, C]` float64 of a trace.
 
     Only the first of several consecutive steps with a goal counts, as in a pool, which ends an episode with a goal. The
     reward must not be used elsewhere; messages call it `name`.
     """
-    paid: list[Paid] = []
+    paid: list[Rewards] = []
     over = np.zeros(trace.first.num_arenas, np.bool_)
-    for mask, state in trace.frames:
+    for mask, state in trace.states_with_resets:
         if mask is not None:
             reward.reset(mask, state)
             over = over & ~mask
@@ -33,22 +33,24 @@ def replay(reward: Reward, trace: MatchTrace, name: str | None = None) -> Paid:
     return np.stack(paid)
 
 
-def swapped(trace: MatchTrace) -> tuple[MatchTrace, NDArray[np.intp]]:
+def swap_sides(trace: MatchTrace) -> tuple[MatchTrace, NDArray[np.intp]]:
     """Return the trace with swapped teams on the mirrored field, and the order `[C]` of its cars."""
     first = trace.first
     order = np.r_[first.num_blue : first.num_cars, 0 : first.num_blue]
-    return MatchTrace([(mask, _turned(state, order)) for mask, state in trace.frames], trace.tick_skip), order
+    frames = [(mask, _turned(state, order)) for mask, state in trace.states_with_resets]
+    return MatchTrace(frames, trace.tick_skip), order
 
 
-def reordered(trace: MatchTrace) -> tuple[MatchTrace, NDArray[np.intp]]:
+def reorder_cars(trace: MatchTrace) -> tuple[MatchTrace, NDArray[np.intp]]:
     """Return the trace with the cars of each team in reverse order, and that order `[C]`."""
     first = trace.first
     cars = np.arange(first.num_cars)
     order = np.concatenate((cars[: first.num_blue][::-1], cars[first.num_blue :][::-1]))
-    return MatchTrace([(mask, _in_order(state, order)) for mask, state in trace.frames], trace.tick_skip), order
+    frames = [(mask, _in_order(state, order)) for mask, state in trace.states_with_resets]
+    return MatchTrace(frames, trace.tick_skip), order
 
 
-def coarser(trace: MatchTrace, stride: int) -> MatchTrace:
+def merge_steps(trace: MatchTrace, stride: int) -> MatchTrace:
     """Return the trace reduced to every `stride`-th step; touches in between still count.
 
     A ValueError if an episode ends within a merged step.
@@ -56,7 +58,7 @@ def coarser(trace: MatchTrace, stride: int) -> MatchTrace:
     frames: list[tuple[Bool | None, GameState]] = []
     touched: Bool | None = None
     waiting = 0
-    for mask, state in trace.frames:
+    for mask, state in trace.states_with_resets:
         if mask is not None:
             if waiting:
                 raise ValueError(f"coarser: an episode ends {waiting} steps into a step of {stride}")
@@ -72,7 +74,7 @@ def coarser(trace: MatchTrace, stride: int) -> MatchTrace:
     return MatchTrace(frames, trace.tick_skip * stride)
 
 
-def difference(a: Paid, b: Paid) -> float:
+def relative_difference(a: Rewards, b: Rewards) -> float:
     """Return the relative difference, sum |a - b| / sum (|a| + |b|), 0..1."""
     total = np.abs(a).sum() + np.abs(b).sum()
     return float(np.abs(a - b).sum() / total) if total > 0 else 0.0

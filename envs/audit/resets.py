@@ -8,7 +8,7 @@ from typing import Any
 
 from envs.checks import check_seed
 from envs.matches.matches import PoolFactory
-from envs.resets.first_states import ResetRow, rows_of
+from envs.resets.initial_states import ResetRow, initial_state_rows
 from fabric_rl.base.settings import Count, check_value
 
 MOST_ARENAS = 16
@@ -26,7 +26,7 @@ def reset_rows(
         phase: Phase of training, for a pool with phases; default: the first.
 
     Returns:
-        A row for the ball and for each car of each episode, see `envs.resets.first_states.rows_of`.
+        A row for the ball and for each car of each episode, see `envs.resets.initial_states.initial_state_rows`.
 
     Raises:
         ValueError: No episodes, or an invalid initial state.
@@ -43,7 +43,7 @@ def reset_rows(
         for first in range(0, episodes, arenas):
             pool.reset()
             for arena in range(min(arenas, episodes - first)):
-                rows += rows_of(pool.state, arena, first + arena)
+                rows += initial_state_rows(pool.state, arena, first + arena)
     finally:
         pool.close()
     return rows

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.audit.replay import replay
+from envs.audit.replay import compute_rewards
 from envs.bots import Bot, IdleBot, TeamBots
 from envs.checks import check_seed
 from envs.matches.matches import MatchTrace, PoolFactory, record_trace
-from envs.rewards.parts import part_label, parts_of
+from envs.rewards.parts import reward_terms, term_label
 from envs.state.layout import CONTROL_NAMES
 from fabric_rl.base.settings import is_number
 from fabric_rl.base.text import in_columns
@@ -71,9 +71,10 @@ def reward_trace(
     check_seed(owner, seed, "--seed")
     trace = _first_episode(record_trace(recipe, teams, seconds, seed, num_arenas=1, team_size=(blue, orange)))
     paid = {
-        f"{PART}{part.name}": replay(part.fresh(), trace, part.name)[:, 0, car] for part in parts_of(recipe.reward())
+        f"{PART}{part.name}": compute_rewards(part.copy_weighted(), trace, part.name)[:, 0, car]
+        for part in reward_terms(recipe.reward())
     }
-    paid[TOTAL] = replay(recipe.reward(), trace)[:, 0, car]
+    paid[TOTAL] = compute_rewards(recipe.reward(), trace)[:, 0, car]
     paid[RETURN] = np.cumsum(paid[TOTAL])
     rows = []
     for step, state in enumerate(trace.steps):
@@ -96,8 +97,8 @@ def reward_trace(
 
 def _first_episode(trace: MatchTrace) -> MatchTrace:
     """Return the trace up to the end of the first episode."""
-    begins = [number for number, (mask, _) in enumerate(trace.frames) if mask is not None]
-    return MatchTrace(trace.frames[: begins[1]], trace.tick_skip) if len(begins) > 1 else trace
+    begins = [number for number, (mask, _) in enumerate(trace.states_with_resets) if mask is not None]
+    return MatchTrace(trace.states_with_resets[: begins[1]], trace.tick_skip) if len(begins) > 1 else trace
 
 
 STATE = ("step", "seconds", "speed", "ball_distance", "boost", "touch", "goal")
@@ -121,7 +122,7 @@ class StepTable:
         self.rows = list(rows)
         parts = [name for name in rows[0] if name.startswith(PART) and any(row[name] for row in rows)]
         self._paid = [*parts, TOTAL, RETURN]
-        self.columns = [*STATE, "told", *(part_label(name.removeprefix(PART)) for name in self._paid)]
+        self.columns = [*STATE, "told", *(term_label(name.removeprefix(PART)) for name in self._paid)]
         self.cells = [
             [
                 *(f"{row[name]:.2f}" if name == "seconds" else f"{row[name]:.0f}" for name in STATE),

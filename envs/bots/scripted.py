@@ -29,7 +29,7 @@ TOP_SPEED, LEAST_SPEED = 2250.0, 1200.0
 LANDED_HEIGHT = 200.0
 
 
-def bearing(state: GameState, target: Float) -> tuple[Float, Float]:
+def angle_and_distance(state: GameState, target: Float) -> tuple[Float, Float]:
     """Return angle to the right and distance, `[A, C]`, of a target `[A, C, 3]` on the plane of the car's wheels."""
     own = state.own
     way = target - own.car_pos
@@ -46,7 +46,7 @@ def drive(state: GameState, target: Float, speed: float | Float = TOP_SPEED) -> 
         speed: uu/s, one number or `[A, C]`; above 1410 it takes boost, if there is some.
     """
     controls, own = np.zeros_like(state.controls), state.own
-    angle, distance = bearing(state, target)
+    angle, distance = angle_and_distance(state, target)
     velocity = dot(own.car_vel, own.car_forward)
     radius = np.interp(np.abs(velocity), _SPEEDS, _TURNING_RADII)
     ahead, aside = distance * np.cos(angle), np.abs(distance * np.sin(angle))
@@ -77,7 +77,7 @@ def recover(state: GameState, angle: Float) -> Float:
     return controls
 
 
-def ball_after(state: GameState, seconds: Float) -> Float:
+def predict_ball(state: GameState, seconds: Float) -> Float:
     """Return the ball's place `[A, C, 3]` after `seconds`, inside the field; it bounces only off the ground."""
     own = state.own
     ball, velocity = own.ball_pos, own.ball_vel
@@ -160,8 +160,8 @@ class BallChaser(Bot):
     def act(self, state: GameState) -> Float:
         own = state.own
         seconds = np.minimum(arrival_seconds(state, own.ball_pos), np.float32(LEAD_SECONDS))
-        controls = drive(state, ball_after(state, seconds))
-        angle, distance = bearing(state, own.ball_pos)
+        controls = drive(state, predict_ball(state, seconds))
+        angle, distance = angle_and_distance(state, own.ball_pos)
         height = own.ball_pos[..., 2]
         below = (distance < REACH) & (np.abs(angle) < 0.5) & (height > LOW) & (height < HIGH)
         controls[..., JUMP] = np.where(state.on_ground, below & ~state.is_holding_jump, controls[..., JUMP])
@@ -186,7 +186,7 @@ class HoverBot(Bot):
 
     def act(self, state: GameState) -> Float:
         own = state.own
-        angle, distance = bearing(state, own.ball_pos)
+        angle, distance = angle_and_distance(state, own.ball_pos)
         controls = drive(state, own.ball_pos, speed=1000.0)
         back = (distance < NEAR) | ((distance < FAR) & (dot(own.car_vel, own.car_forward) < 0))
         back &= state.on_ground & (np.abs(angle) < 1.5)
@@ -227,7 +227,7 @@ class KickoffThenShoot(Bot):
         landing = landing_seconds(state)
         seconds = np.maximum(arrival_seconds(state, own.ball_pos), landing)
         for _ in range(2):
-            spot = ball_after(state, np.minimum(seconds, np.float32(2.5)))
+            spot = predict_ball(state, np.minimum(seconds, np.float32(2.5)))
             seconds = np.maximum(arrival_seconds(state, spot), landing)
         way = (spot - own.car_pos)[..., :2]
         distance = np.sqrt(dot(way, way))
@@ -257,7 +257,7 @@ class KickoffThenShoot(Bot):
     def _dodge(state: GameState, controls: Float, ready: Bool) -> Float:
         """Jump when the ball is within reach ahead, then flip at it."""
         own = state.own
-        angle, distance = bearing(state, own.ball_pos)
+        angle, distance = angle_and_distance(state, own.ball_pos)
         closing = dot(own.car_vel - own.ball_vel, own.car_forward)
         soon = (distance - 150 < closing * DODGE_SECONDS) & (closing > 300)
         ahead = soon & (np.abs(angle) < 0.3) & (own.ball_pos[..., 2] < DODGE_HEIGHT)

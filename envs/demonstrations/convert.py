@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.adapters.rlgym_pool import WatchedGames
-from envs.demonstrations.file import WEIGHT, columns_of_states, frame_of
+from envs.adapters.rlgym_pool import LoggedGames
+from envs.demonstrations.file import WEIGHT, columns_of_states, frame_from_state
 from envs.loggers import StateLogger
 from envs.pool.replay_format import Column
 from envs.state.game_state import GameState
@@ -88,7 +88,7 @@ class _Seen(StateLogger):
     """Logger that keeps the last state as a frame."""
 
     def update(self, state: GameState, done: Bool) -> None:
-        self.frame, self.on_ground = frame_of(state), state.on_ground[0].copy()
+        self.frame, self.on_ground = frame_from_state(state), state.on_ground[0].copy()
 
 
 class _HumanEpisode:
@@ -99,7 +99,7 @@ class _HumanEpisode:
         self.cars, self.teams = [uid for uid, _ in order], [int(car.team_num) for _, car in order]
         self._begin, self.terminated = first.state.tick_count, False
         self._seen = _Seen()
-        self._games = WatchedGames([self._seen], [first.state])
+        self._games = LoggedGames([self._seen], [first.state])
         self._frames: list[dict[str, NDArray[Any]]] = []
         self._actions: list[Float] = []
         self._inferred: list[NDArray[np.uint8]] = []
@@ -108,7 +108,7 @@ class _HumanEpisode:
         """Add a frame; all numbers are those of rlgym-tools."""
         state = copy.copy(frame.state)
         state.tick_count = round(state.tick_count - self._begin)
-        self._games.see(0, state)
+        self._games.copy_state(0, state)
         self._games.update(np.zeros(1, np.bool_))
         self._frames.append(self._seen.frame)
         self._actions.append(np.stack([np.clip(frame.actions[uid], -1, 1) for uid in self.cars]).astype(np.float32))

@@ -29,10 +29,10 @@ from envs.pool.replay_format import (
     Column,
     ReplayWriter,
     check_columns,
-    column_of,
-    frames_in,
+    column_from_header,
+    iter_records,
+    num_frames,
     pack_json,
-    unpack,
     unpack_chunk,
     unpack_json,
 )
@@ -151,18 +151,18 @@ class Demonstration:
             there = os.path.lexists(path)
             raise FileNotFoundError(f"{path}: {'not a regular file' if there else 'there is no such file'}")
         with _naming(self.path), self.path.open("rb") as file:
-            kind, payload = next(unpack(file), (b"", b""))
+            kind, payload = next(iter_records(file), (b"", b""))
             if kind != HEADER:
                 raise ValueError(_CUT_OFF)
             self.about = unpack_json(payload)
             if self.about.get("demonstration") not in (STATES, OBSERVATIONS):
                 raise ValueError("a replay with rounded numbers; record a demonstration with fabric-rl demos record")
-            self.columns = tuple(map(column_of, self.about["columns"]))
+            self.columns = tuple(map(column_from_header, self.about["columns"]))
             check_columns(self.columns)
             _check_kind(self.about, self.columns)
 
     @property
-    def of_states(self) -> bool:
+    def has_states(self) -> bool:
         """True if the file contains game states."""
         return bool(self.about["demonstration"] == STATES)
 
@@ -175,13 +175,13 @@ class Demonstration:
         chunks: list[dict[str, NDArray[np.float32]]] | None = None
         total, found, frames = {"episodes": 0, "steps": 0}, None, 0
         with _naming(self.path), self.path.open("rb") as file:
-            for kind, payload in islice(unpack(file), 1, None):
+            for kind, payload in islice(iter_records(file), 1, None):
                 if (kind in (CHUNK, END)) == (chunks is None) or found is not None:
                     raise ValueError("a damaged replay: its records are out of order")
                 if kind == TOTAL:
                     found = unpack_json(payload)
                 elif kind == CHUNK and chunks is not None:
-                    frames += frames_in(self.columns, payload)
+                    frames += num_frames(self.columns, payload)
                     _check_length(self.columns, frames)
                     chunks.append(unpack_chunk(self.columns, payload))
                 elif kind == END and chunks is not None:
@@ -212,7 +212,9 @@ def _check_kind(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
     shapes = {column.name: column.shape for column in columns}
     wanted = {"obs": shapes.get("obs"), "action": shapes.get("action"), "reward": ()}
     if of_states:
-        wanted = {column.name: column.shape for column in columns_of_states(len(about["teams"]), MEANT in shapes)}
+        wanted = {
+            column.name: column.shape for column in columns_of_states(len(about["teams"]), INTENDED_CONTROLS in shapes)
+        }
     for name, shape in wanted.items():
         if name not in shapes:
             raise ValueError(f"it lacks the column {name}")
@@ -239,7 +241,7 @@ WEIGHT = "weight"
 """Column: weight of the step that led to the frame, for each car: 1 for recorded data, less for inferred data."""
 
 
-MEANT = "meant"
+INTENDED_CONTROLS = "meant"
 """Column `[C, 8]`: controls that the player chose, if some of the executed `controls` are random; else it is absent."""
 
 
@@ -252,7 +254,7 @@ def columns_of_states(num_cars: int, noisy: bool = False) -> list[Column]:
     found = [_column(name, array) for name, array in _rows(state).items()]
     found.append(Column(WEIGHT, "<f4", of_a_car))
     found += [_column(name, array) for name, array in _details(state).items()]
-    return [*found, Column(MEANT, "<f4", (*of_a_car, 8))] if noisy else found
+    return [*found, Column(INTENDED_CONTROLS, "<f4", (*of_a_car, 8))] if noisy else found
 
 
 def _rows(state: GameState) -> dict[str, NDArray[Any]]:
@@ -281,7 +283,7 @@ def _column(name: str, array: NDArray[Any]) -> Column:
     return Column(name, dtype, array.shape[1:])
 
 
-def frame_of(state: GameState) -> dict[str, NDArray[Any]]:
+def frame_from_state(state: GameState) -> dict[str, NDArray[Any]]:
     """Return the first arena of a state as a frame of copies, with weight 1; stale details are read first."""
     state.read_stale_details()
     frame = {name: array[0].copy() for name, array in (_rows(state) | _details(state)).items()}
@@ -289,7 +291,7 @@ def frame_of(state: GameState) -> dict[str, NDArray[Any]]:
     return frame | {WEIGHT: np.ones(state.num_cars, np.float32)}
 
 
-def states_of(columns: dict[str, NDArray[np.float32]], num_blue: int) -> GameState:
+def states_from_columns(columns: dict[str, NDArray[np.float32]], num_blue: int) -> GameState:
     """Return the frames of an episode as one state with an arena for each frame, including the mirrored view."""
     present = columns["present"] > 0
     state = GameState(len(present), num_blue, present.shape[1] - num_blue, present)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
-from envs.demonstrations.file import MEANT, OBSERVATIONS, STATES, DemonstrationWriter, frame_of
+from envs.demonstrations.file import INTENDED_CONTROLS, OBSERVATIONS, STATES, DemonstrationWriter, frame_from_state
 from envs.dones import GoalCondition, TimeoutCondition
 from envs.loggers import StateLogger
 from envs.pool.players import TeamBots, play
@@ -26,7 +26,7 @@ EPISODE_SECONDS = 60.0
 """Game time after which an episode without a goal is truncated."""
 
 
-def about_states(
+def states_header(
     names: Sequence[str], teams: Sequence[int], demonstrators: Sequence[int], tick_skip: int
 ) -> dict[str, Any]:
     """Return the header of a demonstration of states.
@@ -50,13 +50,13 @@ class StateRecorder(StateLogger):
         self.beside: dict[str, NDArray[Any]] = {}
 
     def update(self, state: GameState, done: Bool) -> None:
-        self._frames.append(frame_of(state) | self.beside)
+        self._frames.append(frame_from_state(state) | self.beside)
         if done[0]:
             self.end(bool(state.goal_scored[0]))
 
     def reset(self, mask: Bool, state: GameState) -> None:
         if mask[0]:
-            self._frames = [frame_of(state) | self.beside]
+            self._frames = [frame_from_state(state) | self.beside]
 
     def end(self, terminated: bool = False) -> None:
         """Write the present episode, if it has a step."""
@@ -92,7 +92,7 @@ def record_states(
     """
     recorder, draws = StateRecorder(writer), np.random.default_rng(seed)
     if noise:
-        recorder.beside[MEANT] = np.zeros((2 * team_size, 8), np.float32)
+        recorder.beside[INTENDED_CONTROLS] = np.zeros((2 * team_size, 8), np.float32)
     pool = RocketSimPool(
         num_arenas=1,
         team_size=team_size,
@@ -109,7 +109,7 @@ def record_states(
     def noisy(actions: NDArray[Any]) -> NDArray[Any]:
         if not noise:
             return actions
-        recorder.beside = {MEANT: pool.action_parser.parse(actions, pool.state).rows.copy()}
+        recorder.beside = {INTENDED_CONTROLS: pool.action_parser.parse(actions, pool.state).rows.copy()}
         drawn = draws.uniform(-1, 1, actions.shape).astype(np.float32)
         return np.where(draws.random((len(actions), 1)) < noise, drawn, actions)
 
@@ -120,7 +120,7 @@ def record_states(
         recorder.end()
 
 
-def columns_of(observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> list[Column]:
+def observation_columns(observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> list[Column]:
     """Return the columns of a demonstration of observations; a ValueError for unsupported spaces."""
     seen, done = observation_space, action_space
     if not isinstance(seen, gymnasium.spaces.Box | gymnasium.spaces.Discrete) or done.shape is None:
@@ -133,7 +133,7 @@ def columns_of(observation_space: gymnasium.Space[Any], action_space: gymnasium.
     return [Column("obs", obs_type, shape), Column("action", action_type, done.shape), Column("reward", "<f4")]
 
 
-def about_observations(
+def observations_header(
     name: str, env: str, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]
 ) -> dict[str, Any]:
     """Return the header of a demonstration of observations: name of the player, environment, spaces."""
@@ -145,7 +145,7 @@ class RecordedEnvs(VectorWrapper):
     """Wrapper that writes the first episode after each `reset` of every sub-environment, up to a number of episodes."""
 
     def __init__(self, envs: VectorEnv, writer: DemonstrationWriter, episodes: int) -> None:
-        """Wrap environments with SAME_STEP autoreset; `writer` has the columns of `columns_of`."""
+        """Wrap environments with SAME_STEP autoreset; `writer` has the columns of `observation_columns`."""
         super().__init__(envs)
         self._writer, self._left = writer, episodes
         self._frames: list[list[dict[str, NDArray[Any]]]] = []

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.actions import ActionParser, DelayAction, StickyButtons
-from envs.actions.base import get_action_mask, unwrapped
+from envs.actions.base import get_action_mask, nested_parsers
 from envs.actions.nearest import nearest_actions, soft_labels
-from envs.demonstrations.file import MEANT, WEIGHT, Demonstration, Episode, states_of
+from envs.demonstrations.file import INTENDED_CONTROLS, WEIGHT, Demonstration, Episode, states_from_columns
 from envs.obs import ObsBuilder
 from envs.obs.base import build_obs
 from envs.rewards import Reward, RewardSignals
@@ -45,7 +45,7 @@ def trajectories(
     Raises:
         ValueError: A damaged file, or a parser whose actions cannot be inferred from controls.
     """
-    for parser in unwrapped(action):
+    for parser in nested_parsers(action):
         if isinstance(parser, DelayAction | StickyButtons):
             name = type(parser).__name__
             raise ValueError(f"{name}: actions cannot be inferred from controls; imitate with its inner parser")
@@ -65,9 +65,9 @@ class _Replayed:
     def __init__(
         self, episode: Episode, num_blue: int, obs: ObsBuilder, action: ActionParser, soft: bool, as_meant: bool
     ) -> None:
-        self.episode, self.states = episode, states_of(episode.columns, num_blue)
+        self.episode, self.states = episode, states_from_columns(episode.columns, num_blue)
         frames, cars = self.states.present.shape
-        meant = episode.columns.get(MEANT if as_meant else "controls", self.states.controls)
+        meant = episode.columns.get(INTENDED_CONTROLS if as_meant else "controls", self.states.controls)
         self.obs = np.empty((frames, cars, *(obs.space(num_blue, cars - num_blue).shape)), np.float32)
         found: list[tuple[NDArray[Any], Bool | None, Float | None]] = []
         for number in range(frames):
@@ -111,7 +111,7 @@ class _Replayed:
         return Trajectory(self.obs[:, car], self.action[:, car], weight, self.episode.terminated, mask, soft)
 
 
-def of_observations(
+def observation_trajectories(
     demonstration: Demonstration, obs: gymnasium.Space[Any], action: gymnasium.Space[Any]
 ) -> Iterator[Trajectory]:
     """Yield the trajectories in a file of observations, in the dtypes of these spaces."""

@@ -28,7 +28,7 @@ CLEARANCE = 400.0
 """uu between a parked car and anything else."""
 
 
-def take_exam(
+def run_exam(
     player: Player,
     packs: Sequence[Pack],
     team_size: tuple[int, int] = (1, 0),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
-from envs.checks import check_seed, team_sizes
+from envs.checks import check_seed, parse_team_sizes
 from envs.component import Phased
 from envs.dones import GoalCondition
 from envs.factories import unwrap_partial
@@ -23,7 +23,7 @@ from envs.pool.replay_format import CHUNK_FRAMES, Sink
 from envs.pool.rocket_pool import RocketSimPool
 from envs.processes.process_pool import ProcessPool
 from envs.rewards import Reward, default_reward
-from envs.rewards.parts import Part
+from envs.rewards.parts import RewardTerm
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, Bool, Float
 from fabric_rl.base.settings import Count, Positive, check_value
@@ -165,7 +165,7 @@ def play_matches(
         )
         bots = _BothSides(player(dice[0]), opponent(dice[1]))
         with closing(pool):
-            for step, _ in enumerate(islice(play(pool, bots, change=kickoffs.delayed(pool)), steps + 1)):
+            for step, _ in enumerate(islice(play(pool, bots, change=kickoffs.delay_actions(pool)), steps + 1)):
                 if progress is not None and step:
                     progress((block + step / steps) / blocks)
         as_blue, as_orange = np.split(score.counts, SIDES, axis=1)
@@ -203,7 +203,7 @@ class RecordedMatch:
         seed: int = 0,
         tick_skip: int = 8,
         action_delay_ticks: int = 1,
-        rewards: Sequence[Part] = (),
+        rewards: Sequence[RewardTerm] = (),
         chunk_frames: int = CHUNK_FRAMES,
     ) -> None:
         """Build the arena; `seed` is that of the kickoffs, for the rest see `ReplayRecorder` and `RocketSimPool`."""
@@ -230,7 +230,7 @@ class RecordedMatch:
         """End the present game and begin the next one, with new bots if given."""
         self.recorder.end_game()
         self.recorder.bots = bots or self.recorder.bots
-        self._steps = play(self._pool, self.recorder.bots, change=self._kickoffs.delayed(self._pool))
+        self._steps = play(self._pool, self.recorder.bots, change=self._kickoffs.delay_actions(self._pool))
         next(self._steps)
 
     def step(self) -> None:
@@ -264,15 +264,15 @@ class PoolFactory:
             ValueError: There is no such phase.
         """
         call = unwrap_partial(factory)
-        while call.function is ProcessPool and "factory" in call.named():
-            call = unwrap_partial(call.named()["factory"])
+        while call.function is ProcessPool and "factory" in call.arguments():
+            call = unwrap_partial(call.arguments()["factory"])
         pool_class = call.function
         if not (isinstance(pool_class, type) and issubclass(pool_class, RocketSimPool)):
             name = getattr(pool_class, "__name__", type(pool_class).__name__)
             raise TypeError(f"{owner}: needs the settings of an envs.RocketSimPool as env, got {name}")
         self.pool_class = pool_class
         left_out = ("seed", "first_arena", "render_mode", "video_folder")
-        self.arguments = {name: value for name, value in call.named().items() if name not in left_out}
+        self.arguments = {name: value for name, value in call.arguments().items() if name not in left_out}
         if phase is not None or self.phases:
             self._begin_phase(self.phases[0] if phase is None else phase)
 
@@ -312,7 +312,7 @@ class PoolFactory:
     @property
     def team_sizes(self) -> list[tuple[int, int]]:
         """(blue, orange) pairs that the arenas use in rotation."""
-        return team_sizes(self.arguments.get("team_size", 1))
+        return parse_team_sizes(self.arguments.get("team_size", 1))
 
     @property
     def tick_skip(self) -> int:
@@ -334,18 +334,18 @@ class MatchTrace:
         tick_skip: Ticks per step.
     """
 
-    frames: list[tuple[Bool | None, GameState]]
+    states_with_resets: list[tuple[Bool | None, GameState]]
     tick_skip: int
 
     @property
     def first(self) -> GameState:
         """Initial state."""
-        return self.frames[0][1]
+        return self.states_with_resets[0][1]
 
     @property
     def steps(self) -> list[GameState]:
         """States after steps."""
-        return [state for mask, state in self.frames if mask is None]
+        return [state for mask, state in self.states_with_resets if mask is None]
 
     @property
     def minutes(self) -> float:
@@ -354,7 +354,7 @@ class MatchTrace:
 
 
 class _Recorder(Reward):
-    """Reward of zero that keeps a copy of every state, as in `MatchTrace.frames`."""
+    """Reward of zero that keeps a copy of every state, as in `MatchTrace.states_with_resets`."""
 
     def __init__(self) -> None:
         self.frames: list[tuple[Bool | None, GameState]] = []

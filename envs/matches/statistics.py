@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, BALL_RADIUS, TICKS_PER_SECOND
 
-from envs.loggers import COUNTED, CarSteps, StateLogger
+from envs.loggers import COUNTED, StateLogger, StepDifference
 from envs.resets.simple import KICKOFF_BOOST, Kickoff
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE, Bool
@@ -78,7 +78,7 @@ class GameStatistics(StateLogger):
 
     def __init__(self) -> None:
         self.counts: Counts = np.zeros((len(_ROW), 0, 2))
-        self._cars = CarSteps()
+        self._cars = StepDifference()
         self._since_touch = np.zeros((0, 2))  # ticks since each side's last touch
         self._kickoff = np.zeros(0)  # ticks since its first touch, negative before
         self._judged: Bool = np.zeros(0, np.bool_)
@@ -225,7 +225,7 @@ class MatchKickoffs(Kickoff):
             self.place(state, arena, spawns, shift, turn, boost)
             self.delay_ticks[arena] = own.integers(self.MAX_DELAY, size=state.num_cars)
 
-    def delayed(self, pool: "RocketSimPool") -> Callable[[NDArray[Any]], NDArray[Any]]:
+    def delay_actions(self, pool: "RocketSimPool") -> Callable[[NDArray[Any]], NDArray[Any]]:
         """Return a function that zeroes the pool's actions `[A * C, ...]` that come too early."""
 
         def zeroed(actions: NDArray[Any]) -> NDArray[Any]:

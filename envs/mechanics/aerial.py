@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_RADIUS, GRAVITY, SIDE_WALL_X
 
-from envs.mechanics.base import Lane, Seen, SetUp, before, heading
+from envs.mechanics.base import Lane, Seen, SetUp, heading, rewind_flight
 from envs.resets.base import CAR_REST_HEIGHT, Double
 from envs.state.layout import Bool
 from fabric_rl.base.settings import Between, Positive
@@ -47,7 +47,7 @@ class WallToAerialLane(Lane):
         meets += rng.uniform(-60, 60, 3)
         meets[2] = min(meets[2], 1700)
         drift = np.array((rng.uniform(-50, 50), velocity[1] / 2, rng.uniform(-100, 100)))
-        ball_pos, ball_vel = before(meets, drift, seconds, GRAVITY)
+        ball_pos, ball_vel = rewind_flight(meets, drift, seconds, GRAVITY)
         return SetUp(car, ball_pos, velocity, forward, (-1, 0, 0), ball_vel, boost=rng.uniform(60, 100))
 
     def judge(self, seen: Seen, notes: Double) -> Bool:

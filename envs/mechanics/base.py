@@ -175,7 +175,7 @@ class Lane(Component, ABC):
         setup = self.set_up(rng)
         if rng.random() < 0.5:
             setup = setup.mirrored()
-        write(state, arena, actor, setup)
+        write_setup(state, arena, actor, setup)
         self._place_others(state, arena, actor, rng)
 
     def _place_others(self, state: GameState, arena: int, actor: int, rng: np.random.Generator) -> None:
@@ -205,7 +205,7 @@ class Lane(Component, ABC):
                 return spot
 
 
-def write(state: GameState, arena: int, actor: int, setup: SetUp) -> None:
+def write_setup(state: GameState, arena: int, actor: int, setup: SetUp) -> None:
     """Write a set-up into row `arena` of `state` for the car in slot `actor`, rotated if that car is orange."""
     turned = MIRROR if state.team[actor] == ORANGE else np.ones(3, np.float32)
     vectors = {name: np.multiply(getattr(setup, name), turned) for name in _VECTORS}
@@ -232,7 +232,7 @@ def heading(yaw: float, pitch: float = 0.0) -> tuple[Double, Double]:
     return np.array((cp * sy, cp * cy, sp)), np.array((-sp * sy, -sp * cy, cp))
 
 
-def before(pos: Double, vel: Double, seconds: float, gravity: float) -> tuple[Double, Double]:
+def rewind_flight(pos: Double, vel: Double, seconds: float, gravity: float) -> tuple[Double, Double]:
     """Return place and velocity of a freely flying body `seconds` before it is at `pos` with `vel` (no drag)."""
     down = np.array((0.0, 0.0, -gravity))
     return pos - vel * seconds + down * (seconds**2 / 2), vel - down * seconds

@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, CAR_MAX_SPEED, GRAVITY
 
-from envs.mechanics.base import Lane, Seen, SetUp, before, heading, write
+from envs.mechanics.base import Lane, Seen, SetUp, heading, rewind_flight, write_setup
 from envs.resets.base import CAR_REST_HEIGHT, Double
 from envs.resets.simple import KICKOFF_BOOST, Kickoff
 from envs.rewards.potential import flies_into_goal
@@ -45,7 +45,7 @@ class JumpShotLane(Lane):
         meets = np.array((x, y, 0)) + forward * (speed * seconds + 80)
         meets[2] = rng.uniform(230, 300)
         velocity = np.array((rng.uniform(-50, 50), rng.uniform(-50, 100), rng.uniform(-250, -150)))
-        ball_pos, ball_vel = before(meets, velocity, seconds, GRAVITY)
+        ball_pos, ball_vel = rewind_flight(meets, velocity, seconds, GRAVITY)
         place = x, y, CAR_REST_HEIGHT
         return SetUp(place, ball_pos, forward * speed, forward, up, ball_vel, boost=rng.uniform(30, 100))
 
@@ -200,7 +200,7 @@ class KickoffLane(Lane):
             setup = self._on_spawn(spawn, offset, rng)
             for team in teams:
                 if number < len(team):
-                    write(state, arena, team[number], setup)
+                    write_setup(state, arena, team[number], setup)
         state.set_on_ground(arena, np.ones(state.num_cars, np.bool_))
 
     def judge(self, seen: Seen, notes: Double) -> Bool:

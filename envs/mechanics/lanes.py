@@ -14,7 +14,7 @@ from envs.loggers import StateLogger
 from envs.mechanics.aerial import AirDribbleLane, FlipResetLane, WallToAerialLane
 from envs.mechanics.base import Lane, Seen
 from envs.mechanics.ground import DribbleLane, HalfFlipLane, JumpShotLane, KickoffLane
-from envs.resets.base import Double, PerArenaSetter, StateSetter, apply_to, normalize_weights
+from envs.resets.base import Double, PerArenaSetter, StateSetter, apply_to_arena, normalize_weights
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 from fabric_rl.base.settings import NonNegative, Share
@@ -56,11 +56,11 @@ class LaneTracker(StateLogger):
         self.succeeded = np.zeros(arenas, np.bool_)
         self._notes: Double = np.zeros((arenas, self._width))
 
-    def draw(self, arena: int, lane: int, actor: int) -> None:
+    def assign(self, arena: int, lane: int, actor: int) -> None:
         """Set the lane, and the slot of its car, of the episode that the next `reset` begins in `arena`."""
         self._drawn[arena] = (lane, actor)
 
-    def _looks(
+    def _active_lanes(
         self, state: GameState, arenas: NDArray[np.int64]
     ) -> Iterator[tuple[Lane, NDArray[np.int64], Seen, Double]]:
         """Yield every lane in use in `arenas`, with its arenas, their views and their notes."""
@@ -72,7 +72,7 @@ class LaneTracker(StateLogger):
                 self._notes[here, : lane.num_notes] = notes
 
     def update(self, state: GameState, done: Bool) -> None:
-        for lane, here, seen, notes in self._looks(state, np.flatnonzero(self.lane != NO_LANE)):
+        for lane, here, seen, notes in self._active_lanes(state, np.flatnonzero(self.lane != NO_LANE)):
             self.succeeded[here] |= lane.judge(seen, notes)
         ended = np.flatnonzero(done & (self.lane != NO_LANE))
         for column, each in enumerate((np.ones(len(ended)), self.succeeded[ended])):
@@ -85,7 +85,7 @@ class LaneTracker(StateLogger):
         for arena, drawn in self._drawn.items():
             self.lane[arena], self.actor[arena] = drawn
         self._drawn.clear()
-        for lane, _, seen, notes in self._looks(state, np.flatnonzero(mask & (self.lane != NO_LANE))):
+        for lane, _, seen, notes in self._active_lanes(state, np.flatnonzero(mask & (self.lane != NO_LANE))):
             lane.begin(seen, notes)
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
@@ -158,10 +158,10 @@ class MechanicsLanes(PerArenaSetter, Phased):
             number = int(rng.choice(len(lanes), p=self.shares))
             actor = int(rng.choice(np.flatnonzero(state.present[arena])))
             lanes[number].place(state, arena, actor, rng)
-            self.episodes.draw(arena, number, actor)
+            self.episodes.assign(arena, number, actor)
             self._drawn = type(lanes[number]).__name__
         else:
-            apply_to(self.inner, state, arena, rng)
+            apply_to_arena(self.inner, state, arena, rng)
             self._drawn = ""
 
     def author(self) -> str:

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Sequence
 
-from envs.checks import team_sizes
+from envs.checks import parse_team_sizes
 from envs.factories import from_class_path
 from envs.obs.base import ObsBuilder, column_range, factor_text
 from envs.obs.default import DefaultObs
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--inner", default="DefaultObs", help="what StackedObs stacks (default: %(default)s)")
     args = parser.parse_args(argv)
     try:
-        ((num_blue, num_orange),) = team_sizes(args.team_size if len(args.team_size) > 1 else args.team_size[0])
+        ((num_blue, num_orange),) = parse_team_sizes(args.team_size if len(args.team_size) > 1 else args.team_size[0])
         path = args.class_path
         builder = DefaultObs.rlgym_guide() if path is None else from_class_path(path, ObsBuilder, args.inner)
         print(described_columns(builder, num_blue, num_orange))

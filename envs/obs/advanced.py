@@ -9,7 +9,7 @@ import numpy as np
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.obs import blocks
-from envs.obs.base import AXES, FLAG, LOCAL_AXES, UNIT_VECTOR, Meaning, TableObs, in_group, numbered_groups, slices
+from envs.obs.base import AXES, FLAG, LOCAL_AXES, UNIT_VECTOR, Meaning, TableObs, numbered_groups, regroup, slices
 from envs.state import layout
 from envs.state.game_state import GameState
 from envs.state.layout import NUM_PADS, Float
@@ -36,10 +36,10 @@ _ADVANCED = (
     *blocks.BALL,
     *blocks.PREVIOUS_ACTION,
     Meaning("pads", "", 34, "each pad can be taken now, order of RLGym's BOOST_LOCATIONS", FLAG),
-    *in_group("self", _CAR, "the car"),
+    *regroup("self", _CAR, "the car"),
 )
 _ADVANCED_OTHER = (
-    *in_group("", _CAR, "the other car"),
+    *regroup("", _CAR, "the other car"),
     Meaning("", "offset", 3, f"the other car's position minus the own: {AXES}", "uu", "pos_coef"),
     Meaning("", "rel_vel", 3, f"the other car's velocity minus the own: {AXES}", "uu/s", "lin_vel_coef"),
 )
@@ -78,7 +78,7 @@ class AdvancedObs(TableObs):
         self._pos_factors = blocks.per_axis(self, self.pos_coef)
 
     def table(self, num_blue: int, num_orange: int) -> list[Meaning]:
-        others = blocks.num_slots(self, "zero_padding", num_blue, num_orange) - 1
+        others = blocks.num_observed_cars(self, "zero_padding", num_blue, num_orange) - 1
         return [*_ADVANCED, *numbered_groups("other", _ADVANCED_OTHER, others)]
 
     def build(self, state: GameState, out: Float) -> None:
@@ -95,7 +95,7 @@ class AdvancedObs(TableObs):
 
     def _car_blocks(self, state: GameState) -> Float:
         """Return `[A, C, slots, 31]`, every car as each car sees it, itself first."""
-        seen = blocks.ordered_cars(state, self.zero_padding)
+        seen = blocks.cars_by_slot(state, self.zero_padding)
         ball, rows = state.own, seen.rows
         pos, vel = rows[..., layout.CAR_POS], rows[..., layout.CAR_VEL]
         cars = np.empty((*seen.present.shape, self.OTHER_WIDTH), np.float32)
@@ -107,7 +107,7 @@ class AdvancedObs(TableObs):
         cars[..., self.CAR_VEL] = vel * self.lin_vel_coef
         cars[..., self.CAR_ANG_VEL] = rows[..., layout.CAR_ANG_VEL] * self.ang_vel_coef
         status = (state.boost * self.boost_coef, state.on_ground, state.has_flip, state.is_demoed)
-        cars[..., self.CAR_BOOST : self.CAR_WIDTH] = seen.pick(np.stack(status, axis=-1, dtype=np.float32))
+        cars[..., self.CAR_BOOST : self.CAR_WIDTH] = seen.gather(np.stack(status, axis=-1, dtype=np.float32))
         cars[..., self.OTHER_OFFSET] = (pos - pos[:, :, :1]) * self._pos_factors
         cars[..., self.OTHER_REL_VEL] = (vel - vel[:, :, :1]) * self.lin_vel_coef
         seen.zero_padding_(cars)
@@ -195,7 +195,7 @@ class AdvancedObsPlus(TableObs):
         return self.PADS.start + blocks.PAD_WIDTH * (self.pads_near_car + self.pads_near_ball)
 
     def table(self, num_blue: int, num_orange: int) -> list[Meaning]:
-        others = blocks.num_slots(self, "zero_padding", num_blue, num_orange) - 1
+        others = blocks.num_observed_cars(self, "zero_padding", num_blue, num_orange) - 1
         return [
             *_PLUS,
             *numbered_groups("pad_near_car", blocks.PAD, self.pads_near_car, "car"),
@@ -234,13 +234,15 @@ class AdvancedObsPlus(TableObs):
     def _write_local(self, state: GameState, basis: Float, out: Float) -> None:
         own = state.own
         to_ball = own.ball_pos - own.car_pos
-        out[..., self.LOCAL_VEL] = blocks.to_frame(basis, own.car_vel) * self.lin_vel_coef
-        out[..., self.LOCAL_ANG_VEL] = blocks.to_frame(basis, own.car_ang_vel) * self.ang_vel_coef
-        out[..., self.LOCAL_BALL_POS] = blocks.to_frame(basis, to_ball) * self.pos_coef
-        out[..., self.LOCAL_BALL_VEL] = blocks.to_frame(basis, own.ball_vel - own.car_vel) * self.lin_vel_coef
+        out[..., self.LOCAL_VEL] = blocks.to_local_frame(basis, own.car_vel) * self.lin_vel_coef
+        out[..., self.LOCAL_ANG_VEL] = blocks.to_local_frame(basis, own.car_ang_vel) * self.ang_vel_coef
+        out[..., self.LOCAL_BALL_POS] = blocks.to_local_frame(basis, to_ball) * self.pos_coef
+        out[..., self.LOCAL_BALL_VEL] = blocks.to_local_frame(basis, own.ball_vel - own.car_vel) * self.lin_vel_coef
         out[..., self.BALL_DISTANCE] = blocks.lengths(to_ball)[..., None] * self.pos_coef
         for goal, columns in zip(blocks.GOALS, (self.LOCAL_OPPONENT_GOAL, self.LOCAL_OWN_GOAL), strict=True):
-            out[..., columns] = blocks.direction_and_distance(blocks.to_frame(basis, goal - own.car_pos), self.pos_coef)
+            out[..., columns] = blocks.direction_and_distance(
+                blocks.to_local_frame(basis, goal - own.car_pos), self.pos_coef
+            )
 
     def _write_pads(self, state: GameState, basis: Float, out: Float) -> None:
         own, start = state.own, self.PADS.start
@@ -252,18 +254,22 @@ class AdvancedObsPlus(TableObs):
 
     def _others(self, state: GameState, basis: Float, status: Float) -> Float:
         """Return `[A, C, slots - 1, 27]`."""
-        seen = blocks.ordered_cars(state, self.zero_padding)
+        seen = blocks.cars_by_slot(state, self.zero_padding)
         rows, own = seen.rows, state.own
         pos, vel = rows[..., layout.CAR_POS], rows[..., layout.CAR_VEL]
         cars = np.empty((*seen.present.shape, self.OTHER_WIDTH), np.float32)
-        cars[..., self.OTHER_LOCAL_POS] = blocks.to_frame(basis, pos - own.car_pos[:, :, None]) * self.pos_coef
-        cars[..., self.OTHER_LOCAL_VEL] = blocks.to_frame(basis, vel - own.car_vel[:, :, None]) * self.lin_vel_coef
-        cars[..., self.OTHER_LOCAL_FORWARD] = blocks.to_frame(basis, rows[..., layout.CAR_FORWARD])
-        cars[..., self.OTHER_LOCAL_UP] = blocks.to_frame(basis, rows[..., layout.CAR_UP])
-        cars[..., self.OTHER_LOCAL_TO_BALL] = blocks.to_frame(basis, own.ball_pos[:, :, None] - pos) * self.pos_coef
+        cars[..., self.OTHER_LOCAL_POS] = blocks.to_local_frame(basis, pos - own.car_pos[:, :, None]) * self.pos_coef
+        cars[..., self.OTHER_LOCAL_VEL] = (
+            blocks.to_local_frame(basis, vel - own.car_vel[:, :, None]) * self.lin_vel_coef
+        )
+        cars[..., self.OTHER_LOCAL_FORWARD] = blocks.to_local_frame(basis, rows[..., layout.CAR_FORWARD])
+        cars[..., self.OTHER_LOCAL_UP] = blocks.to_local_frame(basis, rows[..., layout.CAR_UP])
+        cars[..., self.OTHER_LOCAL_TO_BALL] = (
+            blocks.to_local_frame(basis, own.ball_pos[:, :, None] - pos) * self.pos_coef
+        )
         cars[..., self.OTHER_POS] = pos * self.pos_coef
         cars[..., self.OTHER_VEL] = vel * self.lin_vel_coef
-        cars[..., self.OTHER_STATUS] = seen.pick(status)
+        cars[..., self.OTHER_STATUS] = seen.gather(status)
         seen.zero_padding_(cars)
         return cars[:, :, 1:]
 
@@ -333,24 +339,24 @@ class RelativeObs(TableObs):
         return self.PADS.start + blocks.PAD_WIDTH * self.num_pads
 
     def table(self, num_blue: int, num_orange: int) -> list[Meaning]:
-        others = blocks.num_slots(self, "zero_padding", num_blue, num_orange) - 1
+        others = blocks.num_observed_cars(self, "zero_padding", num_blue, num_orange) - 1
         pads = numbered_groups("pad", blocks.PAD, self.num_pads, "car")
         return [*_RELATIVE, *pads, *numbered_groups("other", _RELATIVE_OTHER, others)]
 
     def build(self, state: GameState, out: Float) -> None:
         own, basis = state.own, blocks.own_basis(state)
         status = blocks.car_status(state, self.boost_coef, self.timer_coef)
-        out[..., self.VEL] = blocks.to_frame(basis, own.car_vel) * self.lin_vel_coef
-        out[..., self.ANG_VEL] = blocks.to_frame(basis, own.car_ang_vel) * self.ang_vel_coef
+        out[..., self.VEL] = blocks.to_local_frame(basis, own.car_vel) * self.lin_vel_coef
+        out[..., self.ANG_VEL] = blocks.to_local_frame(basis, own.car_ang_vel) * self.ang_vel_coef
         out[..., self.STATUS] = status
         blocks.write_jumps(state, state.on_ground, out[..., self.JUMPS])
         out[..., self.PREVIOUS_ACTION] = state.controls
-        out[..., self.BALL_POS] = blocks.to_frame(basis, own.ball_pos - own.car_pos) * self.pos_coef
-        out[..., self.BALL_VEL] = blocks.to_frame(basis, own.ball_vel - own.car_vel) * self.lin_vel_coef
-        out[..., self.BALL_ANG_VEL] = blocks.to_frame(basis, own.ball_ang_vel) * self.ang_vel_coef
+        out[..., self.BALL_POS] = blocks.to_local_frame(basis, own.ball_pos - own.car_pos) * self.pos_coef
+        out[..., self.BALL_VEL] = blocks.to_local_frame(basis, own.ball_vel - own.car_vel) * self.lin_vel_coef
+        out[..., self.BALL_ANG_VEL] = blocks.to_local_frame(basis, own.ball_ang_vel) * self.ang_vel_coef
         out[..., self.WORLD_UP] = basis[..., 2]
-        out[..., self.OPPONENT_GOAL] = blocks.to_frame(basis, blocks.GOALS[0] - own.car_pos) * self.pos_coef
-        out[..., self.OWN_GOAL] = blocks.to_frame(basis, blocks.GOALS[1] - own.car_pos) * self.pos_coef
+        out[..., self.OPPONENT_GOAL] = blocks.to_local_frame(basis, blocks.GOALS[0] - own.car_pos) * self.pos_coef
+        out[..., self.OWN_GOAL] = blocks.to_local_frame(basis, blocks.GOALS[1] - own.car_pos) * self.pos_coef
         pads = blocks.nearest_pads(own.car_pos, own.pad_timers, basis, self.num_pads, self.pos_coef, self.timer_coef)
         out[..., self.PADS.start : self.others_start] = pads.reshape(state.num_arenas, state.num_cars, -1)
         others = self._others(state, basis, status)
@@ -359,16 +365,16 @@ class RelativeObs(TableObs):
 
     def _others(self, state: GameState, basis: Float, status: Float) -> Float:
         """Return `[A, C, slots - 1, 21]`."""
-        seen = blocks.ordered_cars(state, self.zero_padding)
+        seen = blocks.cars_by_slot(state, self.zero_padding)
         rows, own = seen.rows, state.own
         to_car = rows[..., layout.CAR_POS] - own.car_pos[:, :, None]
         rel_vel = rows[..., layout.CAR_VEL] - own.car_vel[:, :, None]
         cars = np.empty((*seen.present.shape, self.OTHER_WIDTH), np.float32)
-        cars[..., self.OTHER_POS] = blocks.to_frame(basis, to_car) * self.pos_coef
-        cars[..., self.OTHER_VEL] = blocks.to_frame(basis, rel_vel) * self.lin_vel_coef
-        cars[..., self.OTHER_FORWARD] = blocks.to_frame(basis, rows[..., layout.CAR_FORWARD])
-        cars[..., self.OTHER_UP] = blocks.to_frame(basis, rows[..., layout.CAR_UP])
-        cars[..., self.OTHER_ANG_VEL] = blocks.to_frame(basis, rows[..., layout.CAR_ANG_VEL]) * self.ang_vel_coef
-        cars[..., self.OTHER_STATUS] = seen.pick(status)
+        cars[..., self.OTHER_POS] = blocks.to_local_frame(basis, to_car) * self.pos_coef
+        cars[..., self.OTHER_VEL] = blocks.to_local_frame(basis, rel_vel) * self.lin_vel_coef
+        cars[..., self.OTHER_FORWARD] = blocks.to_local_frame(basis, rows[..., layout.CAR_FORWARD])
+        cars[..., self.OTHER_UP] = blocks.to_local_frame(basis, rows[..., layout.CAR_UP])
+        cars[..., self.OTHER_ANG_VEL] = blocks.to_local_frame(basis, rows[..., layout.CAR_ANG_VEL]) * self.ang_vel_coef
+        cars[..., self.OTHER_STATUS] = seen.gather(status)
         seen.zero_padding_(cars)
         return cars[:, :, 1:]

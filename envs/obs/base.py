@@ -53,15 +53,15 @@ def with_prefix(prefix: str, meanings: Iterable[Meaning], note: str = "") -> lis
     return [m._replace(group=f"{prefix}{m.group}", text=f"{m.text}{note}") for m in meanings]
 
 
-def in_group(group: str, meanings: Iterable[Meaning], whose: str = "") -> tuple[Meaning, ...]:
+def regroup(group: str, meanings: Iterable[Meaning], whose: str = "") -> tuple[Meaning, ...]:
     """Return copies as parts of one group, with `whose` in place of `{}` in the texts."""
     return tuple(m._replace(group=group, name=m.name or m.group, text=m.text.format(whose)) for m in meanings)
 
 
 @lru_cache(maxsize=64)
 def numbered_groups(group: str, meanings: tuple[Meaning, ...], count: int, whose: str = "") -> tuple[Meaning, ...]:
-    """Return `count` copies, as the groups `group_0`, `group_1`..., see `in_group`."""
-    return tuple(meaning for number in range(count) for meaning in in_group(f"{group}_{number}", meanings, whose))
+    """Return `count` copies, as the groups `group_0`, `group_1`..., see `regroup`."""
+    return tuple(meaning for number in range(count) for meaning in regroup(f"{group}_{number}", meanings, whose))
 
 
 def factor_text(factor: float | np.float32 | Float | str) -> str:

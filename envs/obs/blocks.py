@@ -73,7 +73,7 @@ def direction_and_distance_columns(group: str, text: str, axes: str) -> tuple[Me
 # ---------------------------------------------------------------- cars
 
 
-class OrderedCars(NamedTuple):
+class CarsBySlot(NamedTuple):
     """Cars as every car sees them from its own side, `S` slots each: itself, allies, enemies, padding in between.
 
     Attributes:
@@ -86,7 +86,7 @@ class OrderedCars(NamedTuple):
     present: Bool
     slots: NDArray[np.intp]
 
-    def pick(self, values: Float) -> Float:
+    def gather(self, values: Float) -> Float:
         """Return `values [A, C, K]` as `[A, C, S, K]`, as each car sees them in its slots."""
         arenas, _, width = values.shape
         return values.take(self.slots.reshape(-1), axis=1).reshape(arenas, *self.slots.shape, width)
@@ -97,14 +97,14 @@ class OrderedCars(NamedTuple):
             blocks[~self.present] = 0
 
 
-def ordered_cars(state: GameState, zero_padding: int | None) -> OrderedCars:
+def cars_by_slot(state: GameState, zero_padding: int | None) -> CarsBySlot:
     """Return the cars that every car sees; `zero_padding`: room for cars per team, None for those in the arena."""
     order = car_order(state.num_blue, state.num_orange, zero_padding)
     real = order < state.num_cars
     slots = np.where(real, order, 0)
     rows = state.car_rows.reshape(state.num_arenas, -1, CAR_COLUMNS)
     rows = rows.take((2 * slots + state.team[:, None]).reshape(-1), axis=1)
-    return OrderedCars(rows.reshape(state.num_arenas, *slots.shape, -1), state.present[:, slots] & real, slots)
+    return CarsBySlot(rows.reshape(state.num_arenas, *slots.shape, -1), state.present[:, slots] & real, slots)
 
 
 @lru_cache(maxsize=32)
@@ -123,7 +123,7 @@ def car_order(num_blue: int, num_orange: int, zero_padding: int | None) -> NDArr
     return np.array(order, dtype=np.intp)
 
 
-def num_slots(builder: ObsBuilder, setting: str, num_blue: int, num_orange: int) -> int:
+def num_observed_cars(builder: ObsBuilder, setting: str, num_blue: int, num_orange: int) -> int:
     """Return the cars in an observation with room for `setting` cars a team; a ValueError if there are more."""
     room = getattr(builder, setting)
     if room is None:
@@ -145,7 +145,7 @@ def own_basis(state: GameState) -> Float:
     return state.own.cars[..., CAR_BASIS].reshape(state.num_arenas, state.num_cars, 3, 3)
 
 
-def to_frame(basis: Float, vectors: Float) -> Float:
+def to_local_frame(basis: Float, vectors: Float) -> Float:
     """Return `vectors [A, C, 3]` or `[A, C, S, 3]` along forward, right and up of `basis [A, C, 3, 3]`."""
     axes = basis if vectors.ndim == 3 else basis[:, :, None]
     # written out: a matrix product may round differently when other arenas are in the batch
@@ -185,7 +185,7 @@ def nearest_pads(points: Float, timers: Float, basis: Float, count: int, pos_coe
     nearest = np.argsort(lengths(to_pads), axis=-1, kind="stable")[..., :count]
     left = np.take_along_axis(timers, nearest, axis=-1)
     pads = np.empty((*nearest.shape, PAD_WIDTH), np.float32)
-    pads[..., :3] = to_frame(basis, np.take_along_axis(to_pads, nearest[..., None], axis=2)) * pos_coef
+    pads[..., :3] = to_local_frame(basis, np.take_along_axis(to_pads, nearest[..., None], axis=2)) * pos_coef
     pads[..., 3] = PAD_IS_BIG[nearest]
     pads[..., 4] = left == 0
     pads[..., 5] = left * timer_coef

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_NET_Y, CAR_MAX_ANG_VEL, CAR_MAX_SPEED, CEILING_Z, SIDE_WALL_X
 
-from envs.obs.base import AXES, FLAG, UNIT_VECTOR, Meaning, TableObs, in_group, numbered_groups, slices
-from envs.obs.blocks import BALL, JUMPS, car_order, clear_absent_observers, num_slots, per_axis, write_jumps
+from envs.obs.base import AXES, FLAG, UNIT_VECTOR, Meaning, TableObs, numbered_groups, regroup, slices
+from envs.obs.blocks import BALL, JUMPS, car_order, clear_absent_observers, num_observed_cars, per_axis, write_jumps
 from envs.state import layout
 from envs.state.game_state import GameState
 from envs.state.layout import ANG_VEL, BOOST, POS, VEL, Bool, Float
@@ -19,7 +19,7 @@ from fabric_rl.base.settings import Count, Finite
 _OWN = (
     *BALL,
     Meaning("pad_timers", "", 34, "until each pad is back, RLGym's BOOST_LOCATIONS", "s", "pad_timer_coef"),
-    *in_group("self_flags", JUMPS),
+    *regroup("self_flags", JUMPS),
 )
 _CAR = (
     Meaning("pos", "", 3, f"{{}}, position: {AXES}", "uu", "pos_coef"),
@@ -33,7 +33,7 @@ _CAR = (
     Meaning("boosting", "", 1, "boost is burning", FLAG),
     Meaning("supersonic", "", 1, "faster than 2200 uu/s, or was a moment ago", FLAG),
 )
-_ITSELF = in_group("car_0", _CAR, "the car itself")
+_ITSELF = regroup("car_0", _CAR, "the car itself")
 
 
 @dataclass(eq=False, repr=False)
@@ -88,7 +88,7 @@ class DefaultObs(TableObs):
         )
 
     def table(self, num_blue: int, num_orange: int) -> list[Meaning]:
-        cars = num_slots(self, "zero_padding", num_blue, num_orange)
+        cars = num_observed_cars(self, "zero_padding", num_blue, num_orange)
         return [*_OWN, *_ITSELF, *numbered_groups("car", _CAR, cars, "another car")[len(_CAR) :]]
 
     def build(self, state: GameState, out: Float) -> None:

@@ -92,7 +92,7 @@ class EntityObs(TableObs):
         return slices(Meaning(name, "", count, "") for name, count in rows.items())
 
     def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
-        blocks.num_slots(self, "max_cars_per_team", num_blue, num_orange)
+        blocks.num_observed_cars(self, "max_cars_per_team", num_blue, num_orange)
         return gymnasium.spaces.Box(-np.inf, np.inf, self._template.shape, np.float32)
 
     def table(self, num_blue: int, num_orange: int) -> list[Meaning]:
@@ -119,7 +119,7 @@ class EntityObs(TableObs):
 
     def _cars(self, state: GameState) -> Float:
         """Return `[A, C, slots, F]`: itself, allies, enemies."""
-        seen = blocks.ordered_cars(state, self.max_cars_per_team)
+        seen = blocks.cars_by_slot(state, self.max_cars_per_team)
         rows = seen.rows
         pos, vel = rows[..., layout.CAR_POS], rows[..., layout.CAR_VEL]
         cars = np.empty((*seen.present.shape, self.NUM_FEATURES), np.float32)
@@ -132,7 +132,7 @@ class EntityObs(TableObs):
         cars[..., self.ANG_VEL] = rows[..., layout.CAR_ANG_VEL] * self.ang_vel_coef
         cars[..., self.FORWARD] = rows[..., layout.CAR_FORWARD]
         cars[..., self.UP] = rows[..., layout.CAR_UP]
-        cars[..., self.STATUS] = seen.pick(blocks.car_status(state, self.boost_coef, self.timer_coef))
+        cars[..., self.STATUS] = seen.gather(blocks.car_status(state, self.boost_coef, self.timer_coef))
         seen.zero_padding_(cars)
         return cars
 

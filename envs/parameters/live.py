@@ -11,7 +11,7 @@ import RocketSim
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.parameters.samplers import ParameterRandomizer, Sampler, as_sampler, drawn_from
+from envs.parameters.samplers import ParameterRandomizer, Sampler, as_sampler, draw
 from envs.sim.arena import LARGEST_COMMON_BALL, SimArena, default_mutators
 from envs.sim.arenas import Arenas
 
@@ -101,7 +101,7 @@ def default_values(action_delay_ticks: int) -> dict[str, float]:
     return {name: float(value) for name, value in values.items()} | {DELAY: float(action_delay_ticks)}
 
 
-def mutators(values: Mapping[str, float]) -> RocketSim.MutatorConfig:
+def mutator_config(values: Mapping[str, float]) -> RocketSim.MutatorConfig:
     """Return RocketSim's settings with these values, and defaults for all others."""
     config = default_mutators()
     for name, value in values.items():
@@ -131,7 +131,7 @@ class TunableArenas(Arenas):
         self.restore(index, numbers)
 
 
-class LiveParameters:
+class ArenaParameters:
     """Samples the parameters of every arena and applies them to its physics.
 
     Arena `i` has its own generator, separate from that of its episodes, so initial states are the same with and without
@@ -293,12 +293,12 @@ class LiveParameters:
 
     def _draw(self, index: int) -> None:
         for name, sampler in self._samplers.items():
-            self._values[name][index] = self._known[name].rounded(drawn_from(sampler, name, self._rngs[index]))
+            self._values[name][index] = self._known[name].rounded(draw(sampler, name, self._rngs[index]))
         self._drawn_at[index], self._due[index] = self.steps, False
 
     def _setting(self, index: int) -> tuple[Any, int]:
         values = {name: float(at[index]) for name, at in self._values.items()}
-        return mutators(values), int(values.get(DELAY, self._defaults[DELAY]))
+        return mutator_config(values), int(values.get(DELAY, self._defaults[DELAY]))
 
 
 def _plain(value: Any) -> float | list[float]:  # noqa: ANN401 - checked before

@@ -120,7 +120,7 @@ class ParameterRandomizer(Component, ABC):  # ABC: a class path on the command l
     """Steps of an arena after which its next episode gets new values. Default: every episode."""
 
 
-def drawn_from(sampler: Sampler, name: str, rng: np.random.Generator) -> float:
+def draw(sampler: Sampler, name: str, rng: np.random.Generator) -> float:
     """Draw a value of the parameter `name`; a ValueError that names both unless it is one finite number."""
     value = sampler.sample(rng)
     if not is_number(value) or not math.isfinite(value):

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.component import Component
-from envs.parameters import LiveParameters, ParameterRandomizer, TunableArenas
+from envs.parameters import ArenaParameters, ParameterRandomizer, TunableArenas
 from envs.resets import StateSetter, check_start
 from envs.sim.arena import SimArena
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
-from fabric_rl.base.state_schema import load_part
+from fabric_rl.base.state_schema import load_child_state
 
 
 class EpisodeTracker:
@@ -29,9 +29,9 @@ class EpisodeTracker:
     def __init__(
         self, arenas: TunableArenas, state_setter: StateSetter, randomizer: ParameterRandomizer | None, seed: int
     ) -> None:
-        """Set up the generators, see `seed`; for errors see `LiveParameters`."""
+        """Set up the generators, see `seed`; for errors see `ArenaParameters`."""
         self._arenas, self._setter = arenas, state_setter
-        self.parameters = LiveParameters(arenas, randomizer, seed)
+        self.parameters = ArenaParameters(arenas, randomizer, seed)
         self.seed(seed)
 
     def seed(self, seed: int) -> None:
@@ -111,14 +111,14 @@ class GameCounts(Component):
         return metrics
 
 
-PARTS = ("physics", "gather", "obs", "rewards", "dones_and_resets", "actions")
+STEP_PARTS = ("physics", "gather", "obs", "rewards", "dones_and_resets", "actions")
 
 
 class StepTimers:
-    """Timers of the `PARTS` of a step, which follow one another without gaps."""
+    """Timers of the `STEP_PARTS` of a step, which follow one another without gaps."""
 
     def __init__(self) -> None:
-        self._seconds = dict.fromkeys(PARTS, 0.0)
+        self._seconds = dict.fromkeys(STEP_PARTS, 0.0)
         self._steps = 0
         self._last = 0.0
 
@@ -136,7 +136,7 @@ class StepTimers:
     def drain(self) -> dict[str, tuple[float, int]]:
         """Return part -> (seconds, steps) since the last call."""
         drained = {part: (seconds, self._steps) for part, seconds in self._seconds.items()}
-        self._seconds, self._steps = dict.fromkeys(PARTS, 0.0), 0
+        self._seconds, self._steps = dict.fromkeys(STEP_PARTS, 0.0), 0
         return drained
 
 
@@ -170,4 +170,4 @@ def load_components(components: Mapping[str, Any], snapshot: Mapping[str, Any]) 
     """
     names = snapshot.get("component_names", ["component"] * len(components))
     for (role, part), name, state in zip(components.items(), names, snapshot["components"], strict=True):
-        load_part(part, state, f"RocketSimPool: what was saved of the {role} {name}")
+        load_child_state(part, state, f"RocketSimPool: what was saved of the {role} {name}")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
-from envs.actions.base import unwrapped
+from envs.actions.base import nested_parsers
 from envs.actions.tables import ActionTable
 from envs.dones import TimeoutCondition
 from envs.loggers import TurtleRecoveryLogger
@@ -17,8 +17,8 @@ from envs.pool.players import Diagnostics, PolicyBot, PolicyFn, TeamBots, play
 from envs.pool.recorder import ReplayRecorder
 from envs.pool.replay_format import SUFFIX, Sink
 from envs.resets import TurtledStart
-from envs.resets.first_states import ResetRow, describe_problems, problems, ranges_of, rows_of
-from envs.rewards.parts import parts_of
+from envs.resets.initial_states import ResetRow, describe_problems, find_problems, initial_state_rows, summarize_ranges
+from envs.rewards.parts import reward_terms
 from envs.state.layout import Float
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class PoolInspector:
 
     def describe_actions(self) -> list[str]:
         """Return lines about the coverage of the action table."""
-        innermost = unwrapped(self._parser)[-1]
+        innermost = nested_parsers(self._parser)[-1]
         if isinstance(innermost, ActionTable):
             return innermost.coverage()
         return [f"{type(innermost).__name__} has no table"]
@@ -49,8 +49,8 @@ class PoolInspector:
         """Record the initial states of arenas whose episode has just begun; return their number."""
         fresh = np.flatnonzero(self._state.episode_ticks == 0).tolist()
         for arena in fresh:
-            self._rows += rows_of(self._state, arena, len(self._problems))
-            self._problems.append([problem.kind for problem in problems(self._state, arena)])
+            self._rows += initial_state_rows(self._state, arena, len(self._problems))
+            self._problems.append([problem.kind for problem in find_problems(self._state, arena)])
         return len(fresh)
 
     def describe_resets(self) -> list[str]:
@@ -58,7 +58,7 @@ class PoolInspector:
         if not self._rows:
             return ["no episode has begun just now (a resumed run continues in the middle of its episodes)"]
         lines: dict[str, list[str]] = {}
-        for what, quantity, least, _, greatest in ranges_of(self._rows):
+        for what, quantity, least, _, greatest in summarize_ranges(self._rows):
             lines.setdefault(what, []).append(f"{quantity} {least:.0f}..{greatest:.0f}")
         return [
             f"first states of {len(self._problems)} episodes",
@@ -66,7 +66,7 @@ class PoolInspector:
         ]
 
     def reset_rows(self) -> list[ResetRow]:
-        """Return the recorded initial states, see `envs.resets.first_states.rows_of`."""
+        """Return the recorded initial states, see `envs.resets.initial_states.initial_state_rows`."""
         return self._rows
 
     def reset_problems(self) -> list[str]:
@@ -98,7 +98,7 @@ class PoolInspector:
         bot = PolicyBot(policy(mind.tell), obs, action, pool.tick_skip, pool.action_delay_ticks, mind)
         about = {"names": ("blue", "orange"), "title": title, "seconds": seconds, "seed": seed}
         about |= {"tick_skip": pool.tick_skip}
-        recorder = ReplayRecorder(sink, TeamBots(bot, bot), about, parts_of(pool.reward))
+        recorder = ReplayRecorder(sink, TeamBots(bot, bot), about, reward_terms(pool.reward))
         sizes = self._team_sizes()
         spare = type(pool)(
             1,

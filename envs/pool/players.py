@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.actions import ActionParser, ActionTable
-from envs.actions.base import ANALOGUE, BUTTONS, Controls, RowControls, unwrapped
+from envs.actions.base import ANALOGUE, BUTTONS, Controls, ControlsCache, nested_parsers
 from envs.actions.nearest import nearest_actions
 from envs.component import Component
 from envs.obs import ObsBuilder
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from envs.pool.rocket_pool import RocketSimPool
 
 
-class Thoughts(NamedTuple):
+class PolicyOutput(NamedTuple):
     """Output of a policy's last `act`, for viewers and replays."""
 
     value: Float
@@ -61,7 +61,7 @@ class Bot(Component, ABC):
         controls, here = compute_controls(self, state), state.present
         return nearest_actions(parser, controls[here], state.on_ground[here])
 
-    def thoughts(self) -> Thoughts | None:
+    def thoughts(self) -> PolicyOutput | None:
         """Return its policy's output of the last `act`: None for most bots, and before the first call."""
         return None
 
@@ -153,20 +153,20 @@ class PolicyBot(Bot):
         super().__post_init__()
         self.action.look_ahead(self.tick_skip, self.action_delay_ticks)
         self.explains = self.mind is not None
-        innermost = unwrapped(self.action)[-1]
+        innermost = nested_parsers(self.action)[-1]
         self.action_rows = innermost.table if isinstance(innermost, ActionTable) else None
         self._begins, self._here = np.zeros(0, np.bool_), np.zeros((0, 0), np.bool_)
 
-    def thoughts(self) -> Thoughts | None:
+    def thoughts(self) -> PolicyOutput | None:
         if self.mind is None or self.mind.value is None:
             return None
         value = np.full(self._here.shape, np.nan, np.float32)
         value[self._here] = self.mind.value
         if self.mind.probabilities is None:
-            return Thoughts(value, None)
+            return PolicyOutput(value, None)
         probabilities = np.zeros((*self._here.shape, self.mind.probabilities.shape[1]), np.float32)
         probabilities[self._here] = self.mind.probabilities
-        return Thoughts(value, probabilities)
+        return PolicyOutput(value, probabilities)
 
     def act(self, state: GameState) -> Float:
         """Choose the next controls; must be called once per step, in order."""
@@ -243,7 +243,7 @@ class CarSlots:
         return padded
 
 
-class ScriptedPlayers:
+class GuestBots:
     """Bots that play some of a pool's cars, its guests.
 
     A guest's controls reach the physics unchanged, whatever the pool's action parser could express: a bot, or an agent
@@ -257,7 +257,7 @@ class ScriptedPlayers:
         self._slots = slots
         self.bots: tuple[Bot, ...] = ()
         self._who = np.full(slots.num_cars, -1)
-        self._controls = RowControls()
+        self._controls = ControlsCache()
 
     def invite(self, bots: Sequence[Bot]) -> None:
         """Set the guests, before the pool's next `reset`; none of them plays before `seat` is called."""

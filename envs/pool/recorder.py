@@ -11,7 +11,7 @@ from envs.loggers import StateLogger
 from envs.pool.players import TeamBots
 from envs.pool.replay_format import CHUNK_FRAMES, FLAGS, MOST_ACTIONS, Event, ReplayWriter, Sink, game_columns
 from envs.rewards.base import Reward
-from envs.rewards.parts import Part, part_label
+from envs.rewards.parts import RewardTerm, term_label
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 
@@ -29,7 +29,7 @@ class ReplayRecorder(StateLogger):
         sink: Sink,
         bots: TeamBots,
         about: Mapping[str, Any],
-        rewards: Sequence[Part] = (),
+        rewards: Sequence[RewardTerm] = (),
         arena: int = 0,
         chunk_frames: int = CHUNK_FRAMES,
     ) -> None:
@@ -46,8 +46,8 @@ class ReplayRecorder(StateLogger):
         self.score, self.bots = [0, 0], bots
         self._sink, self._arena, self._chunk_frames = sink, arena, chunk_frames
         self._about = {"ball_radius": BALL_RADIUS, **about}
-        self._part_names = [part_label(part.name) for part in rewards]
-        self._rewards: list[Reward] = [part.fresh() for part in rewards]
+        self._part_names = [term_label(part.name) for part in rewards]
+        self._rewards: list[Reward] = [part.copy_weighted() for part in rewards]
         self._writer: ReplayWriter | None = None
         self._pending: tuple[dict[str, NDArray[Any]], list[Event]] | None = None
         self._playing = False

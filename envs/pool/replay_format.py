@@ -126,7 +126,7 @@ def game_columns(num_cars: int, reward_parts: int = 0, values: bool = False, act
     return found
 
 
-def column_of(said: Mapping[str, Any]) -> Column:
+def column_from_header(said: Mapping[str, Any]) -> Column:
     """Return the column that the header of a file describes."""
     return Column(**{**said, "shape": tuple(said["shape"])})
 
@@ -145,7 +145,7 @@ def pack_chunk(columns: Sequence[Column], frames: Sequence[Mapping[str, NDArray[
     return _FRAMES.pack(len(frames)) + zlib.compress(packed, 9)
 
 
-def frames_in(columns: Sequence[Column], chunk: bytes) -> int:
+def num_frames(columns: Sequence[Column], chunk: bytes) -> int:
     """Return the number of frames declared by a chunk; a ValueError if there are too many."""
     frames = int(_FRAMES.unpack_from(chunk)[0]) if len(chunk) >= _FRAMES.size else 0
     if not 0 < frames * sum(column.num_bytes for column in columns) <= MOST_CHUNK_BYTES:
@@ -159,7 +159,7 @@ def unpack_chunk(columns: Sequence[Column], chunk: bytes) -> dict[str, NDArray[n
     Raises:
         ValueError: The size of the chunk differs from the declared one.
     """
-    frames = frames_in(columns, chunk)
+    frames = num_frames(columns, chunk)
     size = frames * sum(column.num_bytes for column in columns)
     inflate = zlib.decompressobj()
     try:
@@ -177,7 +177,7 @@ def unpack_chunk(columns: Sequence[Column], chunk: bytes) -> dict[str, NDArray[n
 
 MAGIC = b"FRLREP"
 VERSION = 1
-START = MAGIC + struct.pack("<H", VERSION)
+FILE_START = MAGIC + struct.pack("<H", VERSION)
 HEADER, BEGIN, CHUNK, EVENTS, END, TOTAL = b"H", b"B", b"C", b"V", b"E", b"T"
 """Kinds of records: header of the file; beginning of a game; its frames; its events; its end; total of all games (only
 in demonstrations). All but chunks are JSON objects."""
@@ -188,7 +188,7 @@ _HEAD = struct.Struct("<cII")
 _CHECK = struct.Struct("<I")
 
 
-def pack(kind: bytes, payload: bytes) -> bytes:
+def pack_record(kind: bytes, payload: bytes) -> bytes:
     """Return a record.
 
     Raises:
@@ -202,19 +202,19 @@ def pack(kind: bytes, payload: bytes) -> bytes:
 
 def pack_json(kind: bytes, content: Mapping[str, Any]) -> bytes:
     """Return a JSON record; a ValueError for NaN and infinity."""
-    return pack(kind, json.dumps(content, separators=(",", ":"), allow_nan=False).encode())
+    return pack_record(kind, json.dumps(content, separators=(",", ":"), allow_nan=False).encode())
 
 
-def unpack(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
+def iter_records(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
     """Yield kind and payload of each record from the beginning of a file, up to the last complete one.
 
     Raises:
         ValueError: Not a replay, a newer version, or a damaged file; one line that does not name the file.
     """
-    start = file.read(len(START))
+    start = file.read(len(FILE_START))
     if start[: len(MAGIC)] != MAGIC[: len(start)] or not start:
         raise ValueError("not a replay of fabric-rl")
-    if len(start) < len(START):
+    if len(start) < len(FILE_START):
         return
     version = int.from_bytes(start[len(MAGIC) :], "little")
     if version > VERSION:
@@ -272,7 +272,7 @@ class ReplayWriter:
         check_columns(columns)
         self.columns, self._sink, self._chunk_frames = tuple(columns), sink, chunk_frames
         described = [vars(column) | {"shape": list(column.shape)} for column in columns]
-        sink.write(START + pack_json(HEADER, {**about, "columns": described}))
+        sink.write(FILE_START + pack_json(HEADER, {**about, "columns": described}))
         self._frames: list[Mapping[str, NDArray[Any]]] = []
         self._events: list[Event] = []
 
@@ -289,7 +289,7 @@ class ReplayWriter:
 
     def flush(self) -> None:
         """Write the frames and events added so far."""
-        data = pack(CHUNK, pack_chunk(self.columns, self._frames)) if self._frames else b""
+        data = pack_record(CHUNK, pack_chunk(self.columns, self._frames)) if self._frames else b""
         data += pack_json(EVENTS, {"events": self._events}) if self._events else b""
         self._frames, self._events = [], []
         if data:

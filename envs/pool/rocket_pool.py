@@ -13,7 +13,7 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ActionParser, LookupTable
 from envs.actions.base import get_action_mask, parse_actions
-from envs.checks import as_actions, check_finite, check_seed, team_sizes
+from envs.checks import check_finite, check_seed, parse_team_sizes, to_action_array
 from envs.component import Phased
 from envs.cores import available_threads
 from envs.dones import DoneCondition, check_done
@@ -32,14 +32,14 @@ from envs.pool.episodes import (
 )
 from envs.pool.frame import render_frame
 from envs.pool.inspector import PoolInspector
-from envs.pool.players import CarSlots, ScriptedPlayers
+from envs.pool.players import CarSlots, GuestBots
 from envs.pool.videos import EpisodeVideos, RocketSimVis
 from envs.resets import Kickoff, StateSetter
 from envs.rewards import Reward, RewardSignals, default_reward
 from envs.sim.arena import init_rocketsim
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
-from fabric_rl.base.state_schema import load_part
+from fabric_rl.base.state_schema import load_child_state
 
 RENDER_MODES = ("human", "rgb_array")
 
@@ -64,7 +64,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
 
     Attributes:
         state: Current `GameState`. Right after `step`, arenas whose episode ended already show their next episode.
-        guests: Bots that play some of the cars, see `ScriptedPlayers`; initially none.
+        guests: Bots that play some of the cars, see `GuestBots`; initially none.
         sides: Arena of each car (`[N]`), and its team (`[N]`, 0 blue and 1 orange).
         num_seeds: Number of consecutive seeds that `reset(seed=...)` uses: one per arena.
     """
@@ -123,7 +123,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             TypeError: A component has the wrong type.
             FileNotFoundError: The collision meshes are missing.
         """
-        sizes = team_sizes(team_size)
+        sizes = parse_team_sizes(team_size)
         if render_mode not in (None, *RENDER_MODES):
             modes = " or ".join(RENDER_MODES)
             raise ValueError(f"RocketSimPool: render_mode (--env.render_mode) must be {modes}, got {render_mode!r}")
@@ -141,7 +141,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
 
         init_rocketsim(collision_meshes)
         self._slots = CarSlots(sizes, num_arenas, first_arena)
-        self.guests, self.sides = ScriptedPlayers(self._slots), (self._slots.arena_of, self._slots.team_of)
+        self.guests, self.sides = GuestBots(self._slots), (self._slots.arena_of, self._slots.team_of)
         blue, orange = self._slots.num_blue, self._slots.num_orange
         self.state = GameState(num_arenas, blue, orange, self._slots.present)
         self.num_arenas, self.num_seeds, self.num_cars = num_arenas, num_arenas, blue + orange
@@ -202,7 +202,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             raise RuntimeError("RocketSimPool: call reset() before step()")
         state, timers = self.state, self._timers
         timers.start()
-        actions = self._slots.all_slots(as_actions("RocketSimPool", actions))
+        actions = self._slots.all_slots(to_action_array("RocketSimPool", actions))
         controls = self.guests.override_controls(parse_actions(self.action_parser, actions, state), state)
         touched_before = state.touched
         timers.stop("actions")
@@ -355,7 +355,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         for rng, saved in zip(self._episodes.rngs, snapshot["rngs"], strict=True):
             rng.bit_generator.state = saved
         load_components(components, snapshot)
-        load_part(self._counts, snapshot["counts"], "RocketSimPool: what was saved of the counts")
+        load_child_state(self._counts, snapshot["counts"], "RocketSimPool: what was saved of the counts")
         self._started = snapshot["started"]
 
     def _components(self) -> dict[str, Any]:

@@ -8,12 +8,12 @@ import gymnasium
 import numpy as np
 
 from envs.actions import ActionParser, ActionTable
-from envs.actions.base import unwrapped
+from envs.actions.base import nested_parsers
 from envs.dones import DoneCondition, default_dones
 from envs.obs import ObsBuilder
 from envs.obs.base import column_range
 from envs.state.layout import CONTROL_NAMES
-from fabric_rl.base.settings import Between, Count, CountOrZero, check_value, is_whole
+from fabric_rl.base.settings import Between, Count, CountOrZero, check_value, is_integer
 
 _MOST_ARENAS, _LONGEST_SKIP = 2**16, 1200
 """Limits of one machine's memory, and of ten seconds between two decisions."""
@@ -46,7 +46,7 @@ def check_pool_sizes(
     owner = "RocketSimPool"
     Between(1, _MOST_ARENAS).check(f"{owner}: num_arenas (--env.num_arenas)", num_arenas, whole=True)
     tick_skip = Between(1, _LONGEST_SKIP).check(f"{owner}: tick_skip (--env.tick_skip)", tick_skip, whole=True)
-    if not is_whole(action_delay_ticks) or not 0 <= action_delay_ticks <= tick_skip:
+    if not is_integer(action_delay_ticks) or not 0 <= action_delay_ticks <= tick_skip:
         raise ValueError(
             "RocketSimPool: action_delay_ticks (--env.action_delay_ticks) must be a whole number between 0 and "
             f"tick_skip={tick_skip}, got {action_delay_ticks!r}"
@@ -77,7 +77,7 @@ def layout(builder: ObsBuilder, parser: ActionParser, num_blue: int, num_orange:
     return {"observation columns": f"{type(builder).__name__}: {listed}", "action table": action_table(parser)}
 
 
-def layout_in_numbers(
+def layout_as_json(
     builder: ObsBuilder, parser: ActionParser, num_blue: int, num_orange: int
 ) -> dict[str, dict[str, Any]]:
     """Describe observation columns and action table as JSON, for programs without builder and parser.
@@ -92,7 +92,7 @@ def layout_in_numbers(
         said = {"name": f"{meaning.group}.{meaning.name}".rstrip("."), "meaning": meaning.text, "unit": meaning.unit}
         columns.append({"columns": column_range(start, start + meaning.width), **said, "factor": factor})
         start += meaning.width
-    table = getattr(unwrapped(parser)[-1], "table", None)
+    table = getattr(nested_parsers(parser)[-1], "table", None)
     rows = None if table is None else table.tolist()
     return {
         "observations": {"builder": type(builder).__name__, "columns": columns},
@@ -102,7 +102,7 @@ def layout_in_numbers(
 
 def action_table(parser: ActionParser) -> str:
     """Return the parser's class and a table's rows: `RepeatAction(LookupTable): 90 rows, sha256 0123456789ab`."""
-    parsers = unwrapped(parser)
+    parsers = nested_parsers(parser)
     name = "(".join(type(each).__name__ for each in parsers) + ")" * (len(parsers) - 1)
     innermost = parsers[-1]
     if not isinstance(innermost, ActionTable):

@@ -211,14 +211,14 @@ class RocketSimVis:
         if now >= self._next:
             self._next = now + 1 / MOST_PACKETS_PER_SECOND
             with suppress(OSError):  # nobody listens, or the buffer is full
-                self._socket.sendto(json.dumps(packet(state, arena)).encode(), ADDRESS)
+                self._socket.sendto(json.dumps(rocketsimvis_packet(state, arena)).encode(), ADDRESS)
 
     def close(self) -> None:
         """Close the socket; states sent later are lost."""
         self._socket.close()
 
 
-def packet(state: GameState, arena: int = 0) -> dict[str, Any]:
+def rocketsimvis_packet(state: GameState, arena: int = 0) -> dict[str, Any]:
     """Return a packet in the format of its `networking-format.md`: uu, uu/s, rad/s, boost 0..100, RLGym's pads.
 
     That page says 0..1 for boost, and `seer`, but the viewer's code reads 0..100 and `steer`. The ball's rotation is

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from envs.checks import check_actions, check_seed
 from envs.cores import available_threads
 from envs.factories import unwrap_partial
-from envs.processes.worker import START_SECONDS, ShardWorker, StepResult, WorkerError
+from envs.processes.worker import START_SECONDS, StepResult, WorkerError, WorkerProcess
 from fabric_rl.base.settings import Count, Positive, check_value
 from fabric_rl.base.state_schema import CannotBeSavedError
 
@@ -104,15 +104,15 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         total, part = split_factory(factory)
         default = -(-available_threads() // groups) * groups
         workers = max(groups, min(default, total)) if num_workers is None else num_workers
-        self._starts, self._groups = divide(total, workers, groups)
+        self._starts, self._groups = divide_arenas(total, workers, groups)
         self._factories = [part(start, stop - start, seed + start) for start, stop in itertools.pairwise(self._starts)]
         self.timeout_seconds, self.restart, self._seed = timeout_seconds, restart, seed
         self._settings: dict[str, tuple[Any, ...]] = {}  # commands that are repeated for a restarted worker
         self._restarts, self._restarts_in_a_row, self._new_restarts = [0] * workers, [0] * workers, 0
-        self._workers: list[ShardWorker] = []
+        self._workers: list[WorkerProcess] = []
         self._stop = weakref.finalize(self, _stop_all, self._workers)
         try:
-            self._workers += [ShardWorker(self._label(k), factory) for k, factory in enumerate(self._factories)]
+            self._workers += [WorkerProcess(self._label(k), factory) for k, factory in enumerate(self._factories)]
             self._specs = specs = [worker.connect() for worker in self._workers]
         except BaseException:
             self._stop()
@@ -333,7 +333,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         old, reward_dtype = self._workers[k], self._workers[k].reward_dtype
         old.kill()
         old.stop()
-        worker = self._workers[k] = ShardWorker(self._label(k), self._factories[k])
+        worker = self._workers[k] = WorkerProcess(self._label(k), self._factories[k])
         try:
             worker.connect()
             for command, arguments in self._settings.items():
@@ -369,7 +369,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         raise problem.raised_by(f"{self._label(k)} {given_up}".rstrip(), advice)
 
 
-def divide(arenas: int, workers: int, groups: int) -> tuple[list[int], list[range]]:
+def divide_arenas(arenas: int, workers: int, groups: int) -> tuple[list[int], list[range]]:
     """Divide arenas over workers, and workers into groups, as evenly as possible.
 
     Returns:
@@ -405,7 +405,7 @@ def split_factory(factory: VectorEnvFactory) -> tuple[int, Callable[[int, int, i
         ValueError: The size is less than 1.
     """
     call = unwrap_partial(factory)
-    function, given = call.function, call.named()
+    function, given = call.function, call.arguments()
     parameters = inspect.signature(function).parameters
     name = getattr(function, "__name__", str(function))
     size = next((size for size in ("num_arenas", "num_envs") if size in parameters), None)
@@ -469,7 +469,7 @@ def _added(parts: Iterable[dict[str, tuple[float, Number]]]) -> dict[str, tuple[
     return found
 
 
-def _stop_all(workers: list[ShardWorker]) -> None:
+def _stop_all(workers: list[WorkerProcess]) -> None:
     for worker in workers:
         worker.request_close()
     for worker in workers:

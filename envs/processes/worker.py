@@ -196,7 +196,7 @@ def _failed_in(error: BaseException) -> str:
 _IN_ARRAYS = {"final_obs", "_final_obs", "action_mask"}
 
 
-def run_shard(conn: Connection, go: Semaphore, done: Semaphore, factory: bytes) -> None:
+def worker_main(conn: Connection, go: Semaphore, done: Semaphore, factory: bytes) -> None:
     """Build the environments and serve until told to end; end when the parent process is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches the whole terminal; the parent decides
     if sys.platform != "win32":
@@ -349,7 +349,7 @@ CLOSE_SECONDS = 10.0
 _ALIVE_CHECK_SECONDS = 0.1
 
 
-class ShardWorker:
+class WorkerProcess:
     """The parent's handle on one worker process."""
 
     def __init__(self, label: str, factory: bytes) -> None:
@@ -366,7 +366,7 @@ class ShardWorker:
         self._go, self._done = context.Semaphore(0), context.Semaphore(0)
         self._conn, theirs = context.Pipe()
         arguments = (theirs, self._go, self._done, factory)
-        self._process = context.Process(target=run_shard, args=arguments, name=label, daemon=True)
+        self._process = context.Process(target=worker_main, args=arguments, name=label, daemon=True)
         try:
             with _main_module_hidden(unless=b"__main__" in factory), _interrupts_held_back():
                 self._process.start()

@@ -30,10 +30,10 @@ from envs.pool.replay_format import (
     Event,
     ReplayWriter,
     check_columns,
-    column_of,
-    frames_in,
+    column_from_header,
     game_columns,
-    unpack,
+    iter_records,
+    num_frames,
     unpack_chunk,
     unpack_json,
 )
@@ -112,18 +112,18 @@ def _read(path: Path) -> Replay:
     columns: tuple[Column, ...] = ()
     games: list[Game] = []
     with path.open("rb") as file:
-        for kind, payload in unpack(file):
+        for kind, payload in iter_records(file):
             if (kind == HEADER) != (about is None) or (kind in (CHUNK, EVENTS, END) and not games):
                 raise ValueError("a damaged replay: its records are out of order")
             if kind == HEADER:
                 about = unpack_json(payload)
-                columns = tuple(map(column_of, about["columns"]))
+                columns = tuple(map(column_from_header, about["columns"]))
                 check_columns(columns)
                 _check_about(about, columns)
             elif kind == BEGIN:
                 games.append(Game(unpack_json(payload), _columns=columns, _path=path))
             elif kind == CHUNK:
-                games[-1].num_frames += frames_in(columns, payload)
+                games[-1].num_frames += num_frames(columns, payload)
                 games[-1]._chunks.append(payload)
             elif kind == EVENTS:
                 games[-1].events += unpack_json(payload)["events"]
@@ -146,14 +146,14 @@ def _check_about(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
         raise ValueError(f"a damaged replay: it lacks {', '.join(wrong)} of {cars} cars")
 
 
-def excerpt(replay: Replay, pieces: Iterable[tuple[Game, int, int]] | None = None) -> bytes:
+def extract_games(replay: Replay, pieces: Iterable[tuple[Game, int, int]] | None = None) -> bytes:
     """Return the file of a replay of parts of another one, each a separate game whose time begins at 0.
 
     `pieces` are game, first frame and end frame (exclusive) of each part; default: all games. Values do not change. A
     ValueError for damaged chunks.
     """
     sink = io.BytesIO()
-    writer = ReplayWriter(sink, [column_of(said) for said in replay.about["columns"]], replay.about)
+    writer = ReplayWriter(sink, [column_from_header(said) for said in replay.about["columns"]], replay.about)
     whole = [(game, 0, game.num_frames) for game in replay.games]
     for game, first, last in whole if pieces is None else pieces:
         columns = {name: values[first:last] for name, values in game.columns.items()}

@@ -1,7 +1,7 @@
 """State setters: how an episode begins."""
 
 from envs.resets.base import StateSetter as StateSetter
-from envs.resets.first_states import check_start as check_start
+from envs.resets.initial_states import check_start as check_start
 from envs.resets.mixtures import MirroredStates as MirroredStates
 from envs.resets.mixtures import MixedStates as MixedStates
 from envs.resets.mixtures import ShuffledCars as ShuffledCars

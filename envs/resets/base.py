@@ -63,7 +63,7 @@ class PerArenaSetter(StateSetter):
         """Write row `arena` of `state`."""
 
 
-def apply_to(setter: StateSetter, state: GameState, arena: int, rng: np.random.Generator) -> None:
+def apply_to_arena(setter: StateSetter, state: GameState, arena: int, rng: np.random.Generator) -> None:
     """Let `setter` write row `arena` of `state`."""
     mask = np.zeros(state.num_arenas, np.bool_)
     mask[arena] = True

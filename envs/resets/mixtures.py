@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BOOST_LOCATIONS
 
 from envs.component import Phased
-from envs.resets.base import BALL_VECTORS, CAR_VECTORS, PerArenaSetter, StateSetter, apply_to, normalize_weights
+from envs.resets.base import BALL_VECTORS, CAR_VECTORS, PerArenaSetter, StateSetter, apply_to_arena, normalize_weights
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, MIRROR, ORANGE, Bool
 from fabric_rl.base.settings import NonNegative, Share
@@ -43,7 +43,7 @@ class MixedStates(PerArenaSetter):
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
         self._drawn = self.setters[rng.choice(len(self.setters), p=self.shares)]
-        apply_to(self._drawn, state, arena, rng)
+        apply_to_arena(self._drawn, state, arena, rng)
 
     def author(self) -> str:
         return "MixedStates" if self._drawn is None else f"{self._drawn.author()} (in MixedStates)"
@@ -67,7 +67,7 @@ class _Changed(PerArenaSetter):
             )
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
-        apply_to(self.inner, state, arena, rng)
+        apply_to_arena(self.inner, state, arena, rng)
         self._change(state, arena, rng)
 
     def author(self) -> str:

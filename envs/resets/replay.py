@@ -21,7 +21,7 @@ DETAILS = (
     *("is_auto_flipping", "auto_flip_timer", "auto_flip_direction"),
 )
 """Fields of `GameState.details` that belong to a car's own state."""
-OF_AN_ARENA = (*BALL_VECTORS, "pad_timers")
+ARENA_ARRAYS = (*BALL_VECTORS, "pad_timers")
 """Arrays without an axis of cars."""
 
 
@@ -123,7 +123,7 @@ class ReplayedStates(PerArenaSetter):
         recorded = np.flatnonzero(self._arrays["present"][chosen])
         recorded = recorded[np.argsort(self._arrays["team"][recorded], kind="stable")]
         for name, target in _arrays(state):
-            if name in OF_AN_ARENA:
+            if name in ARENA_ARRAYS:
                 target[arena] = self._arrays[name][chosen]
             elif name != "present":
                 target[arena, slots] = self._arrays[name][chosen, recorded]

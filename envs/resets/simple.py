@@ -10,7 +10,7 @@ from rlgym.rocket_league import common_values as game
 from rlgym.rocket_league.common_values import BALL_RADIUS, BALL_RESTING_HEIGHT
 
 from envs.resets.base import BALL_RELEASE_VEL, BALL_VECTORS, CAR_REST_HEIGHT, CAR_VECTORS, Double, PerArenaSetter
-from envs.resets.first_states import TOUCHING, problems
+from envs.resets.initial_states import TOUCHING, find_problems
 from envs.state.game_state import GameState
 from envs.state.layout import MIRROR, NUM_PADS
 from fabric_rl.base.settings import Between, Finite, Share, annotations_of, check_value
@@ -232,7 +232,7 @@ class ExplicitState(PerArenaSetter):
         if yaws := numbers.pop("car_yaw", None):
             numbers["car_rotation"] = [(0.0, yaw, 0.0) for yaw in yaws]
         self._state = GameState.from_numbers(**numbers)
-        for kind, refused in problems(self._state, 0):
+        for kind, refused in find_problems(self._state, 0):
             if refused and kind not in TOUCHING:  # which of them there are at once, only the pool knows
                 raise ValueError(f"ExplicitState: {refused}")
 

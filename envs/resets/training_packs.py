@@ -13,7 +13,7 @@ import numpy as np
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED
 
 from envs.resets.base import BALL_RELEASE_VEL, CAR_REST_HEIGHT, Double, PerArenaSetter
-from envs.resets.first_states import inside_field
+from envs.resets.initial_states import inside_field
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, MIRROR, ORANGE, Float
 

@@ -11,10 +11,10 @@ from envs.rewards.base import (
     ZERO,
     RememberingReward,
     Reward,
-    mask_absent,
-    sums_of_teams,
+    nonzero_weights,
+    team_sums,
     team_to_cars,
-    weights_of,
+    zero_absent_cars,
     zeros,
 )
 from envs.state.game_state import GameState
@@ -39,7 +39,7 @@ class NegativeVelocityTowardOwnGoalReward(Reward):
     def compute(self, state: GameState) -> Float:
         # One team's target is the other team's own net: the same speeds, to the bit.
         share = state.quantities.ball_speed_to_net[:, ::-1] / np.float32(game.BALL_MAX_SPEED)
-        return mask_absent(state, team_to_cars(state, -np.maximum(share, ZERO)))
+        return zero_absent_cars(state, team_to_cars(state, -np.maximum(share, ZERO)))
 
 
 class LiuDistanceBallToGoalReward(Reward):
@@ -55,7 +55,7 @@ class LiuDistanceBallToGoalReward(Reward):
     def compute(self, state: GameState) -> Float:
         gap = length(_NET_MIDDLE - state.ball_rows[..., POS]) - _NET_DEPTH
         near = np.minimum(np.exp(gap * np.float32(-0.5 / game.BALL_MAX_SPEED)), ONE)
-        return mask_absent(state, team_to_cars(state, near))
+        return zero_absent_cars(state, team_to_cars(state, near))
 
 
 @dataclass(eq=False, repr=False)
@@ -93,7 +93,7 @@ class BallTravelReward(RememberingReward):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.weights = weights_of(self)
+        self.weights = nonzero_weights(self)
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         travelled = np.zeros(state.num_arenas, np.float32)
@@ -121,12 +121,12 @@ class BallTravelReward(RememberingReward):
             paid = np.where(own, np.float32(weights["own_goal"]), np.float32(weights["goal"]))
             rated += np.where(last & (goals & ~hit)[:, None], paid, ZERO)
         self._hold(ball=ball, last=np.where(hit[:, None], touched, last), travelled=np.where(hit, ZERO, travelled))
-        return mask_absent(state, rated * travelled[:, None])
+        return zero_absent_cars(state, rated * travelled[:, None])
 
     def _touches(self, state: GameState, last: Bool, touched: Bool) -> Float:
         """Return the weights `[A, C]` of the touches that follow the `last` ones."""
         weights, same = self.weights, last & touched
-        now_by, last_by = sums_of_teams(state, touched), sums_of_teams(state, last)
+        now_by, last_by = team_sums(state, touched), team_sums(state, last)
         of_mates: list[NDArray[np.int64]] = [team_to_cars(state, by) - same for by in (now_by, last_by)]
         of_opponents: list[NDArray[np.int64]] = [team_to_cars(state, by[:, ::-1]) for by in (now_by, last_by)]
         (mates_now, mates_last), (opponents_now, opponents_last) = of_mates, of_opponents
@@ -153,7 +153,7 @@ class PossessionReward(RememberingReward):
     def compute(self, state: GameState) -> Float:
         owner, shared = self._recall()["owner"], state.quantities
         if shared.any_touched:
-            now = (sums_of_teams(state, shared.touched) > 0).astype(np.float32)
+            now = (team_sums(state, shared.touched) > 0).astype(np.float32)
             owner = np.where(now.any(axis=1, keepdims=True), now - now[:, ::-1], owner)
             self._hold(owner=owner)
-        return mask_absent(state, team_to_cars(state, owner).copy())
+        return zero_absent_cars(state, team_to_cars(state, owner).copy())

@@ -125,7 +125,7 @@ class RememberingReward(Reward):
 # ---------------------------------------------------------------- checks
 
 
-def weights_of(reward: Reward) -> dict[str, float]:
+def nonzero_weights(reward: Reward) -> dict[str, float]:
     """Return the float settings, which are weights; a ValueError if all of them are zero."""
     settings = {name: getattr(reward, name) for name in annotations_of(type(reward))}
     weights = {name: value for name, value in settings.items() if isinstance(value, float)}
@@ -143,7 +143,7 @@ def zeros(state: GameState) -> Float:
     return np.zeros((state.num_arenas, state.num_cars), np.float32)
 
 
-def mask_absent(state: GameState, paid: NDArray[Any]) -> Float:
+def zero_absent_cars(state: GameState, paid: NDArray[Any]) -> Float:
     """Return `paid [A, C]` as float32, zero in slots without a car."""
     if state.all_present:
         return paid.astype(np.float32, copy=False)
@@ -162,7 +162,7 @@ def replace_rows(mask: Bool, first: NDArray[Any], kept: NDArray[Any]) -> NDArray
     return rows
 
 
-def sums_of_teams(state: GameState, cars: NDArray[Any]) -> NDArray[Any]:
+def team_sums(state: GameState, cars: NDArray[Any]) -> NDArray[Any]:
     """Return the sums `[A, 2]` of `cars [A, C]` over blue and over orange cars; counts for bools."""
     blue = state.num_blue
     return np.stack((cars[:, :blue].sum(axis=1), cars[:, blue:].sum(axis=1)), axis=1)

@@ -11,9 +11,9 @@ from envs.rewards.base import (
     ZERO,
     RememberingReward,
     Reward,
-    mask_absent,
+    nonzero_weights,
     team_to_cars,
-    weights_of,
+    zero_absent_cars,
     zeros,
 )
 from envs.rewards.combinators import CombinedReward, PerSecondReward
@@ -40,7 +40,7 @@ class LiuDistancePlayerToBallReward(Reward):
         shared = state.quantities
         gap = shared.ball_distance - np.float32(BALL_RADIUS)
         near = np.minimum(np.exp(gap * np.float32(-0.5 / CAR_MAX_SPEED)), ONE)
-        return mask_absent(state, np.where(shared.is_demoed, ZERO, near))
+        return zero_absent_cars(state, np.where(shared.is_demoed, ZERO, near))
 
 
 @dataclass(eq=False, repr=False)
@@ -59,7 +59,7 @@ class BadOrientationReward(Reward):
     def compute(self, state: GameState) -> Float:
         shared = state.quantities
         free = shared.on_ground | shared.is_flipping | shared.is_demoed | (shared.car_height > self.max_height)
-        return mask_absent(state, np.where(free, ZERO, np.minimum(shared.car_up, ZERO)))
+        return zero_absent_cars(state, np.where(free, ZERO, np.minimum(shared.car_up, ZERO)))
 
 
 class RecoveryAndLandingReward(RememberingReward):
@@ -88,7 +88,7 @@ class RecoveryAndLandingReward(RememberingReward):
         kept, quality, shared = self._recall(), self._quality(state), state.quantities
         paid = np.where(shared.is_demoed | kept["demoed"], ZERO, quality - kept["quality"])
         self._hold(quality=quality, demoed=shared.is_demoed)
-        return mask_absent(state, paid)
+        return zero_absent_cars(state, paid)
 
 
 @dataclass(eq=False, repr=False)
@@ -107,7 +107,7 @@ class SpeedTowardBallReward(Reward):
     def compute(self, state: GameState) -> Float:
         shared = state.quantities
         share = dot(state.world.car_vel, shared.to_ball) / shared.ball_divisor / np.float32(CAR_MAX_SPEED)
-        return mask_absent(state, share if self.signed else np.maximum(share, ZERO))
+        return zero_absent_cars(state, share if self.signed else np.maximum(share, ZERO))
 
 
 class InAirReward(Reward):
@@ -119,7 +119,7 @@ class InAirReward(Reward):
     value_range = (0, 1)
 
     def compute(self, state: GameState) -> Float:
-        return mask_absent(state, ~state.quantities.on_ground)
+        return zero_absent_cars(state, ~state.quantities.on_ground)
 
 
 class VelocityBallToGoalReward(Reward):
@@ -133,7 +133,7 @@ class VelocityBallToGoalReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         share = state.quantities.ball_speed_to_net / np.float32(BALL_MAX_SPEED)
-        return mask_absent(state, team_to_cars(state, np.maximum(share, ZERO)))
+        return zero_absent_cars(state, team_to_cars(state, np.maximum(share, ZERO)))
 
 
 class GoalReward(Reward):
@@ -149,7 +149,7 @@ class GoalReward(Reward):
         if not state.quantities.any_goal:
             return zeros(state)
         scoring = state.scoring_team[:, None]
-        return mask_absent(state, np.where(scoring < 0, 0, np.where(scoring == state.team, 1, -1)))
+        return zero_absent_cars(state, np.where(scoring < 0, 0, np.where(scoring == state.team, 1, -1)))
 
 
 class TouchReward(Reward):
@@ -176,7 +176,7 @@ class FaceBallReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         shared = state.quantities
-        return mask_absent(state, dot(state.world.car_forward, shared.to_ball) / shared.ball_divisor)
+        return zero_absent_cars(state, dot(state.world.car_forward, shared.to_ball) / shared.ball_divisor)
 
 
 _PER_UNIT = np.float32(0.01)
@@ -192,7 +192,7 @@ class SaveBoostReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         shared = state.quantities
-        return mask_absent(state, np.where(shared.is_demoed, ZERO, shared.boost_root))
+        return zero_absent_cars(state, np.where(shared.is_demoed, ZERO, shared.boost_root))
 
 
 @dataclass(eq=False, repr=False)
@@ -244,7 +244,7 @@ class CollectBoostReward(_BoostDifference):
         return state.boost * _PER_UNIT
 
     def compute(self, state: GameState) -> Float:
-        return mask_absent(state, np.maximum(self._change(state), ZERO))
+        return zero_absent_cars(state, np.maximum(self._change(state), ZERO))
 
 
 @dataclass(eq=False, repr=False)
@@ -265,7 +265,7 @@ class BoostChangeReward(_BoostDifference):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        weights_of(self)
+        nonzero_weights(self)
 
     @staticmethod
     def _amount(state: GameState) -> Float:
@@ -273,7 +273,7 @@ class BoostChangeReward(_BoostDifference):
 
     def compute(self, state: GameState) -> Float:
         change = self._change(state)
-        return mask_absent(state, change * np.where(change > 0, np.float32(self.gain), np.float32(self.loss)))
+        return zero_absent_cars(state, change * np.where(change > 0, np.float32(self.gain), np.float32(self.loss)))
 
 
 def default_reward() -> CombinedReward:

@@ -13,18 +13,18 @@ from envs.component import Phased
 from envs.rewards.base import (
     Reward,
     TermStatistics,
-    mask_absent,
     prefix_metrics,
     replace_rows,
-    sums_of_teams,
+    team_sums,
     team_to_cars,
     unique_names,
+    zero_absent_cars,
 )
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 from envs.state.quantities import seconds_between
 from fabric_rl.base.settings import CountOrZero, Finite, NonNegative, Positive, Share
-from fabric_rl.base.state_schema import load_part
+from fabric_rl.base.state_schema import load_child_state
 
 
 @dataclass(eq=False, repr=False)
@@ -93,12 +93,12 @@ class TeamSpiritReward(WrappedReward):
     """Share of the opponents' mean that is subtracted; 0 for none, 1 for zero-sum."""
 
     def compute(self, state: GameState) -> Float:
-        own = mask_absent(state, self.reward(state))
-        sizes = sums_of_teams(state, state.present)
-        means = sums_of_teams(state, own) / np.maximum(sizes, 1).astype(np.float32)
+        own = zero_absent_cars(state, self.reward(state))
+        sizes = team_sums(state, state.present)
+        means = team_sums(state, own) / np.maximum(sizes, 1).astype(np.float32)
         spirit, scale = np.float32(self.team_spirit), np.float32(self.opponent_scale)
         shared = (np.float32(1) - spirit) * own + team_to_cars(state, spirit * means - scale * means[:, ::-1])
-        return mask_absent(state, shared)
+        return zero_absent_cars(state, shared)
 
     def only_charges(self) -> bool:
         return not self.opponent_scale and super().only_charges()
@@ -222,7 +222,7 @@ class EMANormalizedReward(WrappedReward):
         mean = self._mean / known if self.center else 0.0
         size = math.sqrt(max(self._square / known - mean**2, 0.0))
         normed = np.clip((paid - mean) / max(size, self.epsilon), -self.clip, self.clip)
-        return mask_absent(state, normed)
+        return zero_absent_cars(state, normed)
 
     def only_charges(self) -> bool:
         return not self.center and super().only_charges()
@@ -403,7 +403,7 @@ class PhasedReward(Reward, Phased):
             self._check_known(name)
             if name not in self._begun and self._seen is not None:  # so that it knows how many cars there are
                 self.rewards[name].reset(np.ones(self._seen.num_arenas, np.bool_), self._seen)
-            load_part(self.rewards[name], inner, f"the reward of phase {name}")
+            load_child_state(self.rewards[name], inner, f"the reward of phase {name}")
         if state["phase"] not in state["rewards"]:
             raise ValueError(f"its phase {state['phase']!r} has not begun")
         self.phase, self._begun = state["phase"], set(state["rewards"])

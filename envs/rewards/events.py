@@ -11,10 +11,10 @@ from envs.rewards.base import (
     ZERO,
     RememberingReward,
     TermStatistics,
-    mask_absent,
-    sums_of_teams,
+    nonzero_weights,
+    team_sums,
     team_to_cars,
-    weights_of,
+    zero_absent_cars,
     zeros,
 )
 from envs.state.game_state import GameState
@@ -27,7 +27,7 @@ _COUNTED = {"save": 0, "shot": SHOTS - SAVES, "boost_pickup": BOOST_PICKUPS - SA
 """Columns of `Quantities.counters`."""
 
 
-def risen(now: Float, before: Float) -> Float:
+def counter_increments(now: Float, before: Float) -> Float:
     """Return the increments of the game's counters `[A, C, ...]`, which restart when an arena is restored."""
     return np.where(now >= before, now - before, now)
 
@@ -40,7 +40,7 @@ def demolitions(state: GameState, was_demoed: Bool, demos: Float) -> tuple[Float
         the count is lost, on the first step after an arena was restored from a snapshot, the demolition is credited to
         the car that the victim met last.
     """
-    victims, counts = state.is_demoed & ~was_demoed & state.present, risen(state.demos, demos)
+    victims, counts = state.is_demoed & ~was_demoed & state.present, counter_increments(state.demos, demos)
     for arena in np.flatnonzero(victims.any(axis=1) & ~counts.any(axis=1)).tolist():
         met = state.bump_victim[arena, victims[arena]]
         np.add.at(counts[arena], met[met >= 0], 1)
@@ -81,7 +81,7 @@ class EventReward(RememberingReward):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.weights = weights = weights_of(self)
+        self.weights = weights = nonzero_weights(self)
         self._parts = TermStatistics([event for event, weight in weights.items() if weight])
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
@@ -93,10 +93,10 @@ class EventReward(RememberingReward):
         touched, demoed, counters, scorer = now.touched, now.is_demoed, now.counters, kept["scorer"]
         happened: dict[str, NDArray[Any]] = {}
         if now.any_touched:
-            scorer = np.where(team_to_cars(state, sums_of_teams(state, touched) > 0), touched, scorer)
+            scorer = np.where(team_to_cars(state, team_sums(state, touched) > 0), touched, scorer)
             happened["touch"] = touched & ~kept["touched"]
         if (counters != kept["counters"]).any():
-            more = risen(counters, kept["counters"])
+            more = counter_increments(counters, kept["counters"])
             happened |= {event: more[..., column] for event, column in _COUNTED.items()}
         if (weights["demo"] or weights["demoed"]) and now.any_demoed:
             made, suffered = demolitions(state, kept["demoed"], kept["counters"][..., _DEMOS])
@@ -109,7 +109,7 @@ class EventReward(RememberingReward):
         total, sums = zeros(state), np.zeros(len(self._parts.names))
         for number, event in enumerate(self._parts.names):
             if event in happened:
-                paid = mask_absent(state, np.float32(weights[event]) * happened[event])
+                paid = zero_absent_cars(state, np.float32(weights[event]) * happened[event])
                 sums[number] = paid.sum()
                 total += paid
         self._parts.add(sums, np.abs(sums), int(np.count_nonzero(state.present)))  # all cars get the same sign
@@ -150,7 +150,7 @@ class DemoReward(RememberingReward):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.weights = weights_of(self)
+        self.weights = nonzero_weights(self)
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         cooldown = state.bump_cooldown if self.weights["bump"] else zeros(state)
@@ -174,4 +174,4 @@ class DemoReward(RememberingReward):
             self._keep(cooldown=cooldown)
             self._hold(velocity=now.car_vel)
         self._hold(demoed=demoed, demos=now.counters[..., _DEMOS])
-        return mask_absent(state, paid)
+        return zero_absent_cars(state, paid)

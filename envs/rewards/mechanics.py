@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, CAR_MAX_SPEED, RAMP_HEIGHT
 
-from envs.rewards.base import ZERO, RememberingReward, mask_absent, weights_of, zeros
+from envs.rewards.base import ZERO, RememberingReward, nonzero_weights, zero_absent_cars, zeros
 from envs.state.game_state import GameState
 from envs.state.layout import Float
 from envs.state.quantities import dot, length
@@ -35,7 +35,7 @@ class FlipResetReward(RememberingReward):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.weights = weights_of(self)
+        self.weights = nonzero_weights(self)
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         none = np.zeros(state.present.shape, np.bool_)
@@ -60,7 +60,7 @@ class FlipResetReward(RememberingReward):
         hits = used & touched
         self._hold(had_flip=has_flip, reset=(reset | won) & ~landed & ~flips, used=used & ~hits)
         paid = np.float32(self.weights["obtain"]) * won + np.float32(self.weights["hit"]) * hits
-        return mask_absent(state, paid)
+        return zero_absent_cars(state, paid)
 
 
 @dataclass(eq=False, repr=False)
@@ -98,7 +98,7 @@ class WavedashReward(RememberingReward):
             over |= dash
         gained = np.where(over, ZERO, gained)
         self._hold(velocity=velocity, gained=gained, grounded=grounded, flipping=flipping, demoed=demoed)
-        return mask_absent(state, paid)
+        return zero_absent_cars(state, paid)
 
 
 @dataclass(eq=False, repr=False)
@@ -125,7 +125,7 @@ class AerialDistanceReward(RememberingReward):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        weights_of(self)
+        nonzero_weights(self)
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         shape = state.present.shape
@@ -154,4 +154,4 @@ class AerialDistanceReward(RememberingReward):
             paid = np.where(touched, worth, ZERO)
             last, way = np.where(shared.hit[:, None], touched & ~low, last), np.where(touched, ZERO, way)
         self._hold(last=last, way=way, car=car_pos, ball=ball_pos)
-        return mask_absent(state, paid)
+        return zero_absent_cars(state, paid)

@@ -27,7 +27,7 @@ INVARIANT_UNITS = ("per second", "per change", "per event")
 
 
 @dataclass(frozen=True)
-class Part:
+class RewardTerm:
     """One term of a reward.
 
     Attributes:
@@ -42,7 +42,7 @@ class Part:
     weight: float
     unit: str
 
-    def fresh(self) -> Reward:
+    def copy_weighted(self) -> Reward:
         """Return an independent copy of the weighted term."""
         return _Weighted(copy.deepcopy(self.reward), self.weight)
 
@@ -69,24 +69,24 @@ class _Event(EventReward):
         return f"EventReward/{self.event}"
 
 
-def parts_of(reward: Reward) -> list[Part]:
+def reward_terms(reward: Reward) -> list[RewardTerm]:
     """Return the terms of `reward` in its present phase, with one term per event; a single one if it is no sum."""
     terms = _terms(reward)
     names = unique_names(term.label() for _, term, _ in terms)
     return [
-        Part(f"{prefix}{name}", term, weight, unit_of(term))
+        RewardTerm(f"{prefix}{name}", term, weight, unit_of(term))
         for (prefix, term, weight), name in zip(terms, names, strict=True)
     ]
 
 
-def part_label(name: str) -> str:
+def term_label(name: str) -> str:
     """Return a term's name without the word Reward."""
     head, _, number = name.rpartition("_")
     return f"{head.removesuffix('Reward')}_{number}" if number.isdigit() else name.removesuffix("Reward")
 
 
 def unit_of(reward: Reward) -> str:
-    """Return the unit of a reward; empty if it has none of its own (see `Part`) or is discounted per step."""
+    """Return the unit of a reward; empty if it has none of its own (see `RewardTerm`) or is discounted per step."""
     if isinstance(reward, PotentialReward | GoalViewReward) and reward.gamma != 1:
         return ""
     if reward.unit != "as the inner reward":

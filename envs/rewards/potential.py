@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league import common_values as game
 from rlgym.rocket_league.common_values import BALL_RADIUS, GOAL_CENTER_TO_POST, GOAL_HEIGHT, GOAL_THRESHOLD
 
-from envs.rewards.base import ZERO, RememberingReward, mask_absent, team_to_cars
+from envs.rewards.base import ZERO, RememberingReward, team_to_cars, zero_absent_cars
 from envs.rewards.combinators import WrappedReward
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
@@ -49,7 +49,7 @@ class PotentialReward(WrappedReward):
         self._before = np.where(mask[:, None], first, kept)
 
     def _potential(self, state: GameState) -> Float:
-        paid = mask_absent(state, self.reward(state))
+        paid = zero_absent_cars(state, self.reward(state))
         return np.where(state.quantities.goal_scored[:, None], ZERO, paid)
 
     def compute(self, state: GameState) -> Float:
@@ -98,7 +98,7 @@ class GoalViewReward(RememberingReward):
         before, now = self._recall()["blue"], self._potential(state)
         change = np.float32(self.gamma) * now - before
         self._hold(blue=now)
-        return mask_absent(state, team_to_cars(state, change[:, None] * _TWO_SIDES))
+        return zero_absent_cars(state, team_to_cars(state, change[:, None] * _TWO_SIDES))
 
 
 def goal_view(x: Float, distance: Float, z: Float, margin: float = BALL_RADIUS) -> Float:

@@ -8,7 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED, BALL_RADIUS, CEILING_Z, GRAVITY, RAMP_HEIGHT
 
-from envs.rewards.base import ONE, ZERO, RememberingReward, mask_absent, sums_of_teams, team_to_cars, weights_of, zeros
+from envs.rewards.base import (
+    ONE,
+    ZERO,
+    RememberingReward,
+    nonzero_weights,
+    team_sums,
+    team_to_cars,
+    zero_absent_cars,
+    zeros,
+)
 from envs.rewards.potential import flies_into_goal
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE, POS, VEL, Float
@@ -30,7 +39,7 @@ class _TouchReward(RememberingReward):
 
     def compute(self, state: GameState) -> Float:
         self._recall()
-        paid = mask_absent(state, self._of_touches(state)) if state.quantities.any_touched else zeros(state)
+        paid = zero_absent_cars(state, self._of_touches(state)) if state.quantities.any_touched else zeros(state)
         self._hold(**self._first(state))
         return paid
 
@@ -84,7 +93,7 @@ class AdvancedTouchReward(_TouchReward):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.weights = weights_of(self)
+        self.weights = nonzero_weights(self)
 
     def _of_touches(self, state: GameState) -> Float:
         change = length(state.world.ball_vel - self._kept["vel"][:, 0]) / np.float32(BALL_MAX_SPEED)
@@ -192,11 +201,11 @@ class KickoffReward(RememberingReward):
         waits, shared = self._recall()["waits"], state.quantities
         paid = zeros(state)
         if shared.any_touched and waits.any():
-            first = (sums_of_teams(state, shared.touched) > 0).astype(np.float32) * waits[:, None]
+            first = (team_sums(state, shared.touched) > 0).astype(np.float32) * waits[:, None]
             lead = first - first[:, ::-1]
             both = first.all(axis=1)
             lead[both, BLUE] = np.sign(state.world.ball_vel[both, 1])
             lead[both, ORANGE] = -lead[both, BLUE]
-            paid = mask_absent(state, team_to_cars(state, lead).copy())
+            paid = zero_absent_cars(state, team_to_cars(state, lead).copy())
         self._hold(**self._first(state))
         return paid

@@ -126,17 +126,17 @@ class SimArena:
         size that would start on the ground or below it is placed on the ground.
         """
         arena = self.arena
-        self._renew()
+        self._replace_bodies()
 
         world = state.world
         ball = RocketSim.BallState()
-        ball.pos = vec(world.ball_pos[index])
+        ball.pos = to_vec(world.ball_pos[index])
         if self.ball_radius != game.BALL_RADIUS:
             on_ground = self.ball_radius + game.BALL_RESTING_HEIGHT - game.BALL_RADIUS
             if ball.pos.z < max(on_ground, game.BALL_RESTING_HEIGHT + 1):
                 ball.pos = RocketSim.Vec(ball.pos.x, ball.pos.y, on_ground)
-        ball.vel = vec(world.ball_vel[index])
-        ball.ang_vel = vec(world.ball_ang_vel[index])
+        ball.vel = to_vec(world.ball_vel[index])
+        ball.ang_vel = to_vec(world.ball_ang_vel[index])
         arena.ball.set_state(ball)
         for slot, car in zip(self.slots, self.cars, strict=True):
             car.set_state(car_state(state, index, slot))
@@ -147,7 +147,7 @@ class SimArena:
             pad_state.is_active = timer <= 0
             pad.set_state(pad_state)
 
-    def _renew(self) -> None:
+    def _replace_bodies(self) -> None:
         """Replace the ball and the cars by new ones, in an order that is always the same.
 
         Bullet and RocketSim attach their caches to these bodies: contacts with the impulses of the last tick, pairs of
@@ -165,7 +165,7 @@ class SimArena:
             self.cars = [
                 self.arena.add_car(RocketSim.Team.ORANGE if team else RocketSim.Team.BLUE) for team in self.teams
             ]
-            if in_usual_order(self.arena, self.cars, self.pads):
+            if has_usual_car_order(self.arena, self.cars, self.pads):
                 break
         else:
             warnings.warn(
@@ -181,16 +181,16 @@ class SimArena:
         """Return everything that `restore` needs as numbers: ball, every car with its controls, every pad."""
         arena, index_of_id = self.arena, {car.id: index for index, car in enumerate(self.cars)}
         ball = arena.ball.get_state()
-        numbers = [*flat(ball, BALL_SNAPSHOT), index_of_id.get(ball.last_hit_car_id, -1)]
+        numbers = [*read_attributes(ball, BALL_SNAPSHOT), index_of_id.get(ball.last_hit_car_id, -1)]
         for car in self.cars:
             state = car.get_state()
-            numbers += flat(state, CAR_SNAPSHOT)
-            numbers += flat(car.get_controls(), CONTROL_NAMES)
+            numbers += read_attributes(state, CAR_SNAPSHOT)
+            numbers += read_attributes(car.get_controls(), CONTROL_NAMES)
             hit = state.ball_hit_info.tick_count_when_extra_impulse_applied
             numbers += (index_of_id.get(state.car_contact_id, -1), hit == arena.tick_count - 1)
         for pad in self.pads:
             pad_state = pad.get_state()
-            numbers += flat(pad_state, PAD_SNAPSHOT)
+            numbers += read_attributes(pad_state, PAD_SNAPSHOT)
             numbers.append(index_of_id.get(pad_state.prev_locked_car_id, -1))
         return np.array(numbers, np.float64)
 
@@ -222,17 +222,17 @@ class SimArena:
         Args:
             numbers: A snapshot that passed `check`.
         """
-        self._renew()
+        self._replace_bodies()
         arena, ids = self.arena, [*(car.id for car in self.cars), 0]  # 0, no car, for index -1
         values = iter(numbers.tolist())
         ball = RocketSim.BallState()
-        fill(ball, BALL_SNAPSHOT, values)
+        write_attributes(ball, BALL_SNAPSHOT, values)
         ball.last_hit_car_id = ids[int(next(values))]
         arena.ball.set_state(ball)
         for car in self.cars:
             state, controls = RocketSim.CarState(), RocketSim.CarControls()
-            fill(state, CAR_SNAPSHOT, values)
-            fill(controls, CONTROL_NAMES, values)
+            write_attributes(state, CAR_SNAPSHOT, values)
+            write_attributes(controls, CONTROL_NAMES, values)
             state.car_contact_id = ids[int(next(values))]
             if next(values):  # hit the ball in the last tick: no second impulse in this one
                 hit = state.ball_hit_info
@@ -242,7 +242,7 @@ class SimArena:
             car.set_controls(controls)
         for pad in self.pads:
             pad_state = RocketSim.BoostPadState()
-            fill(pad_state, PAD_SNAPSHOT, values)
+            write_attributes(pad_state, PAD_SNAPSHOT, values)
             pad_state.prev_locked_car_id = ids[int(next(values))]
             pad.set_state(pad_state)
 
@@ -307,7 +307,7 @@ def _limits(struct: Any, names: Sequence[str]) -> Iterator[tuple[float, float, f
             yield low, high, float(flag)
 
 
-def flat(struct: Any, names: Sequence[str]) -> list[float]:  # noqa: ANN401 - any of RocketSim's structs
+def read_attributes(struct: Any, names: Sequence[str]) -> list[float]:  # noqa: ANN401 - any of RocketSim's structs
     """Return the named attributes as a flat list of numbers."""
     numbers: list[float] = []
     for value in operator.attrgetter(*names)(struct):
@@ -315,8 +315,8 @@ def flat(struct: Any, names: Sequence[str]) -> list[float]:  # noqa: ANN401 - an
     return numbers
 
 
-def fill(struct: Any, names: Sequence[str], numbers: Iterator[float]) -> None:  # noqa: ANN401 - any of RocketSim's structs
-    """Set the named attributes from the numbers of `flat`."""
+def write_attributes(struct: Any, names: Sequence[str], numbers: Iterator[float]) -> None:  # noqa: ANN401 - any of RocketSim's structs
+    """Set the named attributes from the numbers of `read_attributes`."""
     for name in names:
         *path, last = name.split(".")
         owner = functools.reduce(getattr, path, struct)
@@ -331,7 +331,7 @@ def fill(struct: Any, names: Sequence[str], numbers: Iterator[float]) -> None:  
         setattr(owner, last, value)
 
 
-def vec(xyz: NDArray[np.float32]) -> RocketSim.Vec:
+def to_vec(xyz: NDArray[np.float32]) -> RocketSim.Vec:
     """Convert `[3]` to a vector of RocketSim."""
     return RocketSim.Vec(*xyz.tolist())
 
@@ -341,20 +341,22 @@ def car_state(state: GameState, index: int, slot: int) -> RocketSim.CarState:
     world = state.world
     at = (index, slot)
     car = RocketSim.CarState()
-    car.pos = vec(world.car_pos[at])
-    car.vel = vec(world.car_vel[at])
-    car.ang_vel = vec(world.car_ang_vel[at])
-    car.rot_mat = RocketSim.RotMat(vec(world.car_forward[at]), vec(world.car_right[at]), vec(world.car_up[at]))
+    car.pos = to_vec(world.car_pos[at])
+    car.vel = to_vec(world.car_vel[at])
+    car.ang_vel = to_vec(world.car_ang_vel[at])
+    car.rot_mat = RocketSim.RotMat(to_vec(world.car_forward[at]), to_vec(world.car_right[at]), to_vec(world.car_up[at]))
     car.boost = float(state.boost[at])
     wheels = tuple(state.details["wheels"][at].tolist())
     car.wheels_with_contact = wheels
     car.is_on_ground = sum(wheels) >= 3
-    fill(car, CAR_TIMERS, iter(state.car_timers[at].tolist()))
-    fill(car, CAR_FLAGS[1:], iter(state.car_flags[at].tolist()[1:]))  # the first is a button, which controls press
+    write_attributes(car, CAR_TIMERS, iter(state.car_timers[at].tolist()))
+    write_attributes(
+        car, CAR_FLAGS[1:], iter(state.car_flags[at].tolist()[1:])
+    )  # the first is a button, which controls press
     car.is_demoed = car.demo_respawn_timer > 0
     car.is_flipping = bool(state.is_flipping[at])
     details = state.details[at]
-    car.flip_rel_torque = vec(details["flip_torque"])
+    car.flip_rel_torque = to_vec(details["flip_torque"])
     for name in ("jump_time", "air_time", "is_auto_flipping", "auto_flip_timer", "auto_flip_direction"):
         setattr(car, CAR_DETAIL_ATTRIBUTES[name], details[name].item())
     return car
@@ -379,7 +381,7 @@ def enlarge_car_set(arena: RocketSim.Arena) -> None:
         arena.remove_car(car)
 
 
-def in_usual_order(arena: RocketSim.Arena, cars: Sequence[Any], pads: Sequence[Any]) -> bool:
+def has_usual_car_order(arena: RocketSim.Arena, cars: Sequence[Any], pads: Sequence[Any]) -> bool:
     """Return True if RocketSim iterates over new `cars` in the usual order; the test takes one or two ticks.
 
     Pads reveal the order of two neighbours: they store the last car that was over them, also when they are empty.

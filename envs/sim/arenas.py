@@ -96,7 +96,7 @@ class Arenas:
         timers = state.demo_respawn_timer
         returning = (timers > 0) & (timers < (self.tick_skip + 0.5) / TICKS_PER_SECOND)
         respawning = returning.any(axis=1).tolist()
-        work = partial(self._work, iter(range(0, state.num_arenas, self._chunk)), controls, rngs, respawning)
+        work = partial(self._step_chunks, iter(range(0, state.num_arenas, self._chunk)), controls, rngs, respawning)
         others = [self._workers.submit(work) for _ in range(self.num_threads - 1)]
         work()
         for other in others:
@@ -109,7 +109,7 @@ class Arenas:
         state.details_stale[:] = True
         state.invalidate()
 
-    def _work(
+    def _step_chunks(
         self,
         starts: Iterator[int],
         controls: Sequence[Any],

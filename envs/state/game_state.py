@@ -17,13 +17,13 @@ from envs.state import layout
 from envs.state.layout import Bool, Float
 from envs.state.quantities import Quantities
 from envs.state.view import Derived, View, quaternions
-from fabric_rl.base.settings import is_whole
-from fabric_rl.base.state_schema import check_like
+from fabric_rl.base.settings import is_integer
+from fabric_rl.base.state_schema import check_structure
 
 State = TypeVar("State", bound="StateArrays")
 
 
-def with_spare_row(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+def zeros_with_spare_row(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """Return zeros with memory for one more row, so that functions of a column are bit-reproducible.
 
     NumPy before 2.0.2 takes a column of a matrix to reach beyond the last row (numpy/numpy#26972). A result of
@@ -65,14 +65,14 @@ class StateArrays:
         self.team = np.array([layout.BLUE] * num_blue + [layout.ORANGE] * num_orange, dtype=np.int8)
         self.arena_index = np.arange(num_arenas)
         self.present = np.ones((num_arenas, num_cars), np.bool_) if present is None else present
-        self.ball_rows = with_spare_row((num_arenas, 2, layout.BALL_COLUMNS), np.float32)
-        self.car_rows = with_spare_row((num_arenas, num_cars, 2, layout.CAR_COLUMNS), np.float32)
-        self.car_states = with_spare_row((num_arenas, num_cars), layout.CAR_STATE)
+        self.ball_rows = zeros_with_spare_row((num_arenas, 2, layout.BALL_COLUMNS), np.float32)
+        self.car_rows = zeros_with_spare_row((num_arenas, num_cars, 2, layout.CAR_COLUMNS), np.float32)
+        self.car_states = zeros_with_spare_row((num_arenas, num_cars), layout.CAR_STATE)
         self.details = np.zeros((num_arenas, num_cars), layout.CAR_DETAILS)
         self.details_stale = np.zeros(num_arenas, np.bool_)
         self.last_touch_car = np.full(num_arenas, -1)
-        self.controls = with_spare_row((num_arenas, num_cars, 8), np.float32)
-        self.pad_timers = with_spare_row((num_arenas, layout.NUM_PADS), np.float32)
+        self.controls = zeros_with_spare_row((num_arenas, num_cars, 8), np.float32)
+        self.pad_timers = zeros_with_spare_row((num_arenas, layout.NUM_PADS), np.float32)
         self.episode_ticks = np.zeros(num_arenas, np.int64)
         self.ticks_since_touch = np.zeros(num_arenas, np.int64)
         self._own: View | None = None
@@ -134,7 +134,7 @@ class StateArrays:
         for name in _ARRAYS:
             mine, saved = getattr(self, name), arrays[name]
             try:
-                check_like(saved, _plain(mine), f"GameState: the saved {name}")
+                check_structure(saved, _plain(mine), f"GameState: the saved {name}")
             except ValueError as error:
                 raise ValueError(f"{error}; restore into a pool with the same number of arenas and cars") from error
 
@@ -150,7 +150,7 @@ class StateArrays:
         if self._own is None:
             each = (self.num_arenas, self.num_cars)
             sizes = (layout.BALL_COLUMNS, layout.CAR_COLUMNS, layout.NUM_PADS)
-            self._own = View(*(with_spare_row((*each, size), np.float32) for size in sizes))
+            self._own = View(*(zeros_with_spare_row((*each, size), np.float32) for size in sizes))
             for side, view in ((slice(self.num_blue), self.world), (slice(self.num_blue, None), self.mirrored)):
                 self._own.ball[:, side] = view.ball[:, None]
                 self._own.cars[:, side] = view.cars[:, side]
@@ -310,28 +310,36 @@ class GameState(StateArrays):
             raise ValueError(f"GameState: car_pos must be [C, 3] or [A, C, 3], got {list(shape)}")
         cars = shape[-2]
         blue = (cars + 1) // 2 if num_blue is None else num_blue
-        if not is_whole(blue) or not 0 <= blue <= cars:
+        if not is_integer(blue) or not 0 <= blue <= cars:
             raise ValueError(f"GameState: num_blue must be between 0 and the {cars} cars of car_pos, got {blue}")
         state = cls(shape[0] if len(shape) == 3 else 1, blue, cars - blue)
         state.clear(np.arange(state.num_arenas))
         every, each, vectors = slice(None), (state.num_arenas, cars), (state.num_arenas, cars, 3)
         world, ball = state.world, (state.num_arenas, 3)
-        angles = _fitted("car_rotation", car_rotation, vectors)
+        angles = _broadcast_finite("car_rotation", car_rotation, vectors)
         state.set_car_rotation(every, angles[..., 0], angles[..., 1], angles[..., 2])
-        world.car_pos[:], world.car_vel[:] = _fitted("car_pos", car_pos, vectors), _fitted("car_vel", car_vel, vectors)
-        world.car_ang_vel[:] = _fitted("car_ang_vel", car_ang_vel, vectors)
-        world.ball_pos[:], world.ball_vel[:] = _fitted("ball_pos", ball_pos, ball), _fitted("ball_vel", ball_vel, ball)
-        world.ball_ang_vel[:] = _fitted("ball_ang_vel", ball_ang_vel, ball)
+        world.car_pos[:], world.car_vel[:] = (
+            _broadcast_finite("car_pos", car_pos, vectors),
+            _broadcast_finite("car_vel", car_vel, vectors),
+        )
+        world.car_ang_vel[:] = _broadcast_finite("car_ang_vel", car_ang_vel, vectors)
+        world.ball_pos[:], world.ball_vel[:] = (
+            _broadcast_finite("ball_pos", ball_pos, ball),
+            _broadcast_finite("ball_vel", ball_vel, ball),
+        )
+        world.ball_ang_vel[:] = _broadcast_finite("ball_ang_vel", ball_ang_vel, ball)
         state.ball_rows[:, 0, layout.FORWARD.start : layout.UP.stop] = np.eye(3).reshape(9)  # nobody sees it
-        state.boost[:] = _fitted("boost", boost, each)
-        state.demo_respawn_timer[:] = _fitted("demo_respawn_timer", demo_respawn_timer, each)
-        state.pad_timers[:] = _fitted("pad_timers", pad_timers, (state.num_arenas, layout.NUM_PADS))
+        state.boost[:] = _broadcast_finite("boost", boost, each)
+        state.demo_respawn_timer[:] = _broadcast_finite("demo_respawn_timer", demo_respawn_timer, each)
+        state.pad_timers[:] = _broadcast_finite("pad_timers", pad_timers, (state.num_arenas, layout.NUM_PADS))
         low_and_level = ~angles[..., ::2].any(axis=-1) & (world.car_pos[..., 2] <= 20)
-        state.set_on_ground(every, low_and_level if on_ground is None else _fitted("on_ground", on_ground, each) > 0)
-        state.car_rows[..., layout.TOUCHED] = _fitted("touched", touched, each)[..., None]
+        state.set_on_ground(
+            every, low_and_level if on_ground is None else _broadcast_finite("on_ground", on_ground, each) > 0
+        )
+        state.car_rows[..., layout.TOUCHED] = _broadcast_finite("touched", touched, each)[..., None]
         hit = state.touched.any(axis=1)
         state.last_touch_car[hit] = state.touched[hit].argmax(axis=1)
-        state.episode_ticks[:] = _fitted("episode_ticks", episode_ticks, each[:1])
+        state.episode_ticks[:] = _broadcast_finite("episode_ticks", episode_ticks, each[:1])
         state.ticks_since_touch[:] = np.where(hit, 0, state.episode_ticks)
         supersonic = np.linalg.norm(world.car_vel, axis=-1) >= game.SUPERSONIC_THRESHOLD
         state.supersonic_time[supersonic] = 1 / game.TICKS_PER_SECOND
@@ -491,7 +499,7 @@ class GameState(StateArrays):
         return np.where(self.goal_scored, team, -1).astype(np.int8)
 
 
-def _fitted(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Float:
+def _broadcast_finite(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Float:
     """Broadcast `values` to finite float32 of this shape."""
     try:
         numbers = np.broadcast_to(np.asarray(values, np.float32), shape)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabric_rl.base.text import did_you_mean
-from fabric_rl.metrics.csv_tables import number, read_rows
+from fabric_rl.metrics.csv_tables import parse_number, read_rows
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Steps and values of one metric, `[points]` float64 each, with increasing steps."""
@@ -34,9 +34,9 @@ def read_metrics(file: str | Path) -> dict[str, Curve]:
     if rows and "step" not in rows[0]:
         raise ValueError(f"{file} has no column 'step'; it is no metrics file of a run")
     for row in rows:
-        step = number(row.pop("step"))
+        step = parse_number(row.pop("step"))
         for name, cell in row.items():
-            value = number(cell)
+            value = parse_number(cell)
             if step is not None and value is not None:
                 points.setdefault(name, {})[step] = value
     return {name: tuple(np.array(sorted(curve.items())).T) for name, curve in points.items()}
@@ -45,10 +45,10 @@ def read_metrics(file: str | Path) -> dict[str, Curve]:
 def final_score(curve: Curve, until: float = math.inf) -> float:
     """Return the mean over the last tenth of the rows (at least one) up to `until` steps."""
     steps, values = curve
-    return mean_of_tenth(values[steps <= until])
+    return mean_of_last_tenth(values[steps <= until])
 
 
-def mean_of_tenth(values: NDArray[np.float64], first: bool = False) -> float:
+def mean_of_last_tenth(values: NDArray[np.float64], first: bool = False) -> float:
     """Return the mean over the last (or `first`) tenth of `values [points]`, without overflow of the sum."""
     tenth = max(1, len(values) // 10)
     return float(((values[:tenth] if first else values[-tenth:]) / tenth).sum())

@@ -38,7 +38,7 @@ def learning_curves(
 ) -> "Axes":
     """Plot a metric of runs: one line per run, or for 3 or more runs of a group their mean with a 95 % band.
 
-    The band is Student's confidence interval of the mean, see `fabric_rl.analysis.plots.band_of`.
+    The band is Student's confidence interval of the mean, see `fabric_rl.analysis.plots.mean_with_interval`.
 
     Args:
         runs: Run ids or folders of runs that differ only in their seed; or a dict from label to such a group of runs.
@@ -56,7 +56,7 @@ def learning_curves(
     panel: Any = axes or load_matplotlib("pyplot").subplots(figsize=(7, 3.4), layout="constrained")[1]
     for number, (label, curves) in enumerate(found.items()):
         if len(curves) >= LEAST_RUNS:
-            points, mean, half = band_of(curves)
+            points, mean, half = mean_with_interval(curves)
             name = f"{label or 'mean'} of {len(curves)} runs, 95 % interval of the mean"
             draw_line(panel, name, points, mean, f"C{number % 10}", (mean - half, mean + half))
             continue
@@ -67,7 +67,7 @@ def learning_curves(
     return panel  # type: ignore[no-any-return]
 
 
-def band_of(curves: Sequence[Curve]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def mean_with_interval(curves: Sequence[Curve]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     r"""Return the mean over runs and the half width of its 95 % confidence interval (Student's t), point by point.
 
         half = t_{0.975, n-1} s / sqrt(n),  s^2 = sum (y_i - mean)^2 / (n - 1)

@@ -6,8 +6,8 @@ from rich.table import Table
 from rich.text import Text
 
 from fabric_rl.analysis.curves import Curve, final_score
-from fabric_rl.base.tables import figure_text, table, when_text
-from fabric_rl.runs.records import SET_ASIDE, Milestone, RunRecord, checkpoints, steps_of
+from fabric_rl.base.tables import format_number, format_time, table
+from fabric_rl.runs.records import SET_ASIDE, Milestone, RunRecord, checkpoint_steps, list_checkpoints
 
 _LATEST = 3
 """Milestones shown for each run."""
@@ -18,10 +18,10 @@ def runs_table(runs: Sequence[RunRecord]) -> Table:
     grouped = any(run.group for run in runs)
     rows: list[list[str | Text]] = []
     for run in runs:
-        figures = [figure_text(run.summary.get("mean_return")), "", when_text(run.changed)]
+        figures = [format_number(run.summary.get("mean_return")), "", format_time(run.changed)]
         rows.append([Text(run.name, "bold"), run.status, f"{run.steps:,}", *figures, *[run.group or ""] * grouped])
         for milestone in sorted(run.milestones, key=lambda m: m.steps)[-_LATEST:]:
-            figures = [*map(figure_text, (milestone.mean_reward, milestone.rating)), when_text(milestone.timestamp)]
+            figures = [*map(format_number, (milestone.mean_reward, milestone.rating)), format_time(milestone.timestamp)]
             rows.append([f"  {milestone.phase}", "milestone", f"{milestone.steps:,}", *figures])
         if len(run.milestones) > _LATEST:
             rows.append(["", Text(f"{len(run.milestones) - _LATEST} more", "dim")])
@@ -31,15 +31,15 @@ def runs_table(runs: Sequence[RunRecord]) -> Table:
 
 def run_table(run: RunRecord) -> Table:
     """Return a table of one run's state and the numbers of its summary."""
-    saved = ", ".join(f"{steps_of(path):,}" for path in checkpoints(run.folder / "checkpoints"))
+    saved = ", ".join(f"{checkpoint_steps(path):,}" for path in list_checkpoints(run.folder / "checkpoints"))
     found = {"folder": str(run.folder), "state": run.status, "group": run.group, "steps": f"{run.steps:,}"}
-    found |= {"changed": when_text(run.changed), "checkpoints": saved or "-"}
+    found |= {"changed": format_time(run.changed), "checkpoints": saved or "-"}
     found["abandoned"] = f"{run.abandoned} milestones, in milestones/{SET_ASIDE}" if run.abandoned else None
     for key, value in run.summary.items():
         if isinstance(value, dict):
-            value = ", ".join(f"{figure_text(part)} at the {name}" for name, part in value.items())
+            value = ", ".join(f"{format_number(part)} at the {name}" for name, part in value.items())
         if key not in ("run_id", "total_steps", "stopped_early", "inference", "checkpoint"):
-            found[key.replace("_", " ")] = value if isinstance(value, str) else figure_text(value)
+            found[key.replace("_", " ")] = value if isinstance(value, str) else format_number(value)
     grid = Table.grid(padding=(0, 2))
     grid.add_row("run", Text(run.name, "bold"))
     for name, shown in found.items():
@@ -51,7 +51,12 @@ def run_table(run: RunRecord) -> Table:
 def milestones_table(milestones: Sequence[Milestone]) -> Table:
     """Return a table of all milestones of a run."""
     rows = [
-        [m.phase, f"{m.steps:,}", *map(figure_text, (m.mean_reward, m.entropy, m.kl, m.rating)), when_text(m.timestamp)]
+        [
+            m.phase,
+            f"{m.steps:,}",
+            *map(format_number, (m.mean_reward, m.entropy, m.kl, m.rating)),
+            format_time(m.timestamp),
+        ]
         for m in milestones
     ]
     columns = ["Phase", ">Steps", ">Return", ">Entropy", ">KL", ">Rating", "When"]
@@ -61,7 +66,7 @@ def milestones_table(milestones: Sequence[Milestone]) -> Table:
 def comparison_table(curves: dict[str, dict[str, Curve]], metrics: Sequence[str]) -> Table:
     """Return a table of each metric's mean over the last tenth of each run's points (at least one point)."""
     rows = [
-        [metric, *(figure_text(final_score(run[metric]) if metric in run else None) for run in curves.values())]
+        [metric, *(format_number(final_score(run[metric]) if metric in run else None) for run in curves.values())]
         for metric in metrics
     ]
     made = table("", ["Mean of the last 10 %", *(f">{name}" for name in curves)], rows, framed=False, tight=True)

@@ -19,7 +19,7 @@ def preset_names() -> list[str]:
     return sorted(path.stem for path in PRESETS.glob("*.yaml"))
 
 
-def file_of(path: str | os.PathLike[str]) -> str:
+def resolve_preset(path: str | os.PathLike[str]) -> str:
     """Return the path of an existing file, else of the preset of that name, else the path as it is.
 
     `cartpole`, `cartpole.yaml` and `configs/cartpole.yaml` are names of the same preset.
@@ -30,7 +30,7 @@ def file_of(path: str | os.PathLike[str]) -> str:
     return next((str(file) for file in candidates if os.path.isfile(file)), str(path))
 
 
-def with_files(argv: Sequence[str]) -> list[str]:
+def resolve_presets(argv: Sequence[str]) -> list[str]:
     """Replace presets after `--config` by their files.
 
     Raises:
@@ -42,7 +42,7 @@ def with_files(argv: Sequence[str]) -> list[str]:
         if not word.startswith(prefix):
             continue
         given = word.removeprefix(prefix)
-        file = file_of(given)
+        file = resolve_preset(given)
         if re.fullmatch(r"[\w./\\-]+", file) and not os.path.exists(file):
             names = preset_names()
             hint = f"{did_you_mean(given, names)}; presets: {', '.join(names)}".replace("?;", "?")
@@ -51,8 +51,8 @@ def with_files(argv: Sequence[str]) -> list[str]:
     return found
 
 
-def normalise(argv: Sequence[str], switches: Collection[str]) -> list[str]:
-    """Replace dashes in flag names by underscores, and write a bare flag of `switches` as `--flag=true`."""
+def normalize_flags(argv: Sequence[str], switches: Collection[str]) -> list[str]:
+    """Replace dashes in flag names by underscores, and write a bare flag of `boolean_flags` as `--flag=true`."""
     flags = []
     for word, following in zip(argv, [*argv[1:], "--"], strict=False):
         if word.startswith("--"):
@@ -64,13 +64,13 @@ def normalise(argv: Sequence[str], switches: Collection[str]) -> list[str]:
     return flags
 
 
-def switches(*owners: Any) -> set[str]:  # noqa: ANN401 - functions and classes
+def boolean_flags(*owners: Any) -> set[str]:  # noqa: ANN401 - functions and classes
     """Return the flags of boolean parameters and fields, whose bare flag means true."""
     hints = [hint for owner in owners for hint in get_type_hints(owner).items()]
     return {f"--{name}" for name, hint in hints if hint is bool or bool in get_args(hint)}
 
 
-def with_classes_of_help(flags: Sequence[str], classes: Mapping[str, str]) -> list[str]:
+def complete_help_flags(flags: Sequence[str], classes: Mapping[str, str]) -> list[str]:
     """Add a class path to each bare `--NAME.help`: that of `--NAME` before it, else that of `classes`.
 
     Args:
@@ -81,37 +81,37 @@ def with_classes_of_help(flags: Sequence[str], classes: Mapping[str, str]) -> li
     for i, (word, following) in enumerate(zip(flags, [*flags[1:], "--"], strict=False)):
         name = word.removesuffix(".help")
         if name != word and name in classes and following.startswith("--"):
-            chosen = value_of(flags[:i], name) or ""
+            chosen = last_flag_value(flags[:i], name) or ""
             is_path = re.fullmatch(r"[\w.]+", chosen)
             completed[i] = f"{word}={chosen if is_path else classes[name]}"
     return completed
 
 
-def names_of(flags: Sequence[str]) -> list[str]:
+def flag_names(flags: Sequence[str]) -> list[str]:
     """Return the names of the flags without their values, each once."""
     return list(dict.fromkeys(word.partition("=")[0] for word in flags if word.startswith("--")))
 
 
-def values_of(flags: Sequence[str], name: str) -> Iterator[str | None]:
+def flag_values(flags: Sequence[str], name: str) -> Iterator[str | None]:
     """Yield the value of each flag `name`, None for a bare one. Presets after `--config` become their files."""
     for word, following in zip(flags, [*flags[1:], None], strict=False):
         flag, equals, own = word.partition("=")
         if flag == name:
             value = own if equals else following
-            yield file_of(value) if value and name == "--config" else value
+            yield resolve_preset(value) if value and name == "--config" else value
 
 
-def value_of(flags: Sequence[str], name: str) -> str | None:
+def last_flag_value(flags: Sequence[str], name: str) -> str | None:
     """Return the value of the last flag `name`, or None."""
-    return [None, *values_of(flags, name)][-1]
+    return [None, *flag_values(flags, name)][-1]
 
 
 def config_files(flags: Sequence[str]) -> list[str]:
     """Return the files after `--config`, in order."""
-    return [value for value in values_of(flags, "--config") if value and os.path.isfile(value)]
+    return [value for value in flag_values(flags, "--config") if value and os.path.isfile(value)]
 
 
-def without(flags: Sequence[str], names: Collection[str]) -> list[str]:
+def remove_flags(flags: Sequence[str], names: Collection[str]) -> list[str]:
     """Return the flags without `names` and their values."""
     return [
         word

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from jsonargparse import ArgumentError
 
-from fabric_rl.base.argv import config_files, names_of, value_of, values_of, without
+from fabric_rl.base.argv import config_files, flag_names, flag_values, last_flag_value, remove_flags
 from fabric_rl.base.messages import one_line
 
 _MAX_BYTES, _MAX_NODES, _MAX_DEPTH, _MAX_LETTERS = 2**20, 100_000, 100, 10_000
@@ -109,7 +109,7 @@ def _pairs(node: yaml.Node | None) -> Iterator[tuple[yaml.Node, yaml.Node]]:
                 yield from value.value
 
 
-def section_of(config: str, name: str) -> Any:  # noqa: ANN401 - any YAML
+def read_section(config: str, name: str) -> Any:  # noqa: ANN401 - any YAML
     """Return the section `env` or `agent` of a configuration of `train_fabric.py`, or None.
 
     An `env_id` replaces the `env`, as it does in a training.
@@ -129,12 +129,12 @@ def section_of(config: str, name: str) -> Any:  # noqa: ANN401 - any YAML
     return settings.get(name)
 
 
-def as_flag(name: str, section: Any) -> str:  # noqa: ANN401 - any YAML
+def to_flag(name: str, section: Any) -> str:  # noqa: ANN401 - any YAML
     """Return a section as a flag: a class path, or a class with its settings as JSON."""
     return f"--{name}={section if isinstance(section, str) else json.dumps(section)}"
 
 
-def with_sections_of_config(flags: Sequence[str], names: Sequence[str], preset: str | None = None) -> list[str]:
+def expand_config(flags: Sequence[str], names: Sequence[str], preset: str | None = None) -> list[str]:
     """Replace `--config FILE` by the file's sections as flags.
 
     Args:
@@ -145,18 +145,18 @@ def with_sections_of_config(flags: Sequence[str], names: Sequence[str], preset: 
     Raises:
         ValueError: The file cannot be read.
     """
-    config, given = value_of(flags, "--config"), names_of(flags)
+    config, given = last_flag_value(flags, "--config"), flag_names(flags)
     if config is None:
         if preset is None or "--env" in given:
             return list(flags)
         config, names = preset, [name for name in names if f"--{name}" not in given]
-    sections = {name: section_of(config, name) for name in names}
-    command, *others = without(flags, ["--config"])
-    return [command, *(as_flag(name, each) for name, each in sections.items() if each is not None), *others]
+    sections = {name: read_section(config, name) for name in names}
+    command, *others = remove_flags(flags, ["--config"])
+    return [command, *(to_flag(name, each) for name, each in sections.items() if each is not None), *others]
 
 
 @contextmanager
-def naming_the_file(argv: Sequence[str]) -> Iterator[None]:
+def locate_config_errors(argv: Sequence[str]) -> Iterator[None]:
     """Add file and line to an error that names a setting of a configuration file.
 
     Args:
@@ -170,7 +170,7 @@ def naming_the_file(argv: Sequence[str]) -> Iterator[None]:
     except (ArgumentError, ValueError, TypeError) as error:
         line = one_line(str(error))
         flag = _FLAG.search(line)
-        if flag is None or any(f"{flag[0]}.".startswith(f"{name}.") for name in names_of(argv)):
+        if flag is None or any(f"{flag[0]}.".startswith(f"{name}.") for name in flag_names(argv)):
             raise
         places = (_place_of(flag[0], file) for file in reversed(config_files(argv)))
         place = next(filter(None, places), None)
@@ -179,14 +179,14 @@ def naming_the_file(argv: Sequence[str]) -> Iterator[None]:
         raise ValueError(f"{line} ({place})") from error
 
 
-def configurations(flags: Sequence[str]) -> list[dict[str, Any]]:
+def read_configs(flags: Sequence[str]) -> list[dict[str, Any]]:
     """Return the settings of all files and YAML texts after `--config`, except unreadable ones (the parser reports).
 
     Raises:
         ValueError: `read_yaml` refuses a file.
     """
     found = []
-    for value in filter(None, values_of(flags, "--config")):
+    for value in filter(None, flag_values(flags, "--config")):
         with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
             found.append(read_yaml(value) if os.path.isfile(value) else yaml.safe_load(value))
     return [settings for settings in found if isinstance(settings, dict)]

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from fabric_rl.base.messages import MISTAKES, one_line
-from fabric_rl.base.text import printable
+from fabric_rl.base.messages import USER_ERRORS, one_line
+from fabric_rl.base.text import escape_control_characters
 
 NAMES_A_FLAG = re.compile(r"--[a-z]\w")
 _ROOT = Path(__file__).resolve().parents[2]
@@ -19,7 +19,7 @@ _SHIPPED = (*(f"{_ROOT / name}{os.sep}" for name in ("agents", "envs", "fabric_r
 _INSTALLED = tuple({sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
-def fail(program: str, message: str, status: int = 2) -> NoReturn:
+def exit_with_message(program: str, message: str, status: int = 2) -> NoReturn:
     """End the program.
 
     Args:
@@ -27,7 +27,7 @@ def fail(program: str, message: str, status: int = 2) -> NoReturn:
         message: Problem and remedy; it is joined to one line.
         status: 2 for a mistake noticed before any work, 1 for work that went wrong.
     """
-    print(f"{program}: error: {printable(one_line(message))}", file=sys.stderr, flush=True)
+    print(f"{program}: error: {escape_control_characters(one_line(message))}", file=sys.stderr, flush=True)
     sys.exit(status)
 
 
@@ -36,7 +36,7 @@ def wants_traceback() -> bool:
     return os.environ.get("FABRIC_RL_TRACEBACK") == "1"
 
 
-def user_code(error: BaseException) -> str | None:
+def user_code_location(error: BaseException) -> str | None:
     """Return the innermost place in the user's own files that an error came through, `own.py, line 12, in Own.act()`.
 
     Files of this project and of installed packages do not count; None if there are no others.
@@ -64,7 +64,7 @@ def describe_failure(error: BaseException) -> str | None:
 
     None for other failures, and if that code has called `sys.exit` with a status or message of its own.
     """
-    place = None if isinstance(error, SystemExit) and error.code else user_code(error)
+    place = None if isinstance(error, SystemExit) and error.code else user_code_location(error)
     return place and f"{place}: {type(error).__name__}: {error}"
 
 
@@ -77,8 +77,8 @@ def print_short_traceback(error: BaseException) -> None:
 
 
 @contextmanager
-def mistakes_in_one_line(program: str) -> Iterator[None]:
-    """End the program with one line: status 2 if the block raises one of `MISTAKES`, 1 if the user's code fails.
+def exit_on_user_error(program: str) -> Iterator[None]:
+    """End the program with one line: status 2 if the block raises one of `USER_ERRORS`, 1 if the user's code fails.
 
     Raises:
         BrokenPipeError: The reader of the output is gone.
@@ -87,14 +87,14 @@ def mistakes_in_one_line(program: str) -> Iterator[None]:
         yield
     except BrokenPipeError:
         raise
-    except MISTAKES as error:
+    except USER_ERRORS as error:
         if wants_traceback():
             raise
         if isinstance(error, FileNotFoundError) and error.filename:
-            fail(program, f"{error.filename}: there is no such file")
-        fail(program, str(error).removeprefix(f"{program.split()[-1]}: "))
+            exit_with_message(program, f"{error.filename}: there is no such file")
+        exit_with_message(program, str(error).removeprefix(f"{program.split()[-1]}: "))
     except (Exception, SystemExit) as error:
         if (failure := describe_failure(error)) is None:
             raise
         print_short_traceback(error)
-        fail(program, failure, status=1)
+        exit_with_message(program, failure, status=1)

@@ -9,7 +9,7 @@ from jsonargparse import ArgumentError
 
 from fabric_rl.base.text import did_you_mean
 
-MISTAKES = (ArgumentError, ValueError, TypeError, OSError, ImportError, FloatingPointError)
+USER_ERRORS = (ArgumentError, ValueError, TypeError, OSError, ImportError, FloatingPointError)
 """Types of errors that a user can correct."""
 _NO_SETTING = re.compile(
     r"(?P<owner>\w+) has no setting (?P<name>[\w.]+) \((?P<hint>.*?)\)(?=$|\. Got value|\n)", re.MULTILINE
@@ -51,7 +51,7 @@ def one_line(message: str) -> str:
     return f"{flag}: {rest}" if flag else rest
 
 
-def raise_what_helps(subtypes: Any, val: Any, exceptions: list[Exception]) -> NoReturn:  # noqa: ANN401
+def raise_union_error(subtypes: Any, val: Any, exceptions: list[Exception]) -> NoReturn:  # noqa: ANN401
     """Raise the first error of a union's types that is about the value itself, else one that lists what was expected.
 
     Replaces a function of jsonargparse that lists all errors.

@@ -19,12 +19,12 @@ import jsonargparse._typehints as typehints
 import yaml
 from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace, set_parsing_settings
 
-from fabric_rl.base.argv import names_of, value_of, with_files
-from fabric_rl.base.config_files import configurations
-from fabric_rl.base.messages import raise_what_helps
+from fabric_rl.base.argv import flag_names, last_flag_value, resolve_presets
+from fabric_rl.base.config_files import read_configs
+from fabric_rl.base.messages import raise_union_error
 from fabric_rl.base.text import did_you_mean
 
-typehints.raise_union_unexpected_value = raise_what_helps
+typehints.raise_union_unexpected_value = raise_union_error
 
 _MAX_CLASSES = 60
 """Longest list of classes (torch.nn has hundreds) in a help text; otherwise it names the base class only."""
@@ -79,9 +79,9 @@ class FlagParser(ArgumentParser):
         Raises:
             ValueError: `read_yaml` refuses a configuration.
         """
-        argv = with_files(sys.argv[1:] if args is None else args)
-        configurations(argv)
-        values = {name: value_of(argv, name) or "" for name in names_of(argv)}
+        argv = resolve_presets(sys.argv[1:] if args is None else args)
+        read_configs(argv)
+        values = {name: last_flag_value(argv, name) or "" for name in flag_names(argv)}
         for name, value in values.items():
             if re.split(r"--|\.", name)[-1] == "env_id" and ":" in value:
                 import_module(value.partition(":")[0])
@@ -99,7 +99,7 @@ class FlagParser(ArgumentParser):
         """
         for action in self._actions:
             value = namespace.get(action.dest)
-            check_makers(getattr(action, "_typehint", None), value, f"--{action.dest}")
+            check_factories(getattr(action, "_typehint", None), value, f"--{action.dest}")
             if action.dest == "env_id":
                 check_env_id(value, "--env_id")
         built: Namespace = super().instantiate(namespace, *others, **settings)
@@ -123,7 +123,7 @@ class FlagParser(ArgumentParser):
             root, dot, rest = unknown["name"].partition(".")
             close = get_close_matches(root, by_last_word, n=1)
             hint = f"did you mean {by_last_word[close[0]]}{dot}{rest}?" if close else f"known: {', '.join(own)}"
-            here = re.findall(r"--([\w.]+)", old := old_names().get(unknown["name"], ""))
+            here = re.findall(r"--([\w.]+)", old := foreign_names().get(unknown["name"], ""))
             if here and not {here[0].partition(".")[0], here[0].rpartition(".")[2]}.isdisjoint(
                 own
             ):  # of the run or of the part
@@ -133,7 +133,7 @@ class FlagParser(ArgumentParser):
 
 
 @cache
-def old_names() -> dict[str, str]:
+def foreign_names() -> dict[str, str]:
     """Return setting of another trainer -> flag here, with a remark on other differences."""
     names: dict[str, str] = yaml.safe_load(Path(__file__).with_name("old_names.yaml").read_text(encoding="utf-8"))
     return names
@@ -143,7 +143,7 @@ _TOO_GENERAL = ("builtins", "collections.abc", "typing")
 """Modules of return types that make no function trustworthy: `os.system` returns an int, too."""
 
 
-def check_makers(hint: Any, value: Any, flag: str) -> None:  # noqa: ANN401 - a type, and what was given for it
+def check_factories(hint: Any, value: Any, flag: str) -> None:  # noqa: ANN401 - a type, and what was given for it
     """Check the value of a setting that takes factories (callables or callable protocols), or a list of them.
 
     A class must be a subclass of the product, or `__call__` must be annotated to return one. A function must be
@@ -161,7 +161,7 @@ def check_makers(hint: Any, value: Any, flag: str) -> None:  # noqa: ANN401 - a 
     if made is None:
         for inner in get_args(hint):
             for item in value if isinstance(value, list | tuple) else [value]:
-                check_makers(inner, item, flag)
+                check_factories(inner, item, flag)
         return
     path = getattr(value, "class_path", None)
     maker = resolve_name(path) if isinstance(path, str) else value

@@ -34,7 +34,7 @@ class Between:
         Raises:
             ValueError: The number is of another kind or out of range; begins with `where`.
         """
-        right = is_whole(value) if whole else is_number(value) and math.isfinite(value)
+        right = is_integer(value) if whole else is_number(value) and math.isfinite(value)
         excluded = (self.above and value == self.low) or (self.below and value == self.high)
         if not right or not self.low <= value <= self.high or excluded:
             raise ValueError(f"{where} must be {self.describe(whole)}, got {value!r}")
@@ -151,7 +151,7 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-def is_whole(value: object) -> TypeGuard[int]:
+def is_integer(value: object) -> TypeGuard[int]:
     """Return True for int (also NumPy's), but not bool."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 

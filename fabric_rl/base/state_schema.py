@@ -34,7 +34,7 @@ class CannotBeSavedError(TypeError):
 
 
 @contextmanager
-def fitting(what: str, owner: str = "") -> Iterator[None]:
+def state_error_context(what: str, owner: str = "") -> Iterator[None]:
     """Turn an error about a saved state into one line, `<what> does not fit <owner>: <reason>`.
 
     Raises:
@@ -47,18 +47,18 @@ def fitting(what: str, owner: str = "") -> Iterator[None]:
         raise ValueError(f"{what} does not fit{owner and f' {owner}'}: {reason or type(error).__name__}") from error
 
 
-def load_part(part: HasState, saved: Any, what: str) -> None:  # noqa: ANN401 - whatever was saved
+def load_child_state(part: HasState, saved: Any, what: str) -> None:  # noqa: ANN401 - whatever was saved
     """Restore a component, which has been reset, from its saved state.
 
     Raises:
-        ValueError: The state has another structure (`check_like`) or the component refuses it. Begins with `what`.
+        ValueError: The state has another structure (`check_structure`) or the component refuses it. Begins with `what`.
     """
-    with fitting(what, type(part).__name__):
-        check_like(saved, part.state_dict(), "it")
+    with state_error_context(what, type(part).__name__):
+        check_structure(saved, part.state_dict(), "it")
         part.load_state_dict(saved)
 
 
-def check_like(saved: Any, own: Any, where: str) -> None:  # noqa: ANN401
+def check_structure(saved: Any, own: Any, where: str) -> None:  # noqa: ANN401
     """Check that `saved` has the structure of `own`, the state of the same object after a reset.
 
     Common keys of dicts must match (a reader notices missing keys). Arrays and tensors must have the same dtype and
@@ -73,7 +73,7 @@ def check_like(saved: Any, own: Any, where: str) -> None:  # noqa: ANN401
         return
     if isinstance(own, Mapping) and isinstance(saved, Mapping):
         for name in own.keys() & saved.keys():
-            check_like(saved[name], own[name], f"{where}[{name!r}]")
+            check_structure(saved[name], own[name], f"{where}[{name!r}]")
     elif _is_array(own) and _is_array(saved) and isinstance(own, np.ndarray) == isinstance(saved, np.ndarray):
         widths = not isinstance(own, np.ndarray) and own.is_floating_point() and saved.is_floating_point()
         if saved.shape != own.shape or (saved.dtype != own.dtype and not widths):
@@ -89,7 +89,7 @@ def check_like(saved: Any, own: Any, where: str) -> None:  # noqa: ANN401
         raise ValueError(f"{where} is {kinds[0]}, not {kinds[1]}")
     elif isinstance(own, Sequence) and not isinstance(own, str | bytes):
         for number, item in enumerate(saved):
-            check_like(item, own[min(number, len(own) - 1)], f"{where}[{number}]")
+            check_structure(item, own[min(number, len(own) - 1)], f"{where}[{number}]")
 
 
 def _is_array(value: Any) -> bool:  # noqa: ANN401

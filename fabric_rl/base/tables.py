@@ -23,21 +23,21 @@ def console() -> Console:
     return made if made.is_terminal else Console(width=WIDTH)
 
 
-def number_of(value: object) -> float | None:
+def finite_or_none(value: object) -> float | None:
     """Return a finite number as a float, None for anything else."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     return float(value) if is_number else None  # type: ignore[arg-type]
 
 
-def figure_text(value: object, digits: int = 4) -> str:
+def format_number(value: object, digits: int = 4) -> str:
     """Return a number with `digits` significant digits, from 1,000 on rounded to an integer; `-` for anything else."""
-    number = number_of(value)
+    number = finite_or_none(value)
     if number is None:
         return "-"
     return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.{digits}g}"
 
 
-def when_text(moment: datetime | None) -> str:
+def format_time(moment: datetime | None) -> str:
     """Return `YYYY-MM-DD hh:mm`, or `-` for None."""
     return "-" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
 

@@ -24,7 +24,7 @@ from fabric_rl.hooks import Callbacks
 from fabric_rl.metrics.csv_tables import csv_text
 from fabric_rl.metrics.log import logger
 from fabric_rl.runs import checkpoint
-from fabric_rl.runs.records import checkpoints
+from fabric_rl.runs.records import list_checkpoints
 from fabric_rl.runs.trained import policy
 from fabric_rl.types import Minibatch
 
@@ -74,7 +74,7 @@ class HasProbe(Protocol):
         """Return lines about the test; `choose` is a policy, see `fabric_rl.runs.trained.policy`."""
 
 
-class _Topic(Callback):
+class _DebugTopic(Callback):
     name: ClassVar[str]
 
     def __init__(self, every_iterations: int = 10) -> None:
@@ -97,7 +97,7 @@ class _Topic(Callback):
         return self.every == 1 or state.iteration % self.every == 1
 
 
-class DebugActions(_Topic):
+class DebugActions(_DebugTopic):
     """Describe the action table at the start, then report which actions are chosen.
 
     Metrics, of rank 0's rollout: `debug/action_entropy` (nats, of the distribution over all steps, so at least the mean
@@ -162,7 +162,7 @@ def action_metrics(chosen: NDArray[np.int64], used: NDArray[np.int64]) -> dict[s
     }
 
 
-class DebugLearning(_Topic):
+class DebugLearning(_DebugTopic):
     """Watch the gradients and activations of this rank, and report them on rank 0.
 
     Metrics, of rank 0: `debug/grad_norm_<part>` (root mean square over the backward passes, before clipping; a part is
@@ -337,7 +337,7 @@ class WarningSigns:
         return new
 
 
-class DebugCheckpoints(_Topic):
+class DebugCheckpoints(_DebugTopic):
     """Report every checkpoint and milestone once it is written, and where a resumed run begins.
 
     A line has the file's size, the seconds from the end of the iteration until it was written, and its content: steps,
@@ -390,7 +390,7 @@ class DebugCheckpoints(_Topic):
         for record in records:
             kind, _, where = record.getMessage().partition(" ")
             if kind in ("checkpoint", "milestone") and Path(where).exists():
-                path = Path(where) if kind == "checkpoint" else next(iter(checkpoints(where)), Path(where))
+                path = Path(where) if kind == "checkpoint" else next(iter(list_checkpoints(where)), Path(where))
                 try:
                     self.log(state, f"{kind} {path}: {record.created - self._ended:.2f} s, {_contents(path)}")
                 except checkpoint.CheckpointError as error:
@@ -409,7 +409,7 @@ def _contents(path: Path) -> str:
     )
 
 
-class DebugResets(_Topic):
+class DebugResets(_DebugTopic):
     """Write a table of the initial states of `episodes` episodes of rank 0, and warn of impossible ones.
 
     It sees the episodes that begin with the run, or in the last step of an iteration.
@@ -460,7 +460,7 @@ class DebugResets(_Topic):
         self.warn(state, *inspector.reset_problems())
 
 
-class DebugProbe(_Topic):
+class DebugProbe(_DebugTopic):
     """Report the environment's own test of the agent: at the start, then every `every_iterations`.
 
     A `RocketSimPool` tests if cars recover from their roofs. The agent samples its actions, as in training, and torch's
@@ -526,7 +526,7 @@ class Debug(Callbacks):
         Raises:
             ValueError: No topic is chosen.
         """
-        topics: list[tuple[bool, _Topic]] = [
+        topics: list[tuple[bool, _DebugTopic]] = [
             (actions, DebugActions(every_iterations)),
             (learning, DebugLearning(every_iterations)),
             (checkpoints, DebugCheckpoints()),

@@ -16,7 +16,7 @@ from fabric_rl.base.settings import Count, CountOrZero, check_settings
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import raised_on_all_ranks
-from fabric_rl.ranks.devices import one_thread
+from fabric_rl.ranks.devices import single_thread
 from fabric_rl.ranks.sharding import whole_state
 from fabric_rl.rollouts.whole_episodes import play_episodes
 from fabric_rl.runs import checkpoint
@@ -106,7 +106,7 @@ class Evaluation(Callback):
 
     def _play(self, state: TrainState, envs: VectorEnv) -> dict[str, float]:
         found, training = {}, state.agent.training
-        with isolate_rng(), one_thread(), ExitStack() as stack:
+        with isolate_rng(), single_thread(), ExitStack() as stack:
             if state.args.compile:  # other batch sizes would recompile training's graphs
                 stack.enter_context(torch.compiler.set_stance("force_eager"))
             state.agent.eval()

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from fabric_rl.base.settings import CountOrZero, Positive, check_settings
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.metrics.log import say
-from fabric_rl.ranks.collectives import reduce_sums
+from fabric_rl.metrics.log import print_lines
+from fabric_rl.ranks.collectives import all_reduce_sums
 
 if sys.platform == "win32":
     import msvcrt
@@ -73,28 +73,28 @@ class KeyPress(Callback):
             if self._keys is not None:
                 atexit.register(self._close)
                 self._read(state, 0.0)  # keys count from now on
-                say("keys, between two iterations: p pauses or continues, s saves a checkpoint, q stops")
+                print_lines("keys, between two iterations: p pauses or continues, s saves a checkpoint, q stops")
         self._listening = state.fabric.broadcast(self._keys is not None)
 
     def on_iteration_start(self, state: TrainState) -> None:
         if self._listening:
-            self._wait(state)
+            self._wait_while_paused(state)
 
     def on_iteration_end(self, state: TrainState) -> None:
         if self._listening:
             self._read(state, 0.0)
-            self._wait(state)
+            self._wait_while_paused(state)
 
     def on_train_end(self, state: TrainState, error: BaseException | None = None) -> None:
         self._close()
 
     on_exception = on_train_end
 
-    def _wait(self, state: TrainState) -> None:
+    def _wait_while_paused(self, state: TrainState) -> None:
         """Wait while rank 0 is paused, until a rank stops or saves."""
         while True:
             leaving = state.stop or state.save
-            sums = reduce_sums(state.fabric, {"paused": (float(self._paused), 1), "leaving": (float(leaving), 1)})
+            sums = all_reduce_sums(state.fabric, {"paused": (float(self._paused), 1), "leaving": (float(leaving), 1)})
             if sums["paused"][0] == 0 or sums["leaving"][0] > 0:
                 return
             self._read(state, PAUSE_SECONDS)
@@ -113,17 +113,17 @@ class KeyPress(Callback):
             if key == "p":
                 self._paused = not self._paused
                 paused = f"paused after {state.steps:,} steps: p continues, s saves, q stops"
-                say(paused if self._paused else "continuing")
+                print_lines(paused if self._paused else "continuing")
             elif key == "s" and self._saved == state.steps:
-                say("this checkpoint is already being saved")
+                print_lines("this checkpoint is already being saved")
             elif key == "s" and state.run_id is None:
-                say("nothing can be saved: training has no run folder")
+                print_lines("nothing can be saved: training has no run folder")
             elif key == "s":
                 state.save, self._saved = True, state.steps
-                say(f"saving after {state.steps:,} steps")
+                print_lines(f"saving after {state.steps:,} steps")
             elif key == "q":
                 state.stop = True
-                say("stopping after this iteration")
+                print_lines("stopping after this iteration")
 
     def _close(self) -> None:
         if self._keys is not None:

@@ -16,10 +16,10 @@ import numpy as np
 
 from fabric_rl.base.files import read_json, write_json
 from fabric_rl.base.settings import Between, Count, CountOrZero, Positive, check_settings
-from fabric_rl.base.state_schema import fitting
+from fabric_rl.base.state_schema import state_error_context
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger
-from fabric_rl.runs.records import BEST, SET_ASIDE, checkpoints
+from fabric_rl.runs.records import BEST, SET_ASIDE, list_checkpoints
 from fabric_rl.selfplay.ratings.ladder import MEAN_RATING, rate
 
 RATINGS = "ratings.json"
@@ -101,7 +101,7 @@ class MilestoneMatches(Callback):
             raise ValueError("MilestoneMatches: this run keeps no milestones that could play")
         self._folder, state.learning_rate_factor = state.folder, self._factor
         if self._judged and state.fabric.is_global_zero:
-            with fitting("what was saved of MilestoneMatches, with these team_sizes,"):
+            with state_error_context("what was saved of MilestoneMatches, with these team_sizes,"):
                 self._publish()
 
     def on_iteration_start(self, state: TrainState) -> None:
@@ -147,7 +147,7 @@ class MilestoneMatches(Callback):
             may_wait: Wait for results until no more than this number of the newest milestones is not judged, then stop.
                 None: judge every milestone whose results are there, without waiting.
         """
-        milestones = self._not_judged()
+        milestones = self._unrated_milestones()
         while milestones and not self._given_up:
             must = may_wait is not None and len(milestones) > may_wait
             game = self._next_game(milestones[0])
@@ -161,7 +161,7 @@ class MilestoneMatches(Callback):
             else:
                 return
 
-    def _not_judged(self) -> list[str]:
+    def _unrated_milestones(self) -> list[str]:
         judged = {each["milestone"] for each in self._judged}
         folders = [path for path in self._folder.glob("milestones/*/*") if path.name.isdecimal()]
         there = sorted((path.name, path.parent.name) for path in folders if (path / "meta.json").is_file())
@@ -257,12 +257,12 @@ class MilestoneMatches(Callback):
 
 def _copy_newest(source: Path, folder: Path) -> None:
     """Replace the checkpoints in `folder` by the newest one of the milestone `source`, with its meta data."""
-    newest = checkpoints(source)[-1:]
+    newest = list_checkpoints(source)[-1:]
     if newest and not (folder / newest[0].name).is_file():
         folder.mkdir(exist_ok=True)
         write_json(folder / "meta.json", {"milestone": "/".join(source.parts[-2:])} | read_json(source / "meta.json"))
         temporary = shutil.copy2(newest[0], folder / "new.tmp")
         os.replace(temporary, folder / newest[0].name)
-    for other in checkpoints(folder):
+    for other in list_checkpoints(folder):
         if newest and other.name != newest[0].name:
             other.unlink()

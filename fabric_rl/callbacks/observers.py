@@ -19,9 +19,9 @@ from lightning.pytorch.utilities.seed import isolate_rng
 from fabric_rl.base.files import atomic_write
 from fabric_rl.base.settings import Count, Positive, check_settings, checks_arguments
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.metrics.log import logger, say
+from fabric_rl.metrics.log import logger, print_lines
 from fabric_rl.ranks import launch
-from fabric_rl.ranks.devices import one_thread
+from fabric_rl.ranks.devices import single_thread
 from fabric_rl.runs.trained import policy
 from fabric_rl.types import ActorCritic, HasVideos, RecordsGames
 from fabric_rl.viewer.feeds import GamesFeed
@@ -205,7 +205,7 @@ class RecordGames(Callback):
     def _record(self, state: TrainState, until: float) -> None:
         inspector: RecordsGames = cast(Any, state.env).inspector  # asked in on_train_start
         file, title = BytesIO(), f"{self.folder.parent.name} after {state.steps:,} steps"
-        with isolate_rng(), one_thread(), ExitStack() as stack:
+        with isolate_rng(), single_thread(), ExitStack() as stack:
             if state.args.compile:  # compiling for the few observations of a game would take a minute
                 stack.enter_context(torch.compiler.set_stance("force_eager"))
             torch.manual_seed(state.steps)
@@ -242,7 +242,7 @@ class ShowGames(Callback):
         if not self._folder.is_dir():
             raise ValueError(f"--watch: {type(state.env).__name__} records no games; leave the flag out")
         self._stack.enter_context(self._server.running())
-        say(f"watch it at {self._server.url}")
+        print_lines(f"watch it at {self._server.url}")
         open_browser(self._server.url)
 
     def on_train_end(self, state: TrainState, error: BaseException | None = None) -> None:

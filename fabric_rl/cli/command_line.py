@@ -15,16 +15,23 @@ from jsonargparse import Namespace, set_parsing_settings
 from lightning import LightningModule
 
 from fabric_rl.args import ONLY_PPO
-from fabric_rl.base.argv import names_of, normalise, preset_names, switches, value_of, with_classes_of_help
-from fabric_rl.base.config_files import configurations, naming_the_file, read_yaml
-from fabric_rl.base.errors import NAMES_A_FLAG, user_code
-from fabric_rl.base.messages import MISTAKES, one_line
+from fabric_rl.base.argv import (
+    boolean_flags,
+    complete_help_flags,
+    flag_names,
+    last_flag_value,
+    normalize_flags,
+    preset_names,
+)
+from fabric_rl.base.config_files import locate_config_errors, read_configs, read_yaml
+from fabric_rl.base.errors import NAMES_A_FLAG, user_code_location
+from fabric_rl.base.messages import USER_ERRORS, one_line
 from fabric_rl.base.parser import FlagParser
 from fabric_rl.dry_run import check_agent
-from fabric_rl.metrics.log import program, say
+from fabric_rl.metrics.log import print_lines, program_name
 from fabric_rl.ranks import launch
 from fabric_rl.runs.folder import Run
-from fabric_rl.runs.start import locate, run_of
+from fabric_rl.runs.start import owning_run, resolve_checkpoint_path
 from fabric_rl.types import CheckpointError, OffPolicyAgent
 
 _RESOLVED = "resolved_config"
@@ -37,7 +44,7 @@ _OF_ONE_START |= dict.fromkeys(("resume", "force", "inference"), False)
 
 
 @dataclass(frozen=True)
-class Settings:
+class CommandLine:
     """Content of a command line."""
 
     given: list[str]
@@ -46,7 +53,7 @@ class Settings:
     """Arguments of `main()`."""
 
 
-def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, preset: Path) -> Settings:
+def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, preset: Path) -> CommandLine:
     """Read the arguments of `main()` from flags and configuration files.
 
     Each parameter is a flag, except for dataclasses, whose fields are flags.
@@ -68,16 +75,16 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
         for name, part in defaults.items()
         if inspect.isclass(part)
     }
-    given = with_classes_of_help(normalise(argv, switches(main, *groups.values())), classes)
-    if "--env_id" in names_of(given):
-        _refuse_env_flags(names_of(given), "--env_id")
+    given = complete_help_flags(normalize_flags(argv, boolean_flags(main, *groups.values())), classes)
+    if "--env_id" in flag_names(given):
+        _refuse_env_flags(flag_names(given), "--env_id")
     of_run, base = _base(given, preset)
     words = [*base, *given]
-    agents = [file.get("agent") for file in configurations(words)]
+    agents = [file.get("agent") for file in read_configs(words)]
     named = (isinstance(each, str) or (isinstance(each, dict) and "class_path" in each) for each in agents)
-    if "--agent" in names_of(words) or any(named):
+    if "--agent" in flag_names(words) or any(named):
         parser.set_defaults({"agent": None})  # or a chosen class would start with the settings of the default class
-    with naming_the_file(words):
+    with locate_config_errors(words):
         config = parser.parse_args(words)
         _check(parser, given, config, preset)
         config.pop("config")
@@ -85,15 +92,15 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
         if config.get("signals") and of_agent is not None and of_agent.get("value_heads") == 1:
             of_agent["value_heads"] = 1 + len(config["signals"])  # several heads are the user's choice
         again = config.clone()
-        with naming_the_flag(config):
+        with locate_part_errors(config):
             values = vars(parser.instantiate(config, instantiators=[(build, object, True)]))
         for name, group in groups.items():
             values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
     values[_RESOLVED] = _as_yaml(parser, again)
-    return Settings([*of_run, *given], values)
+    return CommandLine([*of_run, *given], values)
 
 
-def settings_of_call(
+def settings_as_yaml(
     main: Callable[..., Any], arguments: Mapping[str, Any], to_config: Callable[[Any], Any]
 ) -> tuple[str, list[str]]:
     """Return the settings of a call of `main()` from Python as YAML, like those of a run from the command line.
@@ -119,7 +126,7 @@ def settings_of_call(
                 section = {name: to_config(value)}
                 parser.instantiate(parser.parse_object(section))  # as a reader of the file will
                 settings |= section
-        except MISTAKES as error:
+        except USER_ERRORS as error:
             lost[name] = one_line(str(error))
     config = parser.parse_object(settings)
     for name in lost:
@@ -137,7 +144,7 @@ def _parser_of(main: Callable[..., Any], about: str = "") -> tuple[dict[str, Any
         for name, default in defaults.items()
         if is_dataclass(default) and not inspect.isclass(default)
     }
-    parser = FlagParser(prog=program(), description=about, exit_on_error=False)
+    parser = FlagParser(prog=program_name(), description=about, exit_on_error=False)
     parser.add_argument("--config", action="config", help=_CONFIG.format(", ".join(preset_names())))
     for group in groups.values():
         parser.add_class_arguments(group)
@@ -164,22 +171,24 @@ def _base(given: Sequence[str], preset: Path) -> tuple[list[str], list[str]]:
     Returns:
         The flags that name the configuration of a resumed run, and the flag to read: that, or the preset.
     """
-    names = names_of(given)
+    names = flag_names(given)
     if {"--config", "--env", "--env_id", "--help", "-h"}.intersection(names):
         return [], []
     if "--resume" not in names:
         return [], [f"--config={_fitting(preset, given)}"]
     of_run = _config_of_run(given)
     own = [] if of_run is None else ["--config", str(of_run)]
-    if launch.detect().machines > 1:  # the content of the file on rank 0
-        return own, [f"--config={launch.share_text(of_run.read_text(encoding='utf-8') if of_run else None) or preset}"]
+    if launch.detect_launcher().machines > 1:  # the content of the file on rank 0
+        return own, [
+            f"--config={launch.broadcast_text(of_run.read_text(encoding='utf-8') if of_run else None) or preset}"
+        ]
     return own, [f"--config={of_run or preset}"]
 
 
 def _fitting(preset: Path, given: Sequence[str]) -> Path | str:
     """Return the preset, or its text without agent (for SAC: and PPO's settings) if the flags choose another agent."""
     settings = read_yaml(preset)
-    chosen = value_of(given, "--agent")
+    chosen = last_flag_value(given, "--agent")
     if chosen is None:
         return preset
     try:
@@ -195,7 +204,7 @@ def _fitting(preset: Path, given: Sequence[str]) -> Path | str:
 
 def _check(parser: FlagParser, given: Sequence[str], config: Namespace, preset: Path) -> None:
     """Raise ValueError for contradictory flags, and print a note about an `env` without effect."""
-    names = names_of(given)
+    names = flag_names(given)
     for name in _MADE:
         if config[name] is None and (name != "env" or config.env_id is None):
             raise ValueError(
@@ -203,10 +212,10 @@ def _check(parser: FlagParser, given: Sequence[str], config: Namespace, preset: 
             )
     if config.env_id is not None:
         _refuse_env_flags(names, f"env_id: {config.env_id} in the config file")
-        file = value_of(given, "--config")
+        file = last_flag_value(given, "--config")
         of_user = file is not None and Path(file).resolve() != preset.resolve() and launch.is_rank_0()
         if of_user and config.env != parser.parse_args([]).env:
-            say(f"note: --env_id {config.env_id} takes the place of the env in {file}, which has no effect")
+            print_lines(f"note: --env_id {config.env_id} takes the place of the env in {file}, which has no effect")
     run = _config_of_run(given) if config.resume and "--agent" in names else None
     had = None if run is None else (read_yaml(run).get("agent") or {}).get("class_path")
     if had is not None and had != config.agent.class_path:
@@ -227,14 +236,14 @@ def _refuse_env_flags(names: Sequence[str], env_id: str) -> None:
 
 def _config_of_run(given: Sequence[str]) -> Path | None:
     """Return the configuration of the run that `--resume` names, None if it names none; a ValueError if it is gone."""
-    name, run_id = value_of(given, "--resume") or "true", value_of(given, "--run_id")
-    runs_dir = value_of(given, "--runs_dir") or "runs"
+    name, run_id = last_flag_value(given, "--resume") or "true", last_flag_value(given, "--run_id")
+    runs_dir = last_flag_value(given, "--runs_dir") or "runs"
     if name.lower() in ("false", "no", "off"):
         return None
     run: Run | None = None
     try:
         if name.lower() not in ("true", "yes", "on"):
-            run = run_of(locate("--resume", runs_dir, name))
+            run = owning_run(resolve_checkpoint_path("--resume", runs_dir, name))
         elif run_id:
             run = Run.find(runs_dir, run_id)
     except (CheckpointError, OSError, ValueError):
@@ -253,7 +262,7 @@ _failures: ContextVar[list[tuple[type, ValueError]]] = ContextVar("_failures")
 
 
 def build(part: type, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any class with any arguments
-    """Build a part of a configuration. jsonargparse calls this for every class, see `naming_the_flag`.
+    """Build a part of a configuration. jsonargparse calls this for every class, see `locate_part_errors`.
 
     Raises:
         ValueError: The constructor failed, or the part is an agent without a required method.
@@ -270,7 +279,7 @@ def build(part: type, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any c
 
 
 @contextmanager
-def naming_the_flag(config: Any) -> Iterator[None]:  # noqa: ANN401 - jsonargparse's Namespace
+def locate_part_errors(config: Any) -> Iterator[None]:  # noqa: ANN401 - jsonargparse's Namespace
     """Name the flag of the first part that fails while the block instantiates `config`.
 
     jsonargparse tries every type that a setting may have, and would list all errors.
@@ -301,7 +310,7 @@ def _reason(part: type, error: Exception, args: tuple[Any, ...], kwargs: dict[st
         message += "; its __init__ must first call super().__init__(observation_space, action_space)"
     if not message.startswith(f"{name}:") and not NAMES_A_FLAG.search(message):
         message = f"{name}: {message}"
-    place = user_code(error)
+    place = user_code_location(error)
     return f"{message} ({place})" if place else message
 
 

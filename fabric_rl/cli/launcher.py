@@ -10,7 +10,7 @@ import sys
 from importlib import metadata
 from typing import NoReturn
 
-from fabric_rl.base.errors import fail
+from fabric_rl.base.errors import exit_with_message
 
 _RUN_MODEL = "lightning run model"
 _USAGE = f"""\
@@ -42,7 +42,7 @@ def lightning() -> None:
     if sdk is not None:
         sys.exit(sdk.load()())
     if not asks_for_help:
-        fail(
+        exit_with_message(
             "lightning",
             f"unknown command '{' '.join(args)}': this small `lightning` only knows `{_RUN_MODEL} ...`, "
             "which Lightning 2.3 renamed `fabric run`; lightning-sdk provides the rest",
@@ -53,7 +53,9 @@ def _run_model(args: list[str]) -> NoReturn:
     """Call Fabric's launcher, and exit with the status of the worker that failed first."""
     entry_point = _console_script("lightning", "fabric")
     if entry_point is None:
-        fail(_RUN_MODEL, "the installed `lightning` package has no `fabric` command; install lightning>=2.6.6")
+        exit_with_message(
+            _RUN_MODEL, "the installed `lightning` package has no `fabric` command; install lightning>=2.6.6"
+        )
 
     import click
     from lightning.fabric.utilities.exceptions import MisconfigurationException
@@ -75,10 +77,10 @@ def _run_model(args: list[str]) -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         sys.exit(128 + signal.SIGINT)
     except click.ClickException as error:
-        fail(_RUN_MODEL, f"{error.format_message()} (see {_RUN_MODEL} --help)")
+        exit_with_message(_RUN_MODEL, f"{error.format_message()} (see {_RUN_MODEL} --help)")
     except (DistNetworkError, MisconfigurationException, TypeError, ValueError, AssertionError) as error:
         message = str(error).partition("\nException raised from")[0]  # a stack trace of C++ may follow
-        fail(_RUN_MODEL, f"{message} (check --devices, --accelerator, --num-nodes, --main-port)")
+        exit_with_message(_RUN_MODEL, f"{message} (check --devices, --accelerator, --num-nodes, --main-port)")
     except SignalException as error:  # the workers have ended
         sys.exit(128 + error.sigval)
     except ChildFailedError as error:  # the worker has printed why, unless a signal killed it

@@ -13,28 +13,28 @@ import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from fabric_rl.args import TrainArgs
-from fabric_rl.base.argv import without
+from fabric_rl.base.argv import remove_flags
 from fabric_rl.base.errors import (
     NAMES_A_FLAG,
     describe_failure,
-    fail,
+    exit_with_message,
     print_short_traceback,
-    user_code,
+    user_code_location,
     wants_traceback,
 )
-from fabric_rl.base.messages import MISTAKES
-from fabric_rl.learning.update import TooLittleMemoryError
-from fabric_rl.metrics.log import program
+from fabric_rl.base.messages import USER_ERRORS
+from fabric_rl.learning.update import OutOfMemoryError
+from fabric_rl.metrics.log import program_name
 from fabric_rl.ranks import launch
-from fabric_rl.ranks.processes import LostRankError, orphaned
+from fabric_rl.ranks.processes import LostRankError, parent_has_exited
 from fabric_rl.runs.folder import Run
-from fabric_rl.types import FailedElsewhere, NonFiniteError
+from fabric_rl.types import NonFiniteError, RemoteError
 
 RANK_0_SECONDS = 10
 """Seconds that a failing rank waits for rank 0 to print the error: once a rank ends, a launcher kills the others."""
 
 
-def report(run: Run, summary: dict[str, Any]) -> str:
+def format_summary(run: Run, summary: dict[str, Any]) -> str:
     """Return the results of a run in a few lines."""
     how = f", stopped early by {summary['stopped_by']}" if "stopped_by" in summary else ""
     lines = ["", f"Run {run.name}: {summary['total_steps']:,} steps in {summary['wall_seconds']:.0f} s{how}"]
@@ -48,13 +48,13 @@ def report(run: Run, summary: dict[str, Any]) -> str:
     speeds = (f"{kind} {summary[f'{kind}_steps_per_second']:,.0f}" for kind in kinds)
     lines.append(f"  steps per second: {', '.join(speeds)}")
     if "unsaved_steps" in summary:
-        lines.append(f"  {unsaved(summary)}")
+        lines.append(f"  {format_unsaved(summary)}")
     elif "checkpoint" in summary:
         lines.append(f"  checkpoint: {summary['checkpoint']}")
     return "\n".join(lines)
 
 
-def unsaved(summary: dict[str, Any]) -> str:
+def format_unsaved(summary: dict[str, Any]) -> str:
     """Return a line about the steps that are lost because the last checkpoint could not be written."""
     newest = summary["checkpoint"]
     where = "there is no good checkpoint" if newest is None else f"the newest good checkpoint is {newest}"
@@ -73,27 +73,27 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
         summary: Result of `train`.
         runs_dir: Folder that contains all runs.
     """
-    program, run_id = launch.command(), str(summary["run_id"])
+    program, run_id = launch.training_command(), str(summary["run_id"])
     commands = []
     unfinished = summary["stopped_early"] or "unsaved_steps" in summary
     if unfinished:
         elsewhere = [] if runs_dir == "runs" else ["--runs_dir", runs_dir]
         commands.append([*program, *elsewhere, "--run_id", run_id, "--resume"])
     if next(Path(runs_dir, run_id).rglob("events.out.tfevents.*"), None) is not None:
-        commands.append([launch.installed("tensorboard"), "--logdir", runs_dir])
+        commands.append([launch.program_command("tensorboard"), "--logdir", runs_dir])
     if not unfinished:
         of_start = ["--run_id", "--resume", "--force", "--inference"]
-        same = without(given, [*of_start, "--initialize_from", "--total_timesteps"])
+        same = remove_flags(given, [*of_start, "--initialize_from", "--total_timesteps"])
         longer = ["--total_timesteps", f"{10 * args.total_timesteps:_}"]
         commands.append([*program, *same, "--run_id", run_id, "--resume", *longer])
         if summary["world_size"] == 1 and torch.cuda.device_count() != 1:
-            same = without(given, [*of_start, "--devices"])
-            commands.append([*launch.command(alone=True), *same, "--devices", "2"])
+            same = remove_flags(given, [*of_start, "--devices"])
+            commands.append([*launch.training_command(alone=True), *same, "--devices", "2"])
     return "\n  ".join(["Next:", *map(shlex.join, commands)])
 
 
 @contextmanager
-def errors_end_in_one_line() -> Iterator[None]:
+def exit_on_error() -> Iterator[None]:
     """End the program with one line if the block fails; rank 0 prints errors that all ranks have in common.
 
     Raises:
@@ -112,22 +112,22 @@ def errors_end_in_one_line() -> Iterator[None]:
         if isinstance(error, MisconfigurationException):
             message = f"{error} Change --devices, --accelerator, --strategy or --precision."
         elif isinstance(error, LostRankError):
-            status, prints = 1, launch.detect().local_rank == 0 or orphaned()
-        elif isinstance(error, NonFiniteError | TooLittleMemoryError):  # may have happened on one rank only
+            status, prints = 1, launch.detect_launcher().local_rank == 0 or parent_has_exited()
+        elif isinstance(error, NonFiniteError | OutOfMemoryError):  # may have happened on one rank only
             status, prints = 1, True
-        elif isinstance(error, FailedElsewhere):
+        elif isinstance(error, RemoteError):
             status, message, prints = 1, f"--env {error}", True
-        elif not isinstance(error, (*MISTAKES, gymnasium.error.Error)):
+        elif not isinstance(error, (*USER_ERRORS, gymnasium.error.Error)):
             if (failure := describe_failure(error)) is None:
                 raise
             print_short_traceback(error)
             status, message, prints = 1, failure, True
         elif not NAMES_A_FLAG.search(message) and not isinstance(error, OSError):
-            place = user_code(error)
+            place = user_code_location(error)
             message = message if place is None or place in message else f"{message} ({place})"
-        if not prints and launch.detect().by == "torchrun":
+        if not prints and launch.detect_launcher().by == "torchrun":
             time.sleep(RANK_0_SECONDS)
             prints = True
         if prints:
-            fail(program(), message, status)
+            exit_with_message(program_name(), message, status)
         sys.exit(status)

@@ -13,17 +13,17 @@ from rlgym.rocket_league.common_values import CEILING_Z
 
 from envs import RocketSimPool
 from envs.audit.audit import SKIP_TOLERANCE, TOLERANCE, audit_rewards
+from envs.audit.report import FARMING_BOTS, PLAYING_BOTS, Audit
 from envs.audit.resets import reset_rows
-from envs.audit.result import FARMING, PLAYING, Audit
 from envs.audit.trace import PART, RETURN, TOTAL, TraceRow, reward_trace
 from envs.bots import BOTS, RandomBot
 from envs.matches.matches import PoolFactory
 from envs.replays.plots import draw_field
-from envs.resets.first_states import ResetRow, ranges_of
-from envs.rewards.parts import INVARIANT_UNITS, part_label
+from envs.resets.initial_states import ResetRow, summarize_ranges
+from envs.rewards.parts import INVARIANT_UNITS, term_label
 from fabric_rl.analysis.curves import new_figure
 from fabric_rl.base.settings import CountOrZero
-from fabric_rl.base.tables import figure_text, table
+from fabric_rl.base.tables import format_number, table
 from fabric_rl.commands.output import Out, Report, writes
 from fabric_rl.types import EnvFactory
 
@@ -84,12 +84,12 @@ def pay_table(result: Audit) -> Table:
     title = f"Phase {result.phase}. " if result.phase else ""
     title += f"Pay of one car a minute (seed {result.seed}, {result.seconds:g} s each)\n"
     title += f"`score` scored {result.goals_per_minute:.3g} goals a minute"
-    situations = ("random", *FARMING, *PLAYING)
+    situations = ("random", *FARMING_BOTS, *PLAYING_BOTS)
     rows: list[list[str] | None] = []
     for part in (*result.parts, result.total):
-        pay = [figure_text(part.per_minute[name], 3) for name in situations]
+        pay = [format_number(part.per_minute[name], 3) for name in situations]
         weight = "" if part is result.total else f"{part.weight:g}"
-        rows.append([part_label(part.name), weight, f"{part.share:.1%}", part.sign, *pay])
+        rows.append([term_label(part.name), weight, f"{part.share:.1%}", part.sign, *pay])
     rows.insert(-1, None)
     columns = ["part", ">weight", ">share", ">sign", *(f">{name}" for name in situations)]
     return table(title, columns, rows, framed=False)
@@ -100,12 +100,12 @@ def check_table(result: Audit) -> Table:
     rows: list[list[str] | None] = []
     for part in (*result.parts, result.total):
         situation, earned = part.farmed
-        farming = f"{situation} {figure_text(earned, 3)}" if earned > 0 else "-"
+        farming = f"{situation} {format_number(earned, 3)}" if earned > 0 else "-"
         same = ["same" if value <= TOLERANCE else f"differs {value:.1%}" for value in (part.mirror, part.order)]
-        skips = " / ".join(figure_text(pay, 3) for pay in part.tick_skip.values())
+        skips = " / ".join(format_number(pay, 3) for pay in part.tick_skip.values())
         kept = "-" if part.unit not in INVARIANT_UNITS else "broken" if part.skip_change > SKIP_TOLERANCE else "kept"
-        own_goal = figure_text(part.own_goal, 3)
-        rows.append([part_label(part.name), part.unit or "-", own_goal, farming, *same, skips, kept])
+        own_goal = format_number(part.own_goal, 3)
+        rows.append([term_label(part.name), part.unit or "-", own_goal, farming, *same, skips, kept])
     rows.insert(-1, None)
     skips = " / ".join(map(str, result.total.tick_skip))
     columns = ["part", "unit", ">own goal", ">best farming", ">mirrored", ">car order", f">pay at tick skip {skips}"]
@@ -116,7 +116,7 @@ def draw_audit(result: Audit) -> Any:  # noqa: ANN401 - see new_figure
     """Draw the share of each part, and the pay of each situation per minute by part."""
     figure = new_figure(13, max(4.0, 2.0 + 0.3 * len(result.parts)))
     left, right = figure.subplots(1, 2, width_ratios=[2, 3])
-    names = [part_label(part.name) for part in result.parts]
+    names = [term_label(part.name) for part in result.parts]
     colours = [f"C{number % 10}" for number in range(len(names))]
     left.barh(names, [part.share for part in result.parts], color=colours)
     left.invert_yaxis()
@@ -173,7 +173,7 @@ def sums_table(rows: Sequence[TraceRow]) -> Table:
     for name in (name for name in rows[0] if name.startswith(PART) or name == TOTAL):
         values = np.array([row[name] for row in rows])
         figures = [f"{number:.4g}" for number in (values.sum(), values.min(), values.max())]
-        cells.append([part_label(name.removeprefix(PART)), *figures, str(np.count_nonzero(values))])
+        cells.append([term_label(name.removeprefix(PART)), *figures, str(np.count_nonzero(values))])
     return table(title, ["part", ">sum", ">least step", ">greatest step", ">steps paid"], cells, framed=False)
 
 
@@ -185,7 +185,7 @@ def draw_trace(rows: Sequence[TraceRow]) -> Any:  # noqa: ANN401 - see new_figur
     for name in (name for name in rows[0] if name.startswith(PART)):
         values = np.array([row[name] for row in rows])
         size = np.abs(values).max()
-        label = f"{part_label(name.removeprefix(PART))} (largest {size:.3g}, sum {values.sum():.3g})"
+        label = f"{term_label(name.removeprefix(PART))} (largest {size:.3g}, sum {values.sum():.3g})"
         parts.plot(seconds, values / size if size else values, label=label, linewidth=1)
     parts.set_ylabel("pay of a step, each part over its largest")
     total.plot(seconds, [row[RETURN] for row in rows], color="black")
@@ -219,7 +219,7 @@ def ranges_table(rows: Sequence[ResetRow]) -> Table:
     """Return the ranges of all quantities."""
     episodes = len({row["episode"] for row in rows})
     cells: list[list[str] | None] = []
-    for what, ranges in groupby(ranges_of(rows), key=lambda found: found.what):
+    for what, ranges in groupby(summarize_ranges(rows), key=lambda found: found.what):
         for number, (_, quantity, *numbers) in enumerate(ranges):
             cells.append(["" if number else what, quantity, *(f"{value:,.1f}" for value in numbers)])
         cells.append(None)

@@ -17,21 +17,21 @@ from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
 from envs.demonstrations.convert import HumanGame, convert, converted_columns
 from envs.demonstrations.file import SUFFIX, Demonstration, DemonstrationWriter
-from envs.demonstrations.record import about_states
+from envs.demonstrations.record import states_header
 from envs.factories import to_config
 from fabric_rl.base.argv import DEFAULT_CONFIG
 from fabric_rl.base.files import write_text
 from fabric_rl.base.settings import Between, Share
 from fabric_rl.base.tables import table
-from fabric_rl.base.text import printable
+from fabric_rl.base.text import escape_control_characters
 from fabric_rl.commands.output import JSON, Out, Report, writes
-from fabric_rl.evaluation.demonstrations import describe, record_episodes, record_matches, trajectories_of
-from fabric_rl.evaluation.play import Duel
-from fabric_rl.evaluation.players import trained_elsewhere
+from fabric_rl.evaluation.demonstrations import demonstration_summary, record_episodes, record_matches, trajectories_of
+from fabric_rl.evaluation.matches import Duel
+from fabric_rl.evaluation.players import load_if_not_rocket_league
 from fabric_rl.evaluation.settings import DEFAULT_PLAY, PlaySettings, UpTo
 from fabric_rl.imitation.cloning import CloneArgs, pretrain
 from fabric_rl.metrics.csv_tables import csv_text
-from fabric_rl.ranks.devices import one_thread
+from fabric_rl.ranks.devices import single_thread
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import EXPORTED
@@ -55,7 +55,7 @@ def demos(folder: Path = Path()) -> Report:
             told = about["demonstration"], " against ".join(about["names"]), about.get("env", "Rocket League")
         except (OSError, ValueError) as error:
             told = "refused", str(error).removeprefix(f"{file}: "), ""
-        rows.append([printable(each) for each in (file.name, *told)])
+        rows.append([escape_control_characters(each) for each in (file.name, *told)])
     if not rows:
         return Report([f"there are no demonstrations ({SUFFIX}) in {folder}"])
     return Report([table("", ["file", "kind", "names", "environment"], rows)])
@@ -92,8 +92,8 @@ def record_demos(
         noise: Share of the decisions that a random action replaces, from 0 to below 1 (Rocket League). The file records
             what the player would have done, so it shows how to recover from mistakes.
     """
-    trained = trained_elsewhere(player, play.runs_dir)
-    with one_thread():
+    trained = load_if_not_rocket_league(player, play.runs_dir)
+    with single_thread():
         if trained is None:
             duel = Duel.of(player, opponent or player, play)
             return _written(record_matches(duel, out, minutes, random_starts, noise, both=opponent is None))
@@ -137,7 +137,7 @@ def convert_demos(
         raise ValueError(f"{replays[0]}: no replay could be converted, see above")
     cars = len(games[0].teams)
     names = [" and ".join(sorted({name for game in games for name in game.names}))]
-    about = about_states(names, games[0].teams, range(cars), tick_skip)
+    about = states_header(names, games[0].teams, range(cars), tick_skip)
     with DemonstrationWriter(out, converted_columns(cars), about) as writer:
         for game in games:
             for frames, terminated in game.episodes:
@@ -154,18 +154,18 @@ def show_demos(file: Path, /) -> Report:
     Args:
         file: Demonstration file (.frd).
     """
-    found = describe(Demonstration(file))
-    made = Table(title=escape(printable(file)), show_header=False)
+    found = demonstration_summary(Demonstration(file))
+    made = Table(title=escape(escape_control_characters(file)), show_header=False)
     for name, value in found.items():
         shown = f"{value:,.5g}" if isinstance(value, float) else f"{value:,}" if type(value) is int else str(value)
-        made.add_row(Text(printable(name)), Text(printable(shown)))
+        made.add_row(Text(escape_control_characters(name)), Text(escape_control_characters(shown)))
     return Report([made], found)
 
 
 def preset(words: Sequence[str]) -> str | None:
     """Return the preset for the clone of a demonstration of Rocket League, None for other demonstrations."""
     files = [Path(word) for word in words if word.endswith(SUFFIX) and Path(word).is_file()]
-    return str(DEFAULT_CONFIG) if files and Demonstration(files[0]).of_states else None
+    return str(DEFAULT_CONFIG) if files and Demonstration(files[0]).has_states else None
 
 
 def clone(
@@ -196,13 +196,13 @@ def clone(
     """
     first = Demonstration(demos[0])
     if env is None:
-        env = RocketSimPool if first.of_states else partial(GymnasiumEnvs, str(first.about.get("env")))
+        env = RocketSimPool if first.has_states else partial(GymnasiumEnvs, str(first.about.get("env")))
     found = trajectories_of(demos, env, "DEMOS", soft_labels)
     envs = env(seed=args.seed)
     spaces = envs.single_observation_space, envs.single_action_space
     envs.close()
     torch.manual_seed(args.seed)
-    with one_thread():
+    with single_thread():
         module = agent(*spaces)
         if not isinstance(module, ActorCritic):
             raise TypeError(f"--agent {type(module).__name__} is not a fabric_rl.ActorCritic")
@@ -222,7 +222,7 @@ def clone(
     shown = f"{len(found)} trajectories (one of each demonstrator and episode)"
     print(f"cloned {steps:,} steps of {shown}: -log p {best:.4f} after {len(rows)} epochs")
     made, config = (quote(path.as_posix()) for path in (run.dir, run.provenance.config))
-    print(f"written: {run.dir}\nplay with it: fabric-rl evaluate {made}{' chaser' if first.of_states else ''}")
+    print(f"written: {run.dir}\nplay with it: fabric-rl evaluate {made}{' chaser' if first.has_states else ''}")
     print(f"train on: python train_fabric.py --config {config} --initialize_from {made}")
     return 0
 

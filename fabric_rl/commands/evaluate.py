@@ -13,7 +13,7 @@ import numpy as np
 from rich.table import Table
 
 from envs.bots import TeamBots
-from envs.matches.exam import take_exam
+from envs.matches.exam import run_exam
 from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches, PoolFactory
 from envs.matches.statistics import STATISTICS
 from envs.pool.recorder import ReplayRecorder
@@ -27,8 +27,8 @@ from fabric_rl.base.tables import progress, table
 from fabric_rl.commands.output import JSON, Out, Report, check_file, writes
 from fabric_rl.commands.watch import write_film
 from fabric_rl.evaluation import results
-from fabric_rl.evaluation.play import Block, Duel, play_blocks, replay_file
-from fabric_rl.evaluation.players import Rules, entrant, short_name, trained_elsewhere
+from fabric_rl.evaluation.matches import Block, Duel, play_blocks, replay_file
+from fabric_rl.evaluation.players import MatchSettings, load_if_not_rocket_league, load_player, short_name
 from fabric_rl.evaluation.settings import (
     DEFAULT_ACT,
     DEFAULT_CONTEST,
@@ -38,7 +38,7 @@ from fabric_rl.evaluation.settings import (
     PlaySettings,
     UpTo,
 )
-from fabric_rl.ranks.devices import one_thread
+from fabric_rl.ranks.devices import single_thread
 from fabric_rl.runs.records import find_run
 from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES
 
@@ -89,7 +89,7 @@ def evaluate(
     """
     if sequential and until_width is not None:
         raise ValueError("--sequential and --until_width: choose one of them")
-    trained = trained_elsewhere(player, play.runs_dir)
+    trained = load_if_not_rocket_league(player, play.runs_dir)
     if trained is not None:
         of_matches = {"matches": matches, "minutes": play.minutes, "team_size": play.team_size}
         of_matches |= {"tick_skip": play.tick_skip, "until_width": until_width, "sequential": sequential or None}
@@ -102,10 +102,10 @@ def evaluate(
         return
     opponent = opponent or "chaser"
     names = short_name(player), short_name(opponent)
-    entrants = [entrant(name, play.sample, play.runs_dir) for name in (player, opponent)]
+    entrants = [load_player(name, play.sample, play.runs_dir) for name in (player, opponent)]
     if episodes is not None:
         raise ValueError(f"--episodes is for agents that play alone; {player} plays --matches")
-    rules = Rules.of(entrants, play, play.minutes)
+    rules = MatchSettings.of(entrants, play, play.minutes)
     looks = sequential or until_width is not None
     limit = -(-(matches or (_MOST_MATCHES if looks else _MATCHES)) // SIDES)
     blocks = [Block(player, opponent, play.seed, number) for number in range(-(-limit // PAIRS_AT_ONCE))]
@@ -229,12 +229,12 @@ def league(
     files, field = _field(players, play.runs_dir)
     for file in files:
         check_file(file, "league:")
-    entrants = [entrant(player.name, play.sample, play.runs_dir) for player in field]
+    entrants = [load_player(player.name, play.sample, play.runs_dir) for player in field]
     pairings = list(combinations(range(len(field)), 2))
     for one, other in pairings:
-        if entrants[one].who == entrants[other].who:
+        if entrants[one].identity == entrants[other].identity:
             raise ValueError(f"{field[one].name} and {field[other].name} are the same; a league takes different ones")
-    rules = Rules.of(entrants, play, play.minutes)
+    rules = MatchSettings.of(entrants, play, play.minutes)
     pairs = -(-matches // SIDES)
     seeds = np.random.SeedSequence(play.seed).generate_state(len(pairings)).tolist()
     blocks = [
@@ -246,7 +246,7 @@ def league(
     with progress(what) as tell, closing(play_blocks(rules, blocks, play.workers, tell)) as blocks_played:
         parts = list(blocks_played)
     played = {pair: Matches.of(parts[first :: len(pairings)], pairs) for first, pair in enumerate(pairings)}
-    found = results.standings(field, played, play.confidence) | {"seed": play.seed, "sample": play.sample}
+    found = results.league_summary(field, played, play.confidence) | {"seed": play.seed, "sample": play.sample}
     found |= {"minutes": rules.minutes, "team_size": rules.team_size, "tick_skip": rules.tick_skip}
     found["confidence"] = play.confidence
     title = [f"{what} of {rules.minutes:g} minutes, {rules.team_size}v{rules.team_size}", *rules.remarks]
@@ -345,15 +345,15 @@ def exam(
     """
     every = results.choose_packs(read_packs(packaged_file()), packs)
     fitting = [pack for pack in map(Pack.in_standard_field, every) if len(pack.shots)]
-    who = entrant(player, act.sample, act.runs_dir)
-    recipe = who.recipe or PoolFactory(RocketSimPool)
+    who = load_player(player, act.sample, act.runs_dir)
+    recipe = who.trained_in or PoolFactory(RocketSimPool)
     tick_skip = act.tick_skip or recipe.tick_skip
     built, team_size = results.exam_player(who, recipe, tick_skip)
     shots = sum(len(pack.shots) for pack in fitting)
-    with ExitStack() as opened, one_thread(), progress(f"{shots} shots") as tell:
+    with ExitStack() as opened, single_thread(), progress(f"{shots} shots") as tell:
         about = {"names": [short_name(player), "nobody"], "seed": act.seed, "tick_skip": tick_skip}
         file = None if record is None else opened.enter_context(replay_file(record))
-        marks = take_exam(
+        marks = run_exam(
             built,
             fitting,
             team_size=team_size,
@@ -367,7 +367,8 @@ def exam(
     found |= {"team_size": list(team_size), "shots_left_out": sum(len(pack.shots) for pack in every) - shots}
     found |= results.exam_summary(fitting, marks)
     how = "it samples its actions" if act.sample else "it takes its most probable actions"
-    title = f"{short_name(player)}: {shots} shots of {len(fitting)} training packs{f'; {how}' if who.recipe else ''}"
+    title = f"{short_name(player)}: {shots} shots of {len(fitting)} training packs"
+    title += f"; {how}" if who.trained_in else ""
     return Report([exam_table(title, found)], found)
 
 

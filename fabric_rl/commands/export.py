@@ -19,14 +19,14 @@ from torch import Tensor
 from agents import AttentionPPOAgent, RolesAgent
 from envs.obs import ObsBuilder
 from envs.pool.rocket_pool import RocketSimPool
-from envs.pool.settings import layout_in_numbers
+from envs.pool.settings import layout_as_json
 from fabric_rl.base.files import write_text
-from fabric_rl.evaluation.players import name_and_role, recipe_of
-from fabric_rl.export.write import check_packages, write_policy
-from fabric_rl.ranks.devices import one_thread
-from fabric_rl.rlbot.folder import BOT_FILES, check_rlbot, write_bot
+from fabric_rl.evaluation.players import pool_factory_or_none, split_role
+from fabric_rl.export.policy import check_packages, write_policy
+from fabric_rl.ranks.devices import single_thread
+from fabric_rl.rlbot.bot_files import BOT_FILES, check_rlbot, write_bot
 from fabric_rl.runs import checkpoint, trained
-from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA, config_of
+from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA, find_config
 from fabric_rl.runs.trained import CHECK, MODELS, ExportedAgent
 from fabric_rl.types import ActorCritic
 
@@ -131,15 +131,15 @@ def _replace(new: Path, folder: Path, old: list[str]) -> None:
 
 
 def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None:
-    path, role = name_and_role(name, runs_dir)
+    path, role = split_role(name, runs_dir)
     found = trained.load_trained(path, runs_dir)
-    settings = trained.settings_to_play(found.path)
+    settings = trained.inference_config(found.path)
     write_text(folder / CONFIG, settings)
-    run = config_of(found.path).parent
+    run = find_config(found.path).parent
     about: dict[str, Any] = {"run": run.name, "checkpoint": found.path.absolute().relative_to(run).as_posix()}
-    recipe = recipe_of(found.env)
+    recipe = pool_factory_or_none(found.env)
     made = recipe.build(num_arenas=max(_ARENAS, len(recipe.team_sizes))) if recipe else found.env(seed=0)
-    with closing(made) as env, one_thread():
+    with closing(made) as env, single_thread():
         agent: ActorCritic = found.agent(env.single_observation_space, env.single_action_space)
         columns = None
         if isinstance(agent, ExportedAgent):
@@ -155,7 +155,7 @@ def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None
             blue, orange = env.state.num_blue, env.state.num_orange
             about |= {"team_sizes": recipe.team_sizes, "tick_skip": env.tick_skip}
             about["action_delay_ticks"] = env.action_delay_ticks
-            about["layout"] = layout_in_numbers(env.obs_builder, env.action_parser, blue, orange)
+            about["layout"] = layout_as_json(env.obs_builder, env.action_parser, blue, orange)
         elif form == "rlbot":
             raise ValueError(f"--format rlbot: {name} does not play Rocket League in an envs.RocketSimPool")
         model = "onnx" if form == "rlbot" else form
@@ -177,7 +177,7 @@ def export_for_teams(name: str, folder: Path, team_size: int, runs_dir: Path) ->
             observations do not name the columns of each car.
     """
     found = trained.load_trained(name, runs_dir)
-    recipe = recipe_of(found.env)
+    recipe = pool_factory_or_none(found.env)
     if recipe is None:
         raise ValueError(f"--team_size: {name} was not trained in an envs.RocketSimPool")
     with (
@@ -198,7 +198,7 @@ def export_for_teams(name: str, folder: Path, team_size: int, runs_dir: Path) ->
     }
     if apart := [key for key, value in weights.items() if value.shape != after[key].shape]:
         raise ValueError(f"--team_size: {apart[0]} of {name} depends on the teams in another way than by its columns")
-    settings = yaml.safe_load(trained.settings_to_play(found.path))
+    settings = yaml.safe_load(trained.inference_config(found.path))
     inner = settings["env"]
     while "factory" in (inner.get("init_args") or {}):
         inner = inner["init_args"]["factory"]

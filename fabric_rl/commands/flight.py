@@ -13,9 +13,16 @@ from fabric_rl.base.settings import CountOrZero
 from fabric_rl.base.tables import progress, table
 from fabric_rl.commands.output import Report
 from fabric_rl.evaluation.settings import Confidence, Minutes
-from fabric_rl.ranks.devices import one_thread
-from fabric_rl.rlbot.folder import check_rlbot
-from fabric_rl.rlbot.simulation import EQUAL_SHARE, SEEN_SHARE, TOLERANCE, Course, compare, fly
+from fabric_rl.ranks.devices import single_thread
+from fabric_rl.rlbot.bot_files import check_rlbot
+from fabric_rl.rlbot.simulation import (
+    MIN_EQUAL_ACTIONS,
+    MIN_EQUAL_OBSERVATIONS,
+    TOLERANCE,
+    SimulationSettings,
+    compare_with_policy,
+    play_match,
+)
 from fabric_rl.selfplay.ratings.intervals import mean_interval
 
 
@@ -57,32 +64,32 @@ def flight(
     ticks = [int(each) for each in _numbers("--latency", latency, int, "whole ticks", TICKS_PER_SECOND)]
     if not (folder / "bot.toml").is_file():
         raise ValueError(f"{folder}: has no bot.toml; fabric-rl export NAME {folder} --format rlbot writes one")
-    course = Course.of(folder, opponent, minutes, runs_dir)
-    with one_thread():
+    course = SimulationSettings.of(folder, opponent, minutes, runs_dir)
+    with single_thread():
         yield _check(course, seed)
         if matches:
             conditions = [(each, share) for share in shares for each in ticks]
             yield Report([_costs_table(course, matches, conditions, seed, confidence)])
 
 
-def _check(course: Course, seed: int) -> Report:
-    equal, found = zip(*(compare(course, side, seed) for side in range(SIDES)), strict=True)
+def _check(course: SimulationSettings, seed: int) -> Report:
+    equal, found = zip(*(compare_with_policy(course, side, seed) for side in range(SIDES)), strict=True)
     differences = np.concatenate(found).ravel()
     near, decisions = differences <= TOLERANCE, differences.size
-    sees, acts = near.sum() >= SEEN_SHARE * decisions, sum(equal) >= EQUAL_SHARE * decisions
+    sees, acts = near.sum() >= MIN_EQUAL_OBSERVATIONS * decisions, sum(equal) >= MIN_EQUAL_ACTIONS * decisions
     seen = f"{near.sum()} of {decisions} within {TOLERANCE:g} of the pool's"
     if not near.all():
         seen += f", the others within {differences[~near].max():.1e}"
     done = f"{sum(equal)} of {decisions} as the policy's in the pool"
     lines = [
-        f"observations: {seen}: {'good' if sees else 'WRONG'} ({SEEN_SHARE:.0%} are enough)",
-        f"actions: {done}: {'good' if acts else 'WRONG'} ({EQUAL_SHARE:.0%} are enough)",
+        f"observations: {seen}: {'good' if sees else 'WRONG'} ({MIN_EQUAL_OBSERVATIONS:.0%} are enough)",
+        f"actions: {done}: {'good' if acts else 'WRONG'} ({MIN_EQUAL_ACTIONS:.0%} are enough)",
     ]
     return Report(lines, status=int(not (sees and acts)))
 
 
 def _costs_table(
-    course: Course, matches: int, conditions: Sequence[tuple[int, float]], seed: int, confidence: float
+    course: SimulationSettings, matches: int, conditions: Sequence[tuple[int, float]], seed: int, confidence: float
 ) -> Table:
     pairs = matches // SIDES
     found = np.zeros((len(conditions), pairs, SIDES))
@@ -91,7 +98,7 @@ def _costs_table(
             with course.processes(side) as bots:
                 for row, (latency, loss) in enumerate(conditions):
                     for pair in range(pairs):
-                        found[row, pair, side], _ = fly(course, bots, side, seed, pair, latency, loss)
+                        found[row, pair, side], _ = play_match(course, bots, side, seed, pair, latency, loss)
                         tell((side + (row + (pair + 1) / pairs) / len(conditions)) / SIDES)
     differences = found.mean(axis=-1)
     rows = []

@@ -19,12 +19,12 @@ from typing import Any, NoReturn, get_args, get_origin
 import docstring_parser
 from jsonargparse import ArgumentParser, set_parsing_settings
 
-from fabric_rl.base.argv import names_of, normalise, switches, without
-from fabric_rl.base.config_files import naming_the_file, with_sections_of_config
-from fabric_rl.base.errors import mistakes_in_one_line
+from fabric_rl.base.argv import boolean_flags, flag_names, normalize_flags, remove_flags
+from fabric_rl.base.config_files import expand_config, locate_config_errors
+from fabric_rl.base.errors import exit_on_user_error
 from fabric_rl.base.parser import FlagParser
-from fabric_rl.metrics.log import warnings_are_events
-from fabric_rl.ranks.processes import end_with_launcher
+from fabric_rl.metrics.log import log_warnings
+from fabric_rl.ranks.processes import exit_with_launcher
 
 _PROGRAM = "fabric-rl"
 _ABOUT = "Train agents for Rocket League, watch them play, and measure how good they are."
@@ -114,9 +114,9 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     if os.getcwd() not in sys.path:  # to find the user's classes, as `python train_fabric.py` does
         sys.path.append(os.getcwd())
     try:
-        with _quiet_pipe(), warnings_are_events(), mistakes_in_one_line(program):
+        with _quiet_pipe(), log_warnings(), exit_on_user_error(program):
             if words[0] == "train":  # has a parser of its own, see fabric_rl.cli.command_line
-                end_with_launcher()  # before slow imports
+                exit_with_launcher()  # before slow imports
                 sys.exit(import_module("train_fabric").cli(words[1:]))
             if words in (["--help"], ["-h"]):
                 print(overview())
@@ -148,19 +148,17 @@ def _parser_and_functions(name: str) -> tuple[ArgumentParser, dict[str, Callable
 def _run(words: list[str]) -> int:
     parser, functions = _parser_and_functions(words[0])
     groups = [group for function in functions.values() for group in _groups(function).values()]
-    given = words = normalise(words, switches(*functions.values(), *groups))
+    given = words = normalize_flags(words, boolean_flags(*functions.values(), *groups))
     taken = {name for function in functions.values() for name in inspect.signature(function).parameters}
     training: list[str] = []
     if "training" in taken:
         own = {"--help", *(f"--{name}" for name in taken)}
-        training = without(words[1:], own)
-        words = without(words, set(names_of(words)) - own)
+        training = remove_flags(words[1:], own)
+        words = remove_flags(words, set(flag_names(words)) - own)
     if "env" in taken:
         preset = COMMANDS[words[0]].preset
-        words = with_sections_of_config(
-            words, sorted({"env", "agent"} & taken), _load(preset)(words) if preset else None
-        )
-    with naming_the_file(given):
+        words = expand_config(words, sorted({"env", "agent"} & taken), _load(preset)(words) if preset else None)
+    with locate_config_errors(given):
         values: Any = parser.instantiate(parser.parse_args(words))
     path, before = "", dict[str, Any]()
     while name := values.get("command"):

@@ -14,14 +14,22 @@ from typing import Any
 import numpy as np
 
 from envs.pool.replay_format import SUFFIX
-from envs.replays.replay import excerpt, read_replay
+from envs.replays.replay import extract_games, read_replay
 from fabric_rl.analysis import comparison
 from fabric_rl.analysis.comparison import ALL, Comparison, Estimate, Improvement, Scores
-from fabric_rl.analysis.curves import SPEED, Curve, choose_metrics, mean_of_tenth, minutes_at, new_figure, read_metrics
+from fabric_rl.analysis.curves import (
+    SPEED,
+    Curve,
+    choose_metrics,
+    mean_of_last_tenth,
+    minutes_at,
+    new_figure,
+    read_metrics,
+)
 from fabric_rl.analysis.plots import comparison_figure
 from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.files import atomic_write, read_json, write_json, write_text
-from fabric_rl.base.tables import figure_text, number_of, when_text
+from fabric_rl.base.tables import finite_or_none, format_number, format_time
 from fabric_rl.commands.output import Report, Section, check_out, png_of, section_tables, templates, write_page
 from fabric_rl.commands.runs import USUAL_METRICS
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, flat_settings
@@ -75,7 +83,7 @@ def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
     with suppress(OSError, ValueError), (run.folder / "log.txt").open(encoding="utf-8") as file:
         began = datetime.fromisoformat(file.readline(19))
     environment = templates()
-    environment.filters |= {"figure": figure_text, "when": when_text}
+    environment.filters |= {"figure": format_number, "when": format_time}
     return environment.get_template("report.html").render(
         run=run,
         began=began,
@@ -85,7 +93,7 @@ def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
         versions=read_json(run.folder / ENVIRONMENT),
         groups=groups,
         parts=parts,
-        ends={name: (mean_of_tenth(y, first=True), mean_of_tenth(y)) for name, (_, y) in curves.items()},
+        ends={name: (mean_of_last_tenth(y, first=True), mean_of_last_tenth(y)) for name, (_, y) in curves.items()},
         stages=stages,
         league=_league(run.folder),
         goals=goals,
@@ -135,7 +143,7 @@ def best_goals(folder: Path) -> tuple[list[Goal], int]:
                     event, speed = goals[fastest], float(speeds[fastest])
                     end = event["frame"]
                     kickoff = int(np.flatnonzero(game.columns["begins"][: end + 1])[-1])
-                    piece = excerpt(replay, [(game, max(kickoff, end - before), end + 1)])
+                    piece = extract_games(replay, [(game, max(kickoff, end - before), end + 1)])
                     title = f"{replay.about['names'][event['team']]} at {event['seconds']:.0f} s of {file.name}"
                     found.append((speed, title, base64.b64encode(piece).decode()))
         except (OSError, ValueError, TypeError, LookupError, ArithmeticError):  # damaged or forged
@@ -158,7 +166,7 @@ def _league(folder: Path) -> dict[str, Any] | None:
 
 
 def _minutes(run: RunRecord, curves: Mapping[str, Curve]) -> float | None:
-    seconds = number_of(run.summary.get("wall_seconds"))
+    seconds = finite_or_none(run.summary.get("wall_seconds"))
     if run.status != "unfinished" and seconds is not None:
         return seconds / 60
     return float(minutes_at(curves[SPEED][0], curves[SPEED])[-1]) if SPEED in curves else None
@@ -238,14 +246,19 @@ def comparison_sections(found: Comparison) -> list[Section]:
 
 
 def _final_score(row: Scores) -> list[str]:
-    figures = [figure_text(row.iqm.value), _span(row.iqm, figure_text), figure_text(row.mean), figure_text(row.median)]
+    figures = [
+        format_number(row.iqm.value),
+        _span(row.iqm, format_number),
+        format_number(row.mean),
+        format_number(row.median),
+    ]
     return [row.task, row.group, str(len(row.scores)), *figures]
 
 
 def _better(pair: Improvement) -> list[str]:
     share, distinguishable = "{:.0%}".format, "yes" if pair.tells else "no"
     chance = [share(pair.probability.value), _span(pair.probability, share)]
-    return [f"{pair.group} better than {pair.than}", *chance, figure_text(pair.p), distinguishable]
+    return [f"{pair.group} better than {pair.than}", *chance, format_number(pair.p), distinguishable]
 
 
 def _span(estimate: Estimate, text: Callable[[float], str]) -> str:
@@ -257,8 +270,8 @@ def _reached(row: Scores, threshold: float) -> list[str]:
     by = f"{np.isfinite(steps).sum()} of {len(steps)}"
     span = f"{_or_never(steps.min())} to {_or_never(steps.max())}"
     medians = [_or_never(np.median(each)) for each in (steps, minutes)]
-    return [row.task, row.group, figure_text(threshold), by, medians[0], span, medians[1]]
+    return [row.task, row.group, format_number(threshold), by, medians[0], span, medians[1]]
 
 
 def _or_never(number: float) -> str:
-    return "never" if math.isinf(number) else figure_text(float(number))
+    return "never" if math.isinf(number) else format_number(float(number))

@@ -14,13 +14,13 @@ from torch import Tensor
 
 from fabric_rl.base.files import read_json
 from fabric_rl.base.settings import changed
-from fabric_rl.metrics.csv_tables import number, read_rows
+from fabric_rl.metrics.csv_tables import parse_number, read_rows
 from fabric_rl.ranks import launch
 from fabric_rl.runs import provenance
 from fabric_rl.runs.checkpoint import load_checkpoint
-from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, changed_since
-from fabric_rl.runs.records import checkpoints, steps_of
-from fabric_rl.runs.start import locate, run_of
+from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, files_changed_since
+from fabric_rl.runs.records import checkpoint_steps, list_checkpoints
+from fabric_rl.runs.start import owning_run, resolve_checkpoint_path
 
 _COMPARED = ("python", "system", "installed", "hardware", "variables")
 _COMMIT = re.compile("[0-9a-f]{7,64}")
@@ -43,9 +43,9 @@ def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
     Returns:
         0 if everything is identical, otherwise 1.
     """
-    folder = run_of(locate("RUN", runs_dir, run)).dir
+    folder = owning_run(resolve_checkpoint_path("RUN", runs_dir, run)).dir
     config = provenance.Provenance(folder).config
-    if not config.is_file() or not checkpoints(folder / "checkpoints"):
+    if not config.is_file() or not list_checkpoints(folder / "checkpoints"):
         lacks = "checkpoints to compare with" if config.is_file() else "config.yaml, so its settings are not known"
         raise ValueError(f"RUN {run}: it has no {lacks}")
     names = (f"{folder.name}-rerun{'' if number == 1 else number}" for number in count(1))
@@ -70,21 +70,21 @@ def _differences(folder: Path) -> Iterator[str]:
     if earlier:
         times = "once" if len(earlier) == 1 else f"{len(earlier)} times"
         yield f"it was resumed {times}: its settings are those of the last start"
-    if then.get("config") not in (None, provenance.digest_of((folder / CONFIG).read_text(encoding="utf-8"))):
+    if then.get("config") not in (None, provenance.config_digest((folder / CONFIG).read_text(encoding="utf-8"))):
         yield f"{CONFIG}: edited since"
     project, own = (then.get(name) or {} for name in ("project", "git"))
-    kept, here = folder / provenance.code_file(earlier), Path(now["project"]["folder"])
+    kept, here = folder / provenance.patch_name(earlier), Path(now["project"]["folder"])
     patch = kept.read_text(encoding="utf-8", errors="replace") if kept.is_file() else ""
     commit = project.get("commit")
     names = None
-    if commit is None or changed_since(here, commit) is not None:
-        names = provenance.sources_that_differ((patch, provenance.patch_of(here, folder.parent, commit or "HEAD")))
+    if commit is None or files_changed_since(here, commit) is not None:
+        names = provenance.differing_sources((patch, provenance.git_patch(here, folder.parent, commit or "HEAD")))
     words = [f"git checkout {commit}"] if commit else []
     words += [f"git apply {shlex.quote(str(kept))}"] if patch else []
     for line in _code("code", commit, now["project"], names):
         yield f"{line}; to have it: {' && '.join(words)}" if words else line
     if own.get("folder") != project.get("folder") and (commit := own.get("commit")):
-        edited = changed_since(Path(now["git"]["folder"]), commit)
+        edited = files_changed_since(Path(now["git"]["folder"]), commit)
         if edited is not None:  # changes that were not committed then are lost
             uncommitted = (line[3:] for line in (own.get("changed_files") or "").splitlines())
             edited = sorted({*edited, *filter(provenance.is_source, uncommitted)})
@@ -123,7 +123,9 @@ def _outcome(old: Path, new: Path) -> tuple[list[str], list[str]]:
     compared = list[str]()
     names = [name for name in ("ranks", "threads", "device") if before.get(name) not in (None, now.get(name))]
     lines = [f"{name}: {before[name]} -> {now.get(name)}" for name in names]
-    files = [{steps_of(path): path for path in checkpoints(folder / "checkpoints")} for folder in (old, new)]
+    files = [
+        {checkpoint_steps(path): path for path in list_checkpoints(folder / "checkpoints")} for folder in (old, new)
+    ]
     both = sorted(files[0].keys() & files[1].keys())
     if not both:
         ends = f"{max(files[0]):,} and {max(files[1], default=0):,} steps"
@@ -135,7 +137,9 @@ def _outcome(old: Path, new: Path) -> tuple[list[str], list[str]]:
         if far:
             most = max(far, key=far.__getitem__)
             lines.append(f"{compared[0]}: {len(far)} of {len(there)} tensors; most {most}, by {far[most]:.3g}")
-    rows = [{number(row.get("step")) or 0: row for row in read_rows(folder / "metrics.csv")} for folder in (old, new)]
+    rows = [
+        {parse_number(row.get("step")) or 0: row for row in read_rows(folder / "metrics.csv")} for folder in (old, new)
+    ]
     steps = sorted(rows[0].keys() & rows[1].keys())
     compared.append(f"metrics, {len(steps)} rows")
     for step in steps:

@@ -6,17 +6,17 @@ from pathlib import Path
 
 from envs.cores import available_cores
 from fabric_rl.args import check_run_id
-from fabric_rl.base.argv import DEFAULT_CONFIG, config_files, names_of
-from fabric_rl.base.tables import figure_text
-from fabric_rl.cli.command_line import Settings, read_settings
-from fabric_rl.sweeps.trainings import (
+from fabric_rl.base.argv import DEFAULT_CONFIG, config_files, flag_names
+from fabric_rl.base.tables import format_number
+from fabric_rl.cli.command_line import CommandLine, read_settings
+from fabric_rl.sweeps.train_processes import (
     BUSY,
-    Trainings,
+    TrainProcesses,
     check_unchanged,
-    done,
-    ended_by,
+    finished_run,
     make_folder,
     seeds_of,
+    stopped_by_callback,
 )
 
 _OURS = ("--run_id", "--seed", "--resume", "--force", "--inference")
@@ -55,8 +55,8 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
     for run_id in ids:
         check_run_id(run_id, "--group")
         check_unchanged(runs_dir / run_id, settings.arguments["resolved_config"])
-    left = [run_id for run_id in ids if done(runs_dir / run_id) is None]
-    trainings = Trainings(min(available_cores() if parallel is None else parallel, max(1, len(left))), runs_dir)
+    left = [run_id for run_id in ids if finished_run(runs_dir / run_id) is None]
+    trainings = TrainProcesses(min(available_cores() if parallel is None else parallel, max(1, len(left))), runs_dir)
     make_folder("--runs_dir", runs_dir)
     failed: dict[str, str] = {}
 
@@ -67,7 +67,9 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
         if not trainings.stopping.is_set():
             outcome = BUSY if reason == BUSY else "failed"
             if record:
-                mean_return, seconds = (figure_text(record.summary.get(key)) for key in ("mean_return", "wall_seconds"))
+                mean_return, seconds = (
+                    format_number(record.summary.get(key)) for key in ("mean_return", "wall_seconds")
+                )
                 outcome = f"{record.steps:,} steps, mean return {mean_return}, {seconds} s"
             print(f"{run_id}: {outcome}", flush=True)
 
@@ -78,12 +80,12 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
     except KeyboardInterrupt:
         print("stopped; the same command continues", flush=True)
         raise
-    failed = {run_id: failed[run_id] for run_id in left if run_id in failed and done(runs_dir / run_id) is None}
+    failed = {run_id: failed[run_id] for run_id in left if run_id in failed and finished_run(runs_dir / run_id) is None}
     for run_id in failed:
         print(f"{run_id} {'is not trained' if failed[run_id] == BUSY else 'failed'}: {failed[run_id]}")
     trained, early = len(ids) - len(failed), 0
-    for record in filter(None, (done(runs_dir / run_id) for run_id in ids)):
-        if by := ended_by(record):
+    for record in filter(None, (finished_run(runs_dir / run_id) for run_id in ids)):
+        if by := stopped_by_callback(record):
             early += 1
             total = settings.arguments["args"].total_timesteps
             print(f"{record.name} ended early by {by} after {record.steps:,} of {total:,} steps")
@@ -95,13 +97,13 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
     return 1 if failed else 0
 
 
-def training_settings(words: Sequence[str], command: str) -> Settings:
+def training_settings(words: Sequence[str], command: str) -> CommandLine:
     """Return the settings that flags of `train_fabric.py` describe.
 
     Raises:
         ArgumentError: A flag is unknown or wrong.
         ValueError: A flag is wrong, or one that the command sets itself.
     """
-    if taken := [name for name in _OURS if name in names_of(words)]:
+    if taken := [name for name in _OURS if name in flag_names(words)]:
         raise ValueError(f"{', '.join(taken)}: fabric-rl {command} decides that for every run; leave it out")
     return read_settings(import_module("train_fabric").main, words, "", DEFAULT_CONFIG)

@@ -9,13 +9,22 @@ from typing import Any
 import numpy as np
 
 from fabric_rl.analysis.curves import new_figure
-from fabric_rl.base.argv import names_of
+from fabric_rl.base.argv import flag_names
 from fabric_rl.base.files import write_text
-from fabric_rl.base.tables import figure_text
+from fabric_rl.base.tables import format_number
 from fabric_rl.commands.output import Section, print_all, section_tables, write_page
 from fabric_rl.commands.seeds import training_settings
-from fabric_rl.sweeps.sweep import Setting, Sweep, flags_of, known_metric, load_optuna, open_study, read_space, words_of
-from fabric_rl.sweeps.trainings import Trainings, make_folder, seeds_of
+from fabric_rl.sweeps.sweep import (
+    SearchSetting,
+    Sweep,
+    flags_of,
+    format_params,
+    known_metric,
+    load_optuna,
+    open_study,
+    read_space,
+)
+from fabric_rl.sweeps.train_processes import TrainProcesses, make_folder, seeds_of
 
 _SHOWN, _ENOUGH = 5, 40
 """Trials that are printed; trials needed to rank settings by importance, which is noise for fewer."""
@@ -56,7 +65,7 @@ def sweep(
         ValueError: A flag is wrong, or the folder contains a sweep with other settings.
         ImportError: Optuna is not installed.
     """
-    if "--runs_dir" in names_of(training) or "--group" in names_of(training):
+    if "--runs_dir" in flag_names(training) or "--group" in flag_names(training):
         raise ValueError("--runs_dir, --group: the runs of a sweep lie in its --folder; leave them out")
     if trials < 1:
         raise ValueError(f"--trials must be at least 1, got {trials}")
@@ -64,7 +73,7 @@ def sweep(
     settings = read_space(space, lambda flags: training_settings([*training, *flags], "sweep"))
     new_figure(1, 1)  # raises before any work if matplotlib is missing
     folder = folder or Path("sweeps") / space.stem
-    trainings = Trainings(parallel, folder / "runs")
+    trainings = TrainProcesses(parallel, folder / "runs")
     make_folder("--folder", folder)
     asked = {"settings": base.arguments["resolved_config"], "space": space.read_text(encoding="utf-8")}
     asked |= {"seeds": str(numbers), "minimize": str(minimize)}
@@ -72,7 +81,7 @@ def sweep(
     known = known_metric(study, folder, metric)
     running = Sweep(study, folder, training, settings, base.arguments["args"].total_timesteps, trainings, known)
     try:
-        trainings.each(lambda _: running.work(trials, numbers, metric), range(parallel))
+        trainings.each(lambda _: running.run_trials(trials, numbers, metric), range(parallel))
     except KeyboardInterrupt:
         print("stopped; the same command continues", flush=True)
         raise
@@ -81,7 +90,7 @@ def sweep(
     return 0 if done else 1
 
 
-def _report(study: Any, folder: Path, words: Sequence[str], space: Sequence[Setting]) -> bool:  # noqa: ANN401
+def _report(study: Any, folder: Path, words: Sequence[str], space: Sequence[SearchSetting]) -> bool:  # noqa: ANN401
     """Write and print the results; return False if no trial has finished."""
     states = {
         state: [t for t in study.get_trials() if t.state.name == state] for state in ("COMPLETE", "PRUNED", "FAIL")
@@ -100,8 +109,8 @@ def _report(study: Any, folder: Path, words: Sequence[str], space: Sequence[Sett
         found = importance.get_param_importances(study, evaluator=importance.PedAnovaImportanceEvaluator())
         rows = [[name, f"{number:.2f}"] for name, number in found.items()]
         sections.insert(0, Section("What matters", ["setting", "importance (PED-ANOVA)"], rows))
-    rows = [[f"trial{trial.number}", figure_text(trial.value), words_of(trial.params)] for trial in done]
-    rows += [[f"trial{trial.number}", "ended early", words_of(trial.params)] for trial in states["PRUNED"]]
+    rows = [[f"trial{trial.number}", format_number(trial.value), format_params(trial.params)] for trial in done]
+    rows += [[f"trial{trial.number}", "ended early", format_params(trial.params)] for trial in states["PRUNED"]]
     trials = Section("Trials, the best one first", ["trial", "score", "settings"], rows)
     print_all(section_tables([replace(trials, rows=rows[:_SHOWN]), *sections]))
     axes = (figure := new_figure(8, 4)).subplots()

@@ -18,7 +18,7 @@ from fabric_rl.base.argv import config_files
 from fabric_rl.base.files import write_text
 from fabric_rl.commands.output import check_file
 from fabric_rl.commands.seeds import training_settings
-from fabric_rl.sweeps.tune import TURNS, Bench, Candidate, clearly_faster, find_fastest
+from fabric_rl.sweeps.tune import TURNS, Benchmark, Candidate, clearly_faster, find_fastest
 from fabric_rl.types import OffPolicyAgent
 
 _FIRST = "# By fabric-rl tune"
@@ -58,7 +58,7 @@ def tune(training: Sequence[str], minutes: float = 10.0, seconds: float = 3.0, o
     found: list[tuple[Candidate, list[float]]] = []
     with ExitStack() as ending:  # SIGTERM acts as Ctrl+C, so that the training ends and the folder is deleted
         ending.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, signal.default_int_handler))
-        bench = Bench(list(training), Path(ending.enter_context(tempfile.TemporaryDirectory())), seconds)
+        bench = Benchmark(list(training), Path(ending.enter_context(tempfile.TemporaryDirectory())), seconds)
         # in a thread, so that Ctrl+C ends the training first
         bench.trainings.each(lambda _: found.append(find_fastest(bench, config, end)), [None])
     best, ratios = found[0]

@@ -17,8 +17,8 @@ from fabric_rl.base.settings import Between
 from fabric_rl.base.tables import progress
 from fabric_rl.commands.output import Out, writes
 from fabric_rl.evaluation.settings import DEFAULT_PLAY, Minutes, PlaySettings
-from fabric_rl.runs.records import is_worked_on
-from fabric_rl.viewer.feeds import GAMES, Broadcast, Feed, FileFeed, GamesFeed
+from fabric_rl.runs.records import is_training
+from fabric_rl.viewer.feeds import GAMES, Feed, FileFeed, GamesFeed, LiveFeed
 from fabric_rl.viewer.page import check_size, page_with
 from fabric_rl.viewer.server import LOOPBACK, ViewerServer, open_browser
 
@@ -55,8 +55,8 @@ def watch(
     """
     feed = _feed(what, opponent, play.runs_dir)
     try:
-        if isinstance(feed, Broadcast):  # a player that cannot play is an error before an address is shown
-            matches = import_module("fabric_rl.evaluation.play")  # torch, which a recorded game does not wait for
+        if isinstance(feed, LiveFeed):  # a player that cannot play is an error before an address is shown
+            matches = import_module("fabric_rl.evaluation.matches")  # torch, which a recorded game does not wait for
             opponent = opponent or "chaser"
             duel = matches.Duel.of(what, opponent, play)
             again = partial(matches.Duel.of, what, opponent, duel.rules.play)
@@ -66,7 +66,7 @@ def watch(
             print(f"watch it at {server.url} (Ctrl+C ends it){more}", flush=True)
             if not no_browser:
                 open_browser(server.url)
-            if isinstance(feed, Broadcast):
+            if isinstance(feed, LiveFeed):
                 matches.play_live(feed, duel, again, minutes, play.seed)
             threading.Event().wait()
     except KeyboardInterrupt:
@@ -80,9 +80,9 @@ def _feed(what: str, opponent: str | None, runs_dir: str) -> Feed:
         read_replay(what)
         return FileFeed(Path(what))
     games = next((path for path in (Path(what, GAMES), Path(runs_dir, what, GAMES)) if path.is_dir()), None)
-    if opponent is None and games is not None and (is_worked_on(games.parent) or any(games.iterdir())):
+    if opponent is None and games is not None and (is_training(games.parent) or any(games.iterdir())):
         return GamesFeed(games)
-    return Broadcast("Loading the first picture ...")
+    return LiveFeed("Loading the first picture ...")
 
 
 @writes(Out("out", [".html", *FORMATS]))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fabric_rl.base.settings import Count, Finite, check_settings
-from fabric_rl.base.state_schema import load_part
+from fabric_rl.base.state_schema import load_child_state
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger
@@ -145,7 +145,7 @@ class Lessons(Callback):
                 if parameter in owners:
                     raise ValueError(f"Lessons: both {owners[parameter]} and {name} set {parameter}")
                 owners[parameter] = name
-        self.courses = {name: LessonState(curriculum) for name, curriculum in curricula.items()}
+        self.lesson_states = {name: LessonState(curriculum) for name, curriculum in curricula.items()}
         self._never_logged: set[str] = set()
 
     def on_train_start(self, state: TrainState) -> None:
@@ -156,7 +156,7 @@ class Lessons(Callback):
         """
         if not isinstance(state.env, HasParameters):
             raise ValueError(f"Lessons: {type(state.env).__name__} has no parameters that lessons could set")
-        for course in self.courses.values():
+        for course in self.lesson_states.values():
             for lesson in range(course.curriculum.num_lessons):
                 state.env.check_parameters(course.curriculum.values(lesson))
         state.env.set_parameters(self.values)
@@ -166,15 +166,15 @@ class Lessons(Callback):
         """The parameters of the current lessons: parameter -> value."""
         return {
             parameter: value
-            for course in self.courses.values()
+            for course in self.lesson_states.values()
             for parameter, value in course.curriculum.values(course.lesson).items()
         }
 
     def on_iteration_end(self, state: TrainState) -> None:
         episodes = state.sums.get(EPISODE_RETURN, (0.0, 0.0))[1]
-        pairs = {name: self._measure(course.curriculum.measure, state) for name, course in self.courses.items()}
+        pairs = {name: self._measure(course.curriculum.measure, state) for name, course in self.lesson_states.items()}
         changed = False
-        for name, course in self.courses.items():
+        for name, course in self.lesson_states.items():
             state.metrics[f"lesson/{name}"] = float(course.lesson)
             if course.update(episodes, *pairs[name]):
                 changed = True
@@ -188,13 +188,13 @@ class Lessons(Callback):
             state.env.set_parameters(self.values)
 
     def state_dict(self) -> dict[str, Any]:
-        return {name: course.state_dict() for name, course in self.courses.items()}
+        return {name: course.state_dict() for name, course in self.lesson_states.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the state that `state_dict` returned; curricula that are not in it start from their beginning."""
-        for name, course in self.courses.items():
+        for name, course in self.lesson_states.items():
             if name in state:
-                load_part(course, state[name], f"what was saved of the curriculum {name}")
+                load_child_state(course, state[name], f"what was saved of the curriculum {name}")
 
     def _measure(self, measure: str, state: TrainState) -> tuple[float, float]:
         """Return the (sum, count) of a measure in this iteration, the same on every rank."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fabric_rl.base.settings import Count, Finite, Positive, check_settings, checks_arguments
-from fabric_rl.base.state_schema import check_like
+from fabric_rl.base.state_schema import check_structure
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger
@@ -183,7 +183,7 @@ class Phases(Callback):
         Raises:
             ValueError: The saved phase no longer exists.
         """
-        check_like(state, self.state_dict(), "it")
+        check_structure(state, self.state_dict(), "it")
         if state["start_phase"] != self.phases[self._start - 1].name:
             self._begin(self._start, -1)
             return

@@ -13,15 +13,21 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.adapters.gymnasium_envs import GymnasiumEnvs
 from envs.demonstrations.file import Demonstration, DemonstrationWriter, columns_of_states
-from envs.demonstrations.record import RecordedEnvs, about_observations, about_states, columns_of, record_states
-from envs.demonstrations.trajectories import of_observations, trajectories
+from envs.demonstrations.record import (
+    RecordedEnvs,
+    observation_columns,
+    observations_header,
+    record_states,
+    states_header,
+)
+from envs.demonstrations.trajectories import observation_trajectories, trajectories
 from envs.factories import to_config, unwrap_partial
 from envs.matches.matches import PoolFactory
 from fabric_rl.args import SACArgs
-from fabric_rl.base.argv import file_of
+from fabric_rl.base.argv import resolve_preset
 from fabric_rl.base.trajectory import Trajectory
-from fabric_rl.evaluation.play import Duel
-from fabric_rl.evaluation.players import recipe_of, short_name
+from fabric_rl.evaluation.matches import Duel
+from fabric_rl.evaluation.players import pool_factory_or_none, short_name
 from fabric_rl.evaluation.settings import ActSettings
 from fabric_rl.learning.gae import GAE, Estimator
 from fabric_rl.loop import train
@@ -32,11 +38,11 @@ from fabric_rl.signals.base import SignalFactory
 from fabric_rl.types import AgentFactory, EnvFactory, OffPolicyAgent
 
 
-def name_of_env(env: EnvFactory) -> str:
+def env_name(env: EnvFactory) -> str:
     """Return the name of an environment that is no pool in demonstrations: the Gymnasium id, or the class."""
     call = unwrap_partial(env)
     if call.function is GymnasiumEnvs:
-        return str(to_config(call.named()["env_id"]))
+        return str(to_config(call.arguments()["env_id"]))
     return getattr(call.function, "__name__", type(call.function).__name__)
 
 
@@ -66,8 +72,8 @@ def trajectories_of(
     if not paths:
         raise ValueError(f"{flag}: name at least one demonstration (fabric-rl demos record makes them)")
     found: list[Trajectory] = []
-    recipe = recipe_of(env)
-    for path in map(file_of, paths):
+    recipe = pool_factory_or_none(env)
+    for path in map(resolve_preset, paths):
         try:
             demonstration = Demonstration(path)
             before = len(found)
@@ -81,7 +87,7 @@ def trajectories_of(
 
 def _of_pool(demonstration: Demonstration, recipe: PoolFactory, soft: bool, rewards: bool) -> Iterator[Trajectory]:
     path, about = demonstration.path, demonstration.about
-    if not demonstration.of_states:
+    if not demonstration.has_states:
         raise ValueError(f"{path}: observations of {about.get('env')}, not states of Rocket League")
     if about["tick_skip"] != recipe.tick_skip:
         raise ValueError(
@@ -104,19 +110,21 @@ def _of_pool(demonstration: Demonstration, recipe: PoolFactory, soft: bool, rewa
 
 def _of_env(demonstration: Demonstration, env: EnvFactory) -> Iterator[Trajectory]:
     path, about = demonstration.path, demonstration.about
-    if demonstration.of_states:
-        raise ValueError(f"{path}: states of Rocket League, not observations of {name_of_env(env)}")
+    if demonstration.has_states:
+        raise ValueError(f"{path}: states of Rocket League, not observations of {env_name(env)}")
     with closing(env(seed=0)) as envs:
         spaces = envs.single_observation_space, envs.single_action_space
-    mine = {"env": name_of_env(env), "observation_space": str(spaces[0]), "action_space": str(spaces[1])}
+    mine = {"env": env_name(env), "observation_space": str(spaces[0]), "action_space": str(spaces[1])}
     for name, own in mine.items():
         if about.get(name) != own:
             raise ValueError(f"{path}: its {name.replace('_', ' ')} is {about.get(name)}, not {own}")
-    shapes = {column.name: column.shape for column in columns_of(*spaces)} | {"action_mask": (flatdim(spaces[1]),)}
+    shapes = {column.name: column.shape for column in observation_columns(*spaces)} | {
+        "action_mask": (flatdim(spaces[1]),)
+    }
     for column in demonstration.columns:
         if column.shape != (here := shapes.get(column.name, column.shape)):
             raise ValueError(f"{path}: its column {column.name} holds {list(column.shape)} a frame, not {list(here)}")
-    return of_observations(demonstration, *spaces)
+    return observation_trajectories(demonstration, *spaces)
 
 
 def record_matches(
@@ -126,7 +134,7 @@ def record_matches(
     rules = duel.rules
     size, seed = rules.team_size, rules.play.seed
     demonstrators = range(2 * size if both else size)
-    about = about_states(duel.names, [0] * size + [1] * size, demonstrators, rules.tick_skip)
+    about = states_header(duel.names, [0] * size + [1] * size, demonstrators, rules.tick_skip)
     about |= {"noise": noise} if noise else {}
     with DemonstrationWriter(out, columns_of_states(2 * size, noise > 0), about) as writer:
         shape = (size, seed, rules.tick_skip, rules.action_delay_ticks)
@@ -138,14 +146,14 @@ def record_episodes(trained: Trained, out: Path, episodes: int, act: ActSettings
     """Record episodes of an agent in the environment of its training."""
     with closing(trained.env(seed=act.seed)) as envs:
         spaces = envs.single_observation_space, envs.single_action_space
-        about = about_observations(short_name(trained.name), name_of_env(trained.env), *spaces)
+        about = observations_header(short_name(trained.name), env_name(trained.env), *spaces)
         choose = trained.choose(*spaces, not act.sample, act.seed)
-        with DemonstrationWriter(out, columns_of(*spaces), about) as writer:
+        with DemonstrationWriter(out, observation_columns(*spaces), about) as writer:
             play_episodes(RecordedEnvs(envs, writer, episodes), choose, episodes, act.seed)
     return writer
 
 
-def describe(demonstration: Demonstration) -> dict[str, Any]:
+def demonstration_summary(demonstration: Demonstration) -> dict[str, Any]:
     """Return the contents of a demonstration as numbers and texts; reads the whole file."""
     about = {name: value for name, value in demonstration.about.items() if name != "columns"}
     steps, returns, actions, weights = list[int](), list[float](), list[Any](), list[Any]()
@@ -153,7 +161,7 @@ def describe(demonstration: Demonstration) -> dict[str, Any]:
     for episode in demonstration.episodes():
         steps.append(episode.steps)
         terminated += episode.terminated
-        if demonstration.of_states:
+        if demonstration.has_states:
             cars = [int(car) for car in about["demonstrators"]]
             actions.append(episode.columns["controls"][1:, cars].reshape(-1, 8))
             weights.append(episode.columns["weight"][1:, cars].ravel())
@@ -187,7 +195,7 @@ def with_demonstrations(signal: SignalFactory, env: EnvFactory) -> SignalFactory
     if not hasattr(call.function, "show"):
         return signal
     name = f"--signals {getattr(call.function, '__name__', '')}: demos"
-    found = trajectories_of(call.named().get("demos") or (), env, name)
+    found = trajectories_of(call.arguments().get("demos") or (), env, name)
     return lambda *spaces: signal(*spaces).show(found)  # type: ignore[operator]  # as asked above
 
 

@@ -16,26 +16,26 @@ from envs.bots import BOTS, Bot, Diagnostics, PolicyBot
 from envs.matches.matches import Player, PoolFactory
 from envs.obs.combinators import RoleObs
 from envs.pool.rocket_pool import RocketSimPool
-from envs.pool.settings import layout_in_numbers
+from envs.pool.settings import layout_as_json
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.evaluation.settings import PlaySettings
-from fabric_rl.runs.start import locate
+from fabric_rl.runs.start import resolve_checkpoint_path
 from fabric_rl.runs.trained import ExportedAgent, Trained, load_trained, policy
 from fabric_rl.types import CheckpointError, EnvFactory
 
 
-class Entrant(NamedTuple):
+class PlayerSpec(NamedTuple):
     """Player that can be built for a match."""
 
     build: Callable[[int | tuple[int, int], int], Player]
     """Takes cars per team, or (blue, orange), and the tick skip."""
-    recipe: PoolFactory | None = None
+    trained_in: PoolFactory | None = None
     """Environment of its training; None for a bot."""
-    who: object = None
+    identity: object = None
     """Equal for two names of one player: the class of a bot, or the file of an agent's weights and its role."""
 
 
-class Rules(NamedTuple):
+class MatchSettings(NamedTuple):
     """Settings of a match that its players share."""
 
     play: PlaySettings
@@ -48,9 +48,9 @@ class Rules(NamedTuple):
     """Notes for titles about the way that agents act."""
 
     @classmethod
-    def of(cls, entrants: Sequence[Entrant], play: PlaySettings, minutes: float | None = None) -> "Rules":
+    def of(cls, entrants: Sequence[PlayerSpec], play: PlaySettings, minutes: float | None = None) -> "MatchSettings":
         """Take the settings that are None from the training of the first agent among the players."""
-        recipes = [each.recipe for each in entrants if each.recipe]
+        recipes = [each.trained_in for each in entrants if each.trained_in]
         first = recipes[0] if recipes else PoolFactory(RocketSimPool)
         size = play.team_size or max(max(sizes) for sizes in first.team_sizes)
         skip = play.tick_skip or first.tick_skip
@@ -59,7 +59,7 @@ class Rules(NamedTuple):
         return cls(play, size, skip, first.action_delay_ticks, minutes or 5.0, (remark,) if recipes else ())
 
 
-def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> Entrant:
+def load_player(name: str, sample: bool, runs_dir: str, explain: bool = False) -> PlayerSpec:
     """Find a player by its name.
 
     Args:
@@ -75,20 +75,20 @@ def entrant(name: str, sample: bool, runs_dir: str, explain: bool = False) -> En
         if (run := Path(runs_dir, name)).is_dir():
             raise ValueError(f"{name}: a bot and a run have this name; say {run} for the run, or rename that folder")
         return _scripted(BOTS[name])
-    path, role = name_and_role(name, runs_dir)
+    path, role = split_role(name, runs_dir)
     if name.rpartition(".")[0].strip(".") and not role and not _is_there(name, runs_dir) and Path(name).name == name:
         if (here := str(Path.cwd())) not in sys.path:
             sys.path.append(here)
         if (bot := _bot(name)) is not None:
             return _scripted(bot)
-    locate("agent", runs_dir, path, list(BOTS))
+    resolve_checkpoint_path("agent", runs_dir, path, list(BOTS))
     trained = load_trained(path, runs_dir)
     try:
         recipe = PoolFactory(trained.env, "a match")
     except TypeError as error:
         raise ValueError(f"{name} does not play Rocket League ({error})") from error
     build = partial(_agent, trained, recipe, sample=sample, explain=explain, role=role)
-    return Entrant(build, recipe, (trained.path.resolve(), role))
+    return PlayerSpec(build, recipe, (trained.path.resolve(), role))
 
 
 def _bot(name: str) -> type[Bot] | None:
@@ -112,7 +112,7 @@ def _bot(name: str) -> type[Bot] | None:
     return made
 
 
-def name_and_role(name: str, runs_dir: str | Path) -> tuple[str, str]:
+def split_role(name: str, runs_dir: str | Path) -> tuple[str, str]:
     """Split `NAME#ROLE`; the role is empty if there is none."""
     path, _, role = (name, "", "") if _is_there(name, runs_dir) else name.partition("#")
     return path, role
@@ -122,10 +122,10 @@ def _is_there(name: str, runs_dir: str | Path) -> bool:
     return Path(name).exists() or Path(runs_dir, name).exists()
 
 
-def _scripted(kind: type[Bot]) -> Entrant:
+def _scripted(kind: type[Bot]) -> PlayerSpec:
     seeded = "seed" in inspect.signature(kind).parameters
     make: Callable[..., Bot] = kind
-    return Entrant(lambda *_: lambda seed: make(seed=seed) if seeded else make(), who=kind)
+    return PlayerSpec(lambda *_: lambda seed: make(seed=seed) if seeded else make(), identity=kind)
 
 
 def _agent(
@@ -149,7 +149,7 @@ def _agent(
             raise ValueError(f"{trained.name} was trained for {sizes}, not {asked[0]}v{asked[1]}{choose}") from error
         parts = pool.obs_builder, pool.action_parser
         if isinstance(agent, ExportedAgent):
-            agent.check_layout(layout_in_numbers(*parts, pool.state.num_blue, pool.state.num_orange))
+            agent.check_layout(layout_as_json(*parts, pool.state.num_blue, pool.state.num_orange))
     if role:
         roles = list(agent.roles) if isinstance(agent, RolesAgent) else []
         if role not in roles or not isinstance(pool.obs_builder, RoleObs):
@@ -171,18 +171,18 @@ def short_name(name: str) -> str:
     return Path(name).name if Path(name).exists() else name
 
 
-def trained_elsewhere(name: str, runs_dir: str) -> Trained | None:
+def load_if_not_rocket_league(name: str, runs_dir: str) -> Trained | None:
     """Return the agent of that name if it was trained in an environment other than a `RocketSimPool`."""
     if name in BOTS:
         return None
     try:
         trained = load_trained(name, runs_dir)
     except ValueError:
-        return None  # the class of a bot, or an error that `entrant` raises
-    return trained if recipe_of(trained.env) is None else None
+        return None  # the class of a bot, or an error that `load_player` raises
+    return trained if pool_factory_or_none(trained.env) is None else None
 
 
-def recipe_of(env: EnvFactory) -> PoolFactory | None:
+def pool_factory_or_none(env: EnvFactory) -> PoolFactory | None:
     """Return the settings of a `RocketSimPool`, None for another environment."""
     try:
         return PoolFactory(env)
@@ -190,11 +190,11 @@ def recipe_of(env: EnvFactory) -> PoolFactory | None:
         return None
 
 
-def guests_of(names: Sequence[str], env: EnvFactory, runs_dir: str, seed: int, run: Path | None = None) -> list[Bot]:
+def load_guests(names: Sequence[str], env: EnvFactory, runs_dir: str, seed: int, run: Path | None = None) -> list[Bot]:
     """Return players as opponents of self-play; agents sample their actions.
 
     Args:
-        names: Names as in `entrant`.
+        names: Names as in `load_player`.
         env: Builds the pool of the training.
         runs_dir: Folder of the run ids.
         seed: Seed of their actions.
@@ -213,9 +213,9 @@ def guests_of(names: Sequence[str], env: EnvFactory, runs_dir: str, seed: int, r
             named = f"{name!r}: "
             if run is not None and run.resolve() in (Path(runs_dir, name).resolve(), Path(name).resolve()):
                 raise ValueError("is the run itself; export its agent with fabric-rl export, and name that folder")
-            guest = entrant(name, sample=True, runs_dir=runs_dir)
-            if seen.setdefault(guest.who, name) != name:
-                raise ValueError(f"is {seen[guest.who]!r} again")
+            guest = load_player(name, sample=True, runs_dir=runs_dir)
+            if seen.setdefault(guest.identity, name) != name:
+                raise ValueError(f"is {seen[guest.identity]!r} again")
             found.append(guest.build(cars, recipe.tick_skip)(seed + number))
     except (TypeError, ValueError) as error:
         raise ValueError(f"--self_play.guests: {named}{error}") from error

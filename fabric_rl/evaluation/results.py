@@ -12,7 +12,7 @@ from envs.matches.matches import SIDES, Matches, Player, PoolFactory
 from envs.matches.statistics import STATISTICS, ratio_samples
 from envs.resets.training_packs import Pack
 from envs.state.layout import Bool
-from fabric_rl.evaluation.players import Entrant
+from fabric_rl.evaluation.players import PlayerSpec
 from fabric_rl.evaluation.settings import ActSettings
 from fabric_rl.rollouts.whole_episodes import play_episodes
 from fabric_rl.runs.trained import Trained
@@ -111,7 +111,7 @@ class Competitor(NamedTuple):
     """Agent-steps of a milestone."""
 
 
-def standings(
+def league_summary(
     field: Sequence[Competitor], played: Mapping[tuple[int, int], Matches], confidence: float = 0.95
 ) -> dict[str, Any]:
     """Return ratings and scores of a league as for `--json`; `played` has the matches of player i against j."""
@@ -129,11 +129,11 @@ def standings(
             for player, rating in zip(field, ratings, strict=True)
         ],
         "misfit": misfit,
-        "intransitive_triples": circles(payoff),
+        "intransitive_triples": intransitive_share(payoff),
     }
 
 
-def circles(payoff: NDArray[np.float64]) -> float | None:
+def intransitive_share(payoff: NDArray[np.float64]) -> float | None:
     """Return the share of triples that beat each other in a circle by `payoff [P, P]`, or None for two players."""
     wins = (payoff > 0.5).astype(np.int64)
     triples = math.comb(len(wins), 3)
@@ -177,7 +177,7 @@ def choose_packs(packs: Sequence[Pack], words: Sequence[str]) -> list[Pack]:
     return [pack for pack, names in zip(packs, of, strict=True) if not words or not names.isdisjoint(words)]
 
 
-def exam_player(who: Entrant, recipe: PoolFactory, tick_skip: int) -> tuple[Player, tuple[int, int]]:
+def exam_player(who: PlayerSpec, recipe: PoolFactory, tick_skip: int) -> tuple[Player, tuple[int, int]]:
     """Return the player and the cars per team (blue, orange): it alone, or as in training if it must see others."""
     try:
         return who.build((1, 0), tick_skip), (1, 0)

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from envs.pool.replay_format import SUFFIX
-from envs.replays.replay import Replay, excerpt, read_replay
-from fabric_rl.evaluation.play import Duel
+from envs.replays.replay import Replay, extract_games, read_replay
+from fabric_rl.evaluation.matches import Duel
 from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.runs.trained import Trained
 from fabric_rl.viewer.page import check_size, page_with
@@ -61,7 +61,7 @@ def show(
         OSError: There is no such file.
     """
     if isinstance(what, Replay):
-        return Shown(excerpt(what), height)
+        return Shown(extract_games(what), height)
     if not isinstance(what, Trained) and (path := Path(what)).suffix == SUFFIX:
         check_size(path)
         read_replay(path)

@@ -14,15 +14,15 @@ from torch import Tensor
 from fabric_rl.base.settings import Between, Count, CountOrZero, NonNegative, check_settings
 from fabric_rl.base.trajectory import Trajectory
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.learning.imitation import CanImitate, Shown
+from fabric_rl.learning.imitation import CanImitate, DemonstrationBatch
 from fabric_rl.learning.learner import load_optimizer
 from fabric_rl.learning.normalize import ObsNormalizer
-from fabric_rl.ranks.devices import is_small, one_thread
+from fabric_rl.ranks.devices import is_small, single_thread
 from fabric_rl.ranks.sharding import is_sharded
-from fabric_rl.types import ActorCritic, NonFiniteError, reads_masks
+from fabric_rl.types import ActorCritic, NonFiniteError, accepts_action_mask
 
 
-def shown(trajectories: Sequence[Trajectory], agent: ActorCritic) -> Shown:
+def to_batch(trajectories: Sequence[Trajectory], agent: ActorCritic) -> DemonstrationBatch:
     """Return all steps of some trajectories as one batch on the agent's device.
 
     For an agent with memory, trajectories are cut into sequences of its length, the last one padded. The memory is zero
@@ -41,11 +41,11 @@ def shown(trajectories: Sequence[Trajectory], agent: ActorCritic) -> Shown:
         sequences = padded.reshape(-1, length, *padded.shape[1:]).swapaxes(0, 1)
         return torch.from_numpy(np.ascontiguousarray(sequences)).to(device)
 
-    found = Shown(
+    found = DemonstrationBatch(
         joined([x.obs[: len(x.action)] for x in trajectories]),  # type: ignore[arg-type]
         joined([x.action for x in trajectories]),  # type: ignore[arg-type]
         joined([x.weight for x in trajectories], zeros=True),  # type: ignore[arg-type]
-        joined([x.action_mask for x in trajectories]) if reads_masks(agent) else None,
+        joined([x.action_mask for x in trajectories]) if accepts_action_mask(agent) else None,
         joined([x.soft for x in trajectories]),
     )
     if agent.learns_sequences:
@@ -55,11 +55,11 @@ def shown(trajectories: Sequence[Trajectory], agent: ActorCritic) -> Shown:
     return found
 
 
-def learn_pass(
+def train_epoch(
     fabric: Fabric,
     model: Any,  # noqa: ANN401 - Fabric's wrapper, with the forward method `imitate`
     optimizer: Any,  # noqa: ANN401 - Fabric's wrapper
-    steps: Shown,
+    steps: DemonstrationBatch,
     rows: Tensor,
     batch_size: int,
     max_grad_norm: float,
@@ -68,7 +68,7 @@ def learn_pass(
     losses = []
     for part in torch.split(rows.to(steps.obs.device), batch_size):
         with fabric.autocast():
-            loss, _ = model.imitate(steps.take(part))
+            loss, _ = model.imitate(steps.select(part))
         fabric.backward(loss)
         if max_grad_norm:
             fabric.clip_gradients(model, optimizer, max_norm=max_grad_norm, error_if_nonfinite=False)
@@ -145,7 +145,7 @@ def pretrain(
             f"--validation {args.validation}: {len(order)} episodes with steps that count, too few to hold {held} back"
         )
     held_back, learned = ([x for number in part for x in groups[number]] for part in (order[:held], order[held:]))
-    validation, training = shown(held_back, agent) if held else None, shown(learned, agent)
+    validation, training = to_batch(held_back, agent) if held else None, to_batch(learned, agent)
     fabric = Fabric(accelerator="cpu", devices=1)
     for module in agent.modules():
         if isinstance(module, ObsNormalizer):
@@ -156,8 +156,8 @@ def pretrain(
     best, weights = float("inf"), agent.state_dict()
     while len(rows) < args.epochs:
         part = torch.randperm(training.size, generator=generator)
-        loss = learn_pass(fabric, model, optimizer, training, part, size, args.max_grad_norm)
-        judged = loss if validation is None else loss_on(agent, validation)
+        loss = train_epoch(fabric, model, optimizer, training, part, size, args.max_grad_norm)
+        judged = loss if validation is None else imitation_loss(agent, validation)
         rows.append({"epoch": len(rows) + 1, "loss": loss, "validation_loss": judged})
         tell(rows[-1])
         if not math.isfinite(loss):
@@ -172,7 +172,7 @@ def pretrain(
 
 
 @torch.no_grad()
-def loss_on(agent: ActorCritic, steps: Shown) -> float:
+def imitation_loss(agent: ActorCritic, steps: DemonstrationBatch) -> float:
     """Return the mean of -log p of the demonstrated actions."""
     assert isinstance(agent, CanImitate)
     return float(agent.imitate(steps)[0])
@@ -225,7 +225,7 @@ class Cloning(Callback):
             raise ValueError("--cloning: nothing is shown; name files with --cloning.demos, or call show()")
         if not state.learns:
             return
-        self._shown = shown(self._trajectories, state.agent)
+        self._shown = to_batch(self._trajectories, state.agent)
         state.model.mark_forward_method("imitate")
         self._rate = self.strength * state.optimizer.param_groups[0]["lr"]
         adam = torch.optim.Adam(state.agent.parameters(), self._rate, eps=1e-5)
@@ -246,10 +246,10 @@ class Cloning(Callback):
         most = max(1, self.samples_per_update // length) if self.samples_per_update else steps.size
         size = max(1, (self.batch_size or args.batch_size or steps.size) // length)
         losses = []
-        with one_thread(if_small=is_small(state.agent, size * length)):
+        with single_thread(if_small=is_small(state.agent, size * length)):
             for _ in range(self.num_epoch or args.update_epochs):
                 rows = torch.randperm(steps.size, generator=generator)[:most]
-                losses.append(learn_pass(fabric, state.model, self._optimizer, steps, rows, size, args.max_grad_norm))
+                losses.append(train_epoch(fabric, state.model, self._optimizer, steps, rows, size, args.max_grad_norm))
         loss = sum(losses) / len(losses)
         if not math.isfinite(loss):
             raise NonFiniteError(f"--cloning: the loss became {loss}")

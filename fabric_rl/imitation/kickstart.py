@@ -7,7 +7,7 @@ import torch
 from lightning.pytorch.utilities.seed import isolate_rng
 from torch import Tensor
 
-from fabric_rl.base.state_schema import fitting
+from fabric_rl.base.state_schema import state_error_context
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.learning.learner import check_weights
 from fabric_rl.schedules import Linear, Schedule, as_schedule
@@ -71,7 +71,7 @@ class Kickstart(Callback):
                 f"{flag}: its policy is another kind of distribution than that of --agent (class or squash)"
             )
         if self._weights is not None:
-            with fitting("what was saved of the reference of --kickstart"):
+            with state_error_context("what was saved of the reference of --kickstart"):
                 check_weights(self._weights, teacher)
             teacher.load_state_dict(self._weights)
         self._weights = {name: tensor.clone() for name, tensor in teacher.state_dict().items()}

@@ -9,7 +9,7 @@ from torch import Tensor
 from fabric_rl.types import Stats
 
 
-class Shown(NamedTuple):
+class DemonstrationBatch(NamedTuple):
     """`B` steps of demonstrations, or `S` sequences of L steps, `[L, S, ...]`; all on the agent's device."""
 
     obs: Tensor
@@ -29,16 +29,16 @@ class Shown(NamedTuple):
     burn_in_obs: None = None
     burn_in_start: None = None
 
-    def map(self, function: Callable[[Tensor], Tensor]) -> "Shown":
+    def map(self, function: Callable[[Tensor], Tensor]) -> "DemonstrationBatch":
         """Apply `function` to every tensor."""
-        return Shown(*(None if x is None else function(x) for x in self))  # type: ignore[arg-type]  # None stays None
+        return DemonstrationBatch(*(None if x is None else function(x) for x in self))  # type: ignore[arg-type]  # None stays None
 
     @property
     def size(self) -> int:
         """Number of steps B, or of sequences S."""
         return self.weight.shape[-1]
 
-    def take(self, rows: Tensor) -> "Shown":
+    def select(self, rows: Tensor) -> "DemonstrationBatch":
         """Return the steps, or sequences, `rows`."""
         if self.episode_start is None:
             return self.map(lambda x: x[rows])
@@ -50,7 +50,7 @@ class Shown(NamedTuple):
 class CanImitate(Protocol):
     """An agent that can learn from demonstrations."""
 
-    def imitate(self, shown: Shown) -> tuple[Tensor, Stats]:
+    def imitate(self, shown: DemonstrationBatch) -> tuple[Tensor, Stats]:
         """Return the loss (a scalar with a graph through all parameters, as DDP needs) and statistics."""
 
 

@@ -10,19 +10,26 @@ import torch
 from lightning import Fabric
 from torch import Tensor, nn
 
-from fabric_rl.base.state_schema import check_like, fitting, load_part
+from fabric_rl.base.state_schema import check_structure, load_child_state, state_error_context
 from fabric_rl.callback import TrainState
 from fabric_rl.learning.normalize import ObsNormalizer, all_reduce_moments, moments_of
-from fabric_rl.learning.update import concat_batches, learn, memory_named
+from fabric_rl.learning.update import concat_batches, learn, oom_hint
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import check_same_on_all_ranks
-from fabric_rl.ranks.devices import is_small, one_thread
-from fabric_rl.ranks.sharding import class_of, load_weights, shard_of, take_over, whole, whole_state
+from fabric_rl.ranks.devices import is_small, single_thread
+from fabric_rl.ranks.sharding import (
+    copy_into,
+    full_tensor,
+    load_full_state_dict,
+    local_shard,
+    unsharded_class,
+    whole_state,
+)
 from fabric_rl.schedules import Constant, Cosine, KLAdaptive, Linear
 from fabric_rl.types import ActorCritic, CheckpointError, Minibatch, NonFiniteError
 
 
-class Onlooker:
+class FrozenLearner:
     """Learner that keeps the agent as it is: of a player, which receives its weights, or a run with `--inference`."""
 
     def __init__(self, state: TrainState) -> None:
@@ -51,7 +58,7 @@ class Onlooker:
     def weights_before(self) -> dict[str, Tensor]:
         """This rank's weights, from before the last update if that has failed."""
         weights = self._before or dict(self.agent.named_parameters())
-        return {name: shard_of(tensor.detach().clone()) for name, tensor in weights.items()}
+        return {name: local_shard(tensor.detach().clone()) for name, tensor in weights.items()}
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state shared by all ranks; every rank calls this. Only rank 0 gets whole tensors."""
@@ -70,17 +77,17 @@ class Onlooker:
         Returns reasons why the run is not bit-identical to an uninterrupted one.
         """
         check_weights(state["agent"], self.agent)
-        with fitting("what was saved of the optimizer"):
+        with state_error_context("what was saved of the optimizer"):
             check_optimizer(self.optimizer, state["optimizer"], "--agent")
         precise = _same_dtypes(self.agent.state_dict(), state["agent"])
-        load_weights(self.agent, state["agent"])
+        load_full_state_dict(self.agent, state["agent"])
         precise_optimizer, differs = self._load_optimizer(state["optimizer"]["state"])
         if not (precise and precise_optimizer):
             differs.insert(0, "weights of another --precision")
         for name, part in (("precision", self._precision), ("kl_adaptive", self._kl_adaptive)):
             if state[name]:  # empty without a gradient scaler, None without this schedule
                 if part is not None:
-                    load_part(part, state[name], name)
+                    load_child_state(part, state[name], name)
             elif part is not None and part.state_dict():
                 differs.append(f"nothing was saved of {name}")
         return differs
@@ -93,7 +100,7 @@ class Onlooker:
         for number, entry in own.items():
             if number in saved:
                 precise &= _same_dtypes(entry, saved[number])
-                entry |= {name: take_over(value, saved[number][name]) for name, value in entry.items()}
+                entry |= {name: copy_into(value, saved[number][name]) for name, value in entry.items()}
             else:  # it never had a gradient
                 del optimizer.state[parameters[number]]
         missing = len(own.keys() - saved.keys()) if saved else 0  # empty before the first step
@@ -103,7 +110,7 @@ class Onlooker:
     def load_weights(self, weights: dict[str, Tensor]) -> None:
         """Load only the agent's weights and statistics; CheckpointError if they do not fit."""
         check_weights(weights, self.agent)
-        load_weights(self.agent, weights)
+        load_full_state_dict(self.agent, weights)
 
     def rank_state_dict(self) -> dict[str, Any]:
         """Return the state of this rank."""
@@ -113,12 +120,12 @@ class Onlooker:
         """Restore the state of this rank after `iterations`; return reasons why the run is not bit-identical."""
         return []
 
-    def lost(self, state: Mapping[str, Any]) -> list[str]:
+    def describe_lost(self, state: Mapping[str, Any]) -> list[str]:
         """Describe the part of a `rank_state_dict` that another number of ranks or sub-environments cannot use."""
         return []
 
 
-class Learner(Onlooker):
+class Learner(FrozenLearner):
     """Learns like PPO: epochs of shuffled minibatches over the newest rollouts, see `fabric_rl.learn`."""
 
     def __init__(self, state: TrainState, peers: Fabric, timers: Timers, rollouts_kept: int) -> None:
@@ -143,8 +150,8 @@ class Learner(Onlooker):
             f"take a smaller one (with --batch_size {self.args.batch_size or minibatch_size} optimizer steps stay as "
             "they are), or --callbacks+=fabric_rl.callbacks.AdaptiveBatchSize, which finds one that fits"
         )
-        named = memory_named(self.fabric.device, f"--minibatch_size {minibatch_size}", advice)
-        with named, one_thread(if_small=is_small(self.agent, minibatch_size)):
+        named = oom_hint(self.fabric.device, f"--minibatch_size {minibatch_size}", advice)
+        with named, single_thread(if_small=is_small(self.agent, minibatch_size)):
             losses = learn(
                 self._peers,
                 self._model,
@@ -173,7 +180,7 @@ class Learner(Onlooker):
         self._experience.clear()
         for fields in state["experience"]:
             self._experience.append(Minibatch(**fields).map(lambda x: x.to(self.fabric.device)))
-        self._shuffle.set_state(generator_state(state["shuffle"]))
+        self._shuffle.set_state(check_generator_state(state["shuffle"]))
         kept = self._experience.maxlen or 1
         missing = min(kept, iterations) - len(self._experience)
         return [f"nothing was saved of {missing} older rollouts"] if kept > 1 and missing > 0 else []
@@ -192,14 +199,16 @@ def check_weights(weights: Mapping[str, Tensor], agent: nn.Module) -> None:
         if len(lines) == len({*own, *weights}):
             more += "; they have no weights in common"
         raise CheckpointError(
-            f"the checkpoint is of another agent than {class_of(agent).__name__} with these settings: "
+            f"the checkpoint is of another agent than {unsharded_class(agent).__name__} with these settings: "
             f"{'; '.join(lines[:3])}{more}"
         )
     try:
         for name, tensor in own.items():
-            check_like(weights[name], tensor, name)
+            check_structure(weights[name], tensor, name)
     except ValueError as error:
-        raise CheckpointError(f"the checkpoint's weights do not fit {class_of(agent).__name__}: {error}") from error
+        raise CheckpointError(
+            f"the checkpoint's weights do not fit {unsharded_class(agent).__name__}: {error}"
+        ) from error
 
 
 def _shape(weights: Mapping[str, Tensor], name: str) -> str:
@@ -208,12 +217,12 @@ def _shape(weights: Mapping[str, Tensor], name: str) -> str:
     return str(list(weights[name].shape)) if isinstance(weights[name], Tensor) else f"a {type(weights[name]).__name__}"
 
 
-def generator_state(saved: Any) -> Any:  # noqa: ANN401 - whatever was saved
+def check_generator_state(saved: Any) -> Any:  # noqa: ANN401 - whatever was saved
     """Return the saved state of a CPU generator; ValueError unless torch can safely load it."""
     where, generator = "the state of a random generator", torch.Generator()
     new = generator.get_state()
-    check_like(saved, new, where)
-    with fitting(where):
+    check_structure(saved, new, where)
+    with state_error_context(where):
         generator.set_state(saved)
     if not torch.equal(generator.get_state(), saved) or (_is_consistent(new) and not _is_consistent(saved)):
         raise ValueError(f"{where} is no state of a generator")
@@ -239,7 +248,7 @@ def check_optimizer(optimizer: Any, saved: Mapping[str, Any], owner: str) -> Non
     own = optimizer.optimizer.state_dict()
     if [group["params"] for group in own["param_groups"]] != [group["params"] for group in saved["param_groups"]]:
         raise ValueError(f"the optimizer has other groups of parameters than that of {owner}")
-    check_like(saved["state"], own["state"], f"the state of the optimizer of {owner}")
+    check_structure(saved["state"], own["state"], f"the state of the optimizer of {owner}")
 
 
 def _same_dtypes(own: Mapping[str, Any], saved: Mapping[str, Any]) -> bool:
@@ -248,7 +257,7 @@ def _same_dtypes(own: Mapping[str, Any], saved: Mapping[str, Any]) -> bool:
 
 def load_optimizer(optimizer: Any, saved: Mapping[str, Any], owner: str) -> None:  # noqa: ANN401 - Fabric's wrapper
     """Restore an optimizer's saved state, but not its settings; see `check_optimizer`."""
-    with fitting(f"the optimizer of {owner}"):
+    with state_error_context(f"the optimizer of {owner}"):
         check_optimizer(optimizer, saved, owner)
         groups = optimizer.optimizer.state_dict()["param_groups"]
         optimizer.optimizer.load_state_dict({"state": saved["state"], "param_groups": groups})
@@ -269,7 +278,7 @@ def _distances(agent: ActorCritic, before: Mapping[str, Tensor]) -> dict[str, fl
     squares: dict[str, list[Tensor]] = {}
     for name, p in agent.named_parameters():
         squares.setdefault(name.partition(".")[0], []).append((p.detach() - before[name]).square().sum())
-    parts = torch.stack([whole(torch.stack(each).sum()) for each in squares.values()])
+    parts = torch.stack([full_tensor(torch.stack(each).sum()) for each in squares.values()])
     distance, *own = torch.cat((parts.sum()[None], parts)).sqrt().tolist()
     if not math.isfinite(distance):
         raise NonFiniteError(f"the weights became {distance} in the last minibatch")

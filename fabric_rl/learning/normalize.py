@@ -45,11 +45,11 @@ def moments_of(samples: Tensor, dims: int) -> Moments:
     for first in range(0, len(rows), chunk_rows):
         part = rows[first : first + chunk_rows].to(wide)
         mean = part.mean(dim=0)
-        found = combine(found, Moments(zeros.new_tensor(len(part)), mean, (part - mean).square().sum(dim=0)))
+        found = combine_moments(found, Moments(zeros.new_tensor(len(part)), mean, (part - mean).square().sum(dim=0)))
     return found
 
 
-def combine(a: Moments, b: Moments) -> Moments:
+def combine_moments(a: Moments, b: Moments) -> Moments:
     """Return the moments of the union of two disjoint sets of samples; either may be empty.
 
     Chan, Golub & LeVeque 1979, "Updating formulae and a pairwise algorithm for computing sample variances", equations
@@ -72,7 +72,7 @@ def all_reduce_moments(moments: Moments, fabric: Fabric | None) -> Moments:
     table = cast(Tensor, fabric.all_reduce(table, reduce_op="sum")).to(own.device)  # zeros elsewhere: a gather
     width, shape = moments.mean.numel(), moments.mean.shape
     ranks = [Moments(row[0], row[1 : 1 + width].view(shape), row[1 + width :].view(shape)) for row in table]
-    return reduce(combine, ranks)  # in the same order on each rank
+    return reduce(combine_moments, ranks)  # in the same order on each rank
 
 
 class RunningMoments(nn.Module):
@@ -117,7 +117,9 @@ class RunningMoments(nn.Module):
                 "it must end with the axes of a sample"
             )
         added = Moments(*(x.to(self.mean) for x in all_reduce_moments(moments_of(batch, len(self.shape)), fabric)))
-        for buffer, total in zip((self.count, self.mean, self.m2), combine(self._moments(), added), strict=True):
+        for buffer, total in zip(
+            (self.count, self.mean, self.m2), combine_moments(self._moments(), added), strict=True
+        ):
             buffer.copy_(total)  # in place: compiled graphs hold the buffer
 
     @property
@@ -210,9 +212,9 @@ class ReturnScaler:
         discount = gamma.cpu().double() if isinstance(gamma, Tensor) else torch.tensor(gamma, dtype=torch.float64)
         if not self._finished.number and not self._open.any():
             self._start(signals.shape[-1])
-        ended = _follow(self._open, signals, done.cpu(), discount)
-        self._finished = combine(self._finished, all_reduce_moments(_from_sums(*ended), fabric))
-        known = combine(self._finished, all_reduce_moments(_from_sums(*self._open[:3].sum(dim=1)), fabric))
+        ended = _update_return_sums(self._open, signals, done.cpu(), discount)
+        self._finished = combine_moments(self._finished, all_reduce_moments(_from_sums(*ended), fabric))
+        known = combine_moments(self._finished, all_reduce_moments(_from_sums(*self._open[:3].sum(dim=1)), fabric))
         deviation = known.variance().sqrt()
         self.sigma = torch.where(deviation > 1e-6 * known.mean.abs(), deviation, 1)
         sigma = self.sigma.to(rewards.device, rewards.dtype)
@@ -240,7 +242,7 @@ class ReturnScaler:
         self._open = torch.zeros(6, self.num_envs, signals, dtype=torch.float64)
 
 
-def _follow(state: Tensor, rewards: Tensor, done: Tensor, gamma: Tensor) -> Tensor:
+def _update_return_sums(state: Tensor, rewards: Tensor, done: Tensor, gamma: Tensor) -> Tensor:
     """Update the sums of unfinished episodes with a rollout, in place; return the sums of those that ended, `[3, K]`.
 
     Each new reward changes the returns of all earlier steps of its episode. Their sums can be updated without keeping

@@ -12,7 +12,7 @@ from torch.nn.utils import clip_grad_norm_
 from fabric_rl.args import TrainArgs
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.devices import to_device
-from fabric_rl.ranks.sharding import whole
+from fabric_rl.ranks.sharding import full_tensor
 from fabric_rl.schedules import KLAdaptive
 from fabric_rl.types import Minibatch, NonFiniteError
 
@@ -109,7 +109,7 @@ def _epoch(
         advantages = normalize_rows(fabric, per_step).view(advantages.shape)
     names, rows = list[str](), list[Tensor]()
     for number, (indices, advantage) in enumerate(zip(order, advantages, strict=True), 1):
-        minibatch = take(batch, indices)._replace(advantage=advantage)
+        minibatch = index_batch(batch, indices)._replace(advantage=advantage)
         last = number % accumulate == 0
         with fabric.no_backward_sync(model, enabled=not last):
             with timers("forward"), fabric.autocast():  # Fabric itself adds it with DDP only
@@ -150,17 +150,17 @@ def clip_gradients(fabric: Fabric, model: Any, optimizer: Any, args: TrainArgs) 
             fabric.clip_gradients(model, optimizer, max_norm=args.max_grad_norm, error_if_nonfinite=False)
         )
     fabric.strategy.precision.unscale_gradients(getattr(optimizer, "optimizer", optimizer))  # Fabric's wrapper, or bare
-    norms = [whole(clip_grad_norm_(group["params"], args.max_grad_norm)) for group in optimizer.param_groups]
+    norms = [full_tensor(clip_grad_norm_(group["params"], args.max_grad_norm)) for group in optimizer.param_groups]
     norm: Tensor = torch.linalg.vector_norm(torch.stack(norms))
     return norm
 
 
-class TooLittleMemoryError(RuntimeError):
+class OutOfMemoryError(RuntimeError):
     """Not enough memory for training; the message names the flag that helps."""
 
 
 @contextmanager
-def memory_named(device: torch.device, what: str, advice: str) -> Iterator[None]:
+def oom_hint(device: torch.device, what: str, advice: str) -> Iterator[None]:
     """Turn an out-of-memory error in the block into a TooLittleMemoryError with the cause `what` and `advice`."""
     try:
         yield
@@ -168,10 +168,10 @@ def memory_named(device: torch.device, what: str, advice: str) -> Iterator[None]
         if not isinstance(error, (MemoryError, torch.OutOfMemoryError)) and "DefaultCPUAllocator" not in str(error):
             raise
         cause = next(iter(str(error).splitlines()), "") or type(error).__name__
-        raise TooLittleMemoryError(f"{what} needs more memory than {device} has left; {advice} ({cause})") from error
+        raise OutOfMemoryError(f"{what} needs more memory than {device} has left; {advice} ({cause})") from error
 
 
-def take(batch: Minibatch, indices: Tensor) -> Minibatch:
+def index_batch(batch: Minibatch, indices: Tensor) -> Minibatch:
     """Return the steps `indices` of a flat batch, or the sequences `indices` of a batch of sequences."""
     if batch.episode_start is None:
         return batch.map(lambda x: x[indices])

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from fabric_rl.metrics.log import is_terminal, say
+from fabric_rl.metrics.log import is_terminal, print_lines
 
 
 class TrainConsole:
@@ -67,7 +67,7 @@ class TrainConsole:
                 self._live.update(Group(self._progress, _table(metrics)))  # a low terminal cuts off what is below
         else:
             columns = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
-            say(_line(self._labels, steps, self._total, metrics, columns))
+            print_lines(_line(self._labels, steps, self._total, metrics, columns))
 
 
 def _table(metrics: dict[str, float]) -> Table:

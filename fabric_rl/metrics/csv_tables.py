@@ -47,7 +47,7 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> st
     return text.getvalue()
 
 
-def number(cell: str | None) -> float | None:
+def parse_number(cell: str | None) -> float | None:
     """Return the finite number in a cell; None for anything else."""
     try:
         value = float(cell or "nan")

@@ -12,14 +12,14 @@ from types import TracebackType
 from typing import Any, TextIO
 
 
-def program() -> str:
+def program_name() -> str:
     """Return the first words of warnings and errors: the name of the program or command."""
     if Path(sys.argv[0]).stem != "fabric-rl":
         return "train_fabric.py"
     return " ".join(("fabric-rl", *sys.argv[1:2]))
 
 
-def say(*lines: str) -> None:
+def print_lines(*lines: str) -> None:
     """Print lines. After a terminal or pipe was closed, output is dropped."""
     try:
         print(*lines, sep="\n", flush=True)
@@ -38,10 +38,10 @@ class Console(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Print one record."""
         if record.levelno == logging.INFO:
-            say(record.getMessage())
+            print_lines(record.getMessage())
         elif record.levelno == logging.WARNING:
             with suppress(OSError):
-                print(f"{program()}: warning: {record.getMessage()}", file=sys.stderr, flush=True)
+                print(f"{program_name()}: warning: {record.getMessage()}", file=sys.stderr, flush=True)
 
 
 class RunLog(logging.FileHandler):
@@ -69,7 +69,7 @@ logger.propagate = False
 
 
 @contextmanager
-def warnings_are_events() -> Iterator[None]:
+def log_warnings() -> Iterator[None]:
     """Pass Python's warnings in the block to `logger`, and an OSError that ends a thread (TensorBoard's writer)."""
     shown, failed = warnings.showwarning, threading.excepthook
 
@@ -89,7 +89,7 @@ def warnings_are_events() -> Iterator[None]:
         warnings.showwarning, threading.excepthook = shown, failed
 
 
-class EventLog(logging.Handler):
+class BufferedLog(logging.Handler):
     """Keeps all messages for a `log.txt` that is opened later; used as a context manager, which logs its exception."""
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class EventLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         self._waiting.append(record)
 
-    def __enter__(self) -> "EventLog":
+    def __enter__(self) -> "BufferedLog":
         logger.addHandler(self)
         return self
 

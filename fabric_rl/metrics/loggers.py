@@ -27,7 +27,7 @@ class Loggers:
     def __init__(self, loggers: Iterable[Logger]) -> None:
         self._loggers = list(loggers)
 
-    def keep_in(self, folder: Path) -> None:
+    def use_run_folder(self, folder: Path) -> None:
         """Let a `WandbLogger` with default folder and name write into the run's folder, under the run's name.
 
         Lightning's defaults are the current folder and a random name. The logger takes both in its constructor only,
@@ -117,7 +117,7 @@ def _first_cause(error: BaseException) -> BaseException:
     return error
 
 
-def wait_for_a_later_name(folder: Path) -> None:
+def wait_for_next_second(folder: Path) -> None:
     """Wait until TensorBoard's next file in this folder sorts after the existing ones: one second at most.
 
     TensorBoard reads files in the order of their names, which begin with the second of their creation; within a second

@@ -43,7 +43,7 @@ def check_same_on_all_ranks(fabric: Fabric, numbers: dict[str, int]) -> None:
             raise ValueError(f"the ranks must agree on the {name}, but have {', '.join(map(str, column))}")
 
 
-def gather_everywhere(fabric: Fabric, mine: Any) -> list[Any]:  # noqa: ANN401 - anything that can be pickled
+def all_gather_object(fabric: Fabric, mine: Any) -> list[Any]:  # noqa: ANN401 - anything that can be pickled
     """Return the objects of all ranks, in their order, on every rank. A collective."""
     if fabric.world_size == 1:
         return [mine]
@@ -52,7 +52,7 @@ def gather_everywhere(fabric: Fabric, mine: Any) -> list[Any]:  # noqa: ANN401 -
     return everyone
 
 
-def gather_to_rank_0(fabric: Fabric, mine: Any) -> list[Any] | None:  # noqa: ANN401 - anything that can be pickled
+def gather_object(fabric: Fabric, mine: Any) -> list[Any] | None:  # noqa: ANN401 - anything that can be pickled
     """Return the objects of all ranks, in their order, on rank 0; None on the others. A collective."""
     if fabric.world_size == 1:
         return [mine]
@@ -65,7 +65,7 @@ Sums = dict[str, tuple[float, float]]
 """Metric name -> (sum, count) on one rank."""
 
 
-def reduce_sums(fabric: Fabric, local: Sums) -> Sums:
+def all_reduce_sums(fabric: Fabric, local: Sums) -> Sums:
     """Add up sums and counts over all ranks; every rank passes the same names. A collective."""
     names = sorted(local)
     pairs = torch.tensor([local[name] for name in names], dtype=torch.float64, device=fabric.device).reshape(-1, 2)
@@ -74,6 +74,6 @@ def reduce_sums(fabric: Fabric, local: Sums) -> Sums:
     return {name: (total, count) for name, (total, count) in zip(names, pairs.tolist(), strict=True)}
 
 
-def means(sums: Sums) -> dict[str, float]:
+def metric_means(sums: Sums) -> dict[str, float]:
     """Return sum / count of every metric that has a count."""
     return {name: total / count for name, (total, count) in sums.items() if count > 0}

@@ -42,7 +42,7 @@ _SECONDS = 60.0
 
 
 @contextmanager
-def one_thread(if_small: bool = True) -> Iterator[None]:
+def single_thread(if_small: bool = True) -> Iterator[None]:
     """Make torch use one thread in the block, where dividing the work costs more than it saves."""
     before = torch.get_num_threads()
     if if_small:
@@ -99,7 +99,7 @@ def check_bfloat16() -> None:
         )
 
 
-def gain_of_bfloat16(device: str = "cpu") -> float:
+def bfloat16_speedup(device: str = "cpu") -> float:
     """Measure the speed of bfloat16 products relative to float32 in a separate process; 0 if that fails."""
     command = [sys.executable, "-c", _PRODUCTS, device]
     try:

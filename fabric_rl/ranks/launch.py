@@ -18,7 +18,7 @@ from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from torch.distributed.distributed_c10d import _set_pg_timeout
 
-from fabric_rl.ranks.collectives import gather_everywhere
+from fabric_rl.ranks.collectives import all_gather_object
 from fabric_rl.ranks.processes import cores
 
 _distributed: Any = torch.distributed  # whose types hide the stores
@@ -47,7 +47,7 @@ class Launch:
     most_restarts: int = 0
 
 
-def detect() -> Launch:
+def detect_launcher() -> Launch:
     """Return the launcher of this process, known from the environment before the ranks are connected."""
 
     def number(name: str, default: int = 0) -> int:
@@ -67,7 +67,7 @@ def detect() -> Launch:
 
 def is_rank_0() -> bool:
     """Return whether this process reads and writes the run."""
-    return detect().is_rank_0
+    return detect_launcher().is_rank_0
 
 
 def used_fabric_run() -> bool:
@@ -80,9 +80,9 @@ def in_notebook() -> bool:
     return "ipykernel" in sys.modules
 
 
-def devices_and_nodes(devices: int | str, num_nodes: int) -> dict[str, int | str]:
+def resolve_devices_and_nodes(devices: int | str, num_nodes: int) -> dict[str, int | str]:
     """Return `--devices` and `--num_nodes`; torchrun and SLURM replace their defaults."""
-    launched = detect()
+    launched = detect_launcher()
     ranks, machines = launched.ranks, launched.machines
     if ranks is None:
         return {"devices": devices, "num_nodes": num_nodes}
@@ -99,20 +99,20 @@ def check_devices(devices: int | str) -> None:
     """Raise ValueError for far more ranks than this machine has room for, if this process is to start them."""
     here = len(cores())
     most = max(_MOST_RANKS, _MOST_RANKS_PER_CORE * here)
-    if str(devices).isdecimal() and int(devices) > most and detect().by is None:
+    if str(devices).isdecimal() and int(devices) > most and detect_launcher().by is None:
         raise ValueError(
             f"--devices {devices}: each is a process with half a gigabyte of its own, but this machine has {here} "
             f"core{'s' if here > 1 else ''}; as many as cores are fastest, more than {most} are refused"
         )
 
 
-def installed(name: str) -> str:
+def program_command(name: str) -> str:
     """Return the name of this Python's program if PATH leads to it, else its path."""
     own, found = Path(sys.executable).with_name(name), shutil.which(name)
     return name if found and (not own.exists() or Path(found).samefile(own)) else str(own)
 
 
-def command(alone: bool = False) -> list[str]:
+def training_command(alone: bool = False) -> list[str]:
     """Return the first words of a command that starts training again in the same way; `alone`: as one process.
 
     They are the launcher's, then `fabric-rl train` or the path of the script.
@@ -120,7 +120,7 @@ def command(alone: bool = False) -> list[str]:
     by_name, script = Path(sys.argv[0]).stem == "fabric-rl", sys.argv[0]
     launcher = [] if alone else _launcher()
     if launcher[:1] in ([], ["srun"]):
-        program = [installed("fabric-rl")] if by_name else [installed("python"), script]
+        program = [program_command("fabric-rl")] if by_name else [program_command("python"), script]
     else:
         program = [script]
     return [*launcher, *program, *(["train"] if by_name else [])]
@@ -128,7 +128,7 @@ def command(alone: bool = False) -> list[str]:
 
 def _launcher() -> list[str]:
     """Return the words that start as many ranks in the same way."""
-    launched = detect()
+    launched = detect_launcher()
     machines = launched.machines
     if used_fabric_run():
         names = ("accelerator", "strategy", "devices", "precision")
@@ -136,12 +136,12 @@ def _launcher() -> list[str]:
         if machines > 1:
             given |= {"num-nodes": str(machines), "node-rank": "0"}
             given |= {"main-address": os.environ["MASTER_ADDR"], "main-port": os.environ["MASTER_PORT"]}
-        return [installed("fabric"), "run", *(f"--{name}={value}" for name, value in given.items() if value)]
+        return [program_command("fabric"), "run", *(f"--{name}={value}" for name, value in given.items() if value)]
     if launched.by == "torchrun" and launched.ranks is not None:
         flags = [f"--nproc-per-node={launched.ranks // machines}"]
         if machines > 1:
             flags += [f"--nnodes={machines}", "--rdzv-backend=c10d", "--rdzv-endpoint=HOST:29400"]
-        return [installed("torchrun"), *flags, f"--max-restarts={launched.most_restarts}"]
+        return [program_command("torchrun"), *flags, f"--max-restarts={launched.most_restarts}"]
     return ["srun"] if launched.by == "srun" else []
 
 
@@ -170,12 +170,12 @@ def ranks_on_these_cores(fabric: Fabric) -> int:
     Usually these are all ranks of the machine; a launcher (SLURM, numactl) may bind ranks to separate cores.
     `LOCAL_WORLD_SIZE` wins if the user has set it, not torchrun.
     """
-    if "LOCAL_WORLD_SIZE" in os.environ and detect().by != "torchrun":
+    if "LOCAL_WORLD_SIZE" in os.environ and detect_launcher().by != "torchrun":
         return max(1, int(os.environ["LOCAL_WORLD_SIZE"]))
     if fabric.world_size == 1:
         return 1
     own = cores()
-    everyone = gather_everywhere(fabric, (fabric.node_rank, own))
+    everyone = all_gather_object(fabric, (fabric.node_rank, own))
     return sum(node == fabric.node_rank and not own.isdisjoint(theirs) for node, theirs in everyone)
 
 
@@ -183,7 +183,7 @@ def check_same_settings(fabric: Fabric, settings: str | None) -> None:
     """Raise the same ValueError on all ranks if one was started with other settings (YAML) than rank 0."""
     if fabric.world_size == 1:
         return
-    everyone = gather_everywhere(fabric, settings or "")
+    everyone = all_gather_object(fabric, settings or "")
     expected = set(everyone[0].splitlines())
     for rank, text in enumerate(everyone):
         lines = [line.strip() for line in text.splitlines() if line not in expected]
@@ -201,7 +201,7 @@ def check_same_settings(fabric: Fabric, settings: str | None) -> None:
 @cache
 def _agents() -> Any:  # noqa: ANN401 - a Store, or None
     """Return the store that torchrun's agents keep across restarts; None without torchrun."""
-    if detect().by != "torchrun" or os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
+    if detect_launcher().by != "torchrun" or os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         return None
     address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     store = _distributed.TCPStore(address, port, is_master=False, timeout=_PATIENCE)
@@ -216,10 +216,10 @@ def _own_server(address: str) -> Any:  # noqa: ANN401 - a TCPStore
 
 def _agents_that_restart() -> Any:  # noqa: ANN401 - a Store, or None
     """Return the agents' store if torchrun restarts all ranks after a failure; else None."""
-    return _agents() if detect().most_restarts > 0 else None
+    return _agents() if detect_launcher().most_restarts > 0 else None
 
 
-def connect_freshly() -> None:
+def use_new_store() -> None:
     """Give the ranks a new store if torchrun can restart them; call it before Fabric connects them.
 
     In the agents' store a restarted rank may find addresses of ranks that have died: torch 2.13 wastes restarts on
@@ -275,12 +275,12 @@ def run_before_restart() -> Path | None:
     return folder
 
 
-def share_text(text: str | None) -> str | None:
+def broadcast_text(text: str | None) -> str | None:
     """Return rank 0's text, for machines that do not see its files; every rank calls it.
 
     On one machine, and without torchrun, every rank gets its own text back.
     """
-    agents = _agents() if detect().machines > 1 else None
+    agents = _agents() if detect_launcher().machines > 1 else None
     if agents is None:
         return text
     if is_rank_0():

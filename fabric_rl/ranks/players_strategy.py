@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from fabric_rl.ranks import launch
 
 OF_FABRIC_RUN = ("LT_STRATEGY", "LT_ACCELERATOR", "LT_DEVICES")
-"""Environment variables of `fabric run` that would contradict `fabric_arguments`."""
+"""Environment variables of `fabric run` that would contradict `fabric_kwargs`."""
 
 
 class PlayersStrategy(DDPStrategy):
@@ -57,7 +57,7 @@ class PlayersStrategy(DDPStrategy):
         """Reduce over all ranks on the CPU, as some may have no GPU."""
         return tensor.copy_(_all_reduce(tensor.cpu(), group, reduce_op)) if isinstance(tensor, Tensor) else tensor
 
-    def roles(self) -> str:
+    def describe_roles(self) -> str:
         """Say which ranks train and which play."""
         trainers, device = self.num_trainers, "" if self.root_device.type == "cpu" else " on the CPU"
         return f"{_ranks(0, trainers, 'train')}, {_ranks(trainers, self.world_size, 'play')}{device}"
@@ -104,7 +104,7 @@ class PeerFabric(Fabric):
         return super().no_backward_sync(cast(Any, module), enabled) if self.world_size > 1 else nullcontext()
 
 
-def fabric_arguments(num_players: int, hardware: dict[str, Any], patience: timedelta) -> dict[str, Any]:
+def fabric_kwargs(num_players: int, hardware: dict[str, Any], patience: timedelta) -> dict[str, Any]:
     """Return the arguments of Fabric for a run with players.
 
     Args:
@@ -154,7 +154,7 @@ def _all_reduce(tensor: Tensor, group: Any, op: Any) -> Tensor:  # noqa: ANN401 
 
 def _place(hardware: dict[str, Any]) -> tuple[int, int, int]:
     """Return the ranks per machine, this rank, and the number of ranks, before they are connected."""
-    launched = launch.detect()
+    launched = launch.detect_launcher()
     if launched.by == "torchrun" and launched.ranks is not None and launched.rank is not None:
         return launched.ranks // launched.machines, launched.rank, launched.ranks
     devices = str(hardware["devices"])

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 
-from fabric_rl.metrics.log import program
+from fabric_rl.metrics.log import program_name
 
 RANK_0 = "FABRIC_RL_RANK_0"
 """Variable of the ranks that rank 0 starts: its process id, as it may die before they can ask for their parent."""
@@ -31,7 +31,7 @@ def cores() -> set[int]:
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
 
 
-def orphaned() -> bool:
+def parent_has_exited() -> bool:
     """Return whether the process that has started this one has just ended."""
     time.sleep(1)  # its connections close a moment before
     return os.getppid() != PARENT
@@ -60,7 +60,7 @@ def end_with_parent(wait: Callable[[], object], seconds_to_save: float = 0.0, me
 
 
 @cache
-def end_with_launcher() -> None:
+def exit_with_launcher() -> None:
     """End this process, a rank or the training of a command, when the process that has started it is gone.
 
     Call it early, at the latest before the ranks connect: they would wait half an hour for a missing one. It does
@@ -71,7 +71,7 @@ def end_with_launcher() -> None:
     os.environ.pop(ENDS_WITH_PARENT, None)  # its own ranks have this process as their parent
     if sys.platform != "win32" and (has_time or os.environ.get("LOCAL_RANK", "0") != "0"):
         seconds = 60.0 if has_time else 5.0  # without rank 0 nobody saves
-        end_with_parent(_wait_for_launcher, seconds, f"{program()}: the launcher is gone; this rank ends")
+        end_with_parent(_wait_for_launcher, seconds, f"{program_name()}: the launcher is gone; this rank ends")
 
 
 def _wait_for_launcher() -> None:
@@ -95,7 +95,7 @@ class LostRankError(RuntimeError):
     """Another rank has died or cannot be reached, so this one ends."""
 
 
-def lost_rank(error: BaseException) -> str | None:
+def describe_lost_rank(error: BaseException) -> str | None:
     """Say what has happened to another rank if `error` is torch.distributed's error for that; None for other errors.
 
     A process or machine that dies closes its connections, which the next collective operation notices. One that is

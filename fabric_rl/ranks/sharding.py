@@ -59,7 +59,7 @@ class ShardedStrategy(ModelParallelStrategy):
 
     def clip_gradients_norm(self, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401 - Lightning's
         """Clip as Lightning does, and return the norm over all ranks' shards, 0-dim."""
-        return whole(super().clip_gradients_norm(*args, **kwargs))
+        return full_tensor(super().clip_gradients_norm(*args, **kwargs))
 
 
 def is_sharded(module: nn.Module) -> bool:
@@ -67,14 +67,14 @@ def is_sharded(module: nn.Module) -> bool:
     return isinstance(module, FSDPModule)
 
 
-def class_of(module: nn.Module) -> type[nn.Module]:
+def unsharded_class(module: nn.Module) -> type[nn.Module]:
     """Return the class that a module was built from; sharding changes it to a subclass."""
     kind = type(module)
     return kind.__bases__[-1] if is_sharded(module) else kind
 
 
 @contextmanager
-def gathered(module: nn.Module) -> Iterator[None]:
+def unsharded(module: nn.Module) -> Iterator[None]:
     """Keep all weights on every rank, so that `act` and `value` need no other rank; unsharded modules stay as they are.
 
     Entering it is a collective. The weights must not change inside, and `module.state_dict()` ends it early.
@@ -94,7 +94,7 @@ def gathered(module: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def explaining(module: nn.Module) -> Iterator[None]:
+def fsdp_error_context(module: nn.Module) -> Iterator[None]:
     """Explain a training step that fails because of the units of a sharded agent.
 
     Raises:
@@ -107,17 +107,18 @@ def explaining(module: nn.Module) -> Iterator[None]:
             raise
         first = str(error).partition("\n")[0]
         raise ValueError(
-            f"--strategy fsdp: {class_of(module).__name__}.training_step() fails with sharded weights ({first}); name "
-            "submodules that are only used by calling them in its fsdp_units, () for none, or use --strategy ddp"
+            f"--strategy fsdp: {unsharded_class(module).__name__}.training_step() fails with sharded weights "
+            f"({first}); name submodules that are only used by calling them in its fsdp_units, () for none, or use "
+            "--strategy ddp"
         ) from error
 
 
-def whole(tensor: Tensor) -> Tensor:
+def full_tensor(tensor: Tensor) -> Tensor:
     """Return a sharded tensor in one piece, a collective; any other tensor as it is."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
-def shard_of(tensor: Tensor) -> Tensor:
+def local_shard(tensor: Tensor) -> Tensor:
     """Return this rank's part of a sharded tensor; any other tensor as it is."""
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
@@ -130,7 +131,7 @@ def whole_state(state: Any, keep: bool) -> Any:  # noqa: ANN401 - the structure 
         keep: True returns sharded tensors whole on the CPU, False returns None in their place.
     """
     if isinstance(state, DTensor):
-        tensor = whole(state.detach())  # one at a time: all of them would not fit
+        tensor = full_tensor(state.detach())  # one at a time: all of them would not fit
         return tensor.cpu() if keep else None
     if isinstance(state, dict):
         same = copy.copy(state)  # torch's state dicts keep the versions of modules in an attribute
@@ -139,7 +140,7 @@ def whole_state(state: Any, keep: bool) -> Any:  # noqa: ANN401 - the structure 
     return [whole_state(item, keep) for item in state] if isinstance(state, list) else state
 
 
-def load_weights(module: nn.Module, state: dict[str, Tensor]) -> None:
+def load_full_state_dict(module: nn.Module, state: dict[str, Tensor]) -> None:
     """Load whole tensors into a module, which may be sharded; every rank calls it with the same."""
     if is_sharded(module):
         own = module.state_dict()
@@ -148,7 +149,7 @@ def load_weights(module: nn.Module, state: dict[str, Tensor]) -> None:
 
 
 @torch.no_grad()
-def take_over(own: Any, saved: Any) -> Any:  # noqa: ANN401 - optimizers keep other things beside tensors
+def copy_into(own: Any, saved: Any) -> Any:  # noqa: ANN401 - optimizers keep other things beside tensors
     """Copy a whole tensor into `own`, which may be sharded, and return it; return anything else as saved."""
     return own.copy_(_like(saved, own)) if isinstance(own, Tensor) else saved
 

@@ -20,20 +20,20 @@ from envs.matches.matches import SIDES, Player, PoolFactory
 from envs.matches.statistics import MatchKickoffs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.state.layout import Float
-from fabric_rl.evaluation.players import entrant
+from fabric_rl.evaluation.players import load_player
 
 if TYPE_CHECKING:
     from envs.adapters.rlbot_game import BotProcess
 
 TOLERANCE = 1e-3
 """Of observations and controls: RLBot sends angles, and axes computed from them in float32 are rounded differently."""
-EQUAL_SHARE = 0.99
+MIN_EQUAL_ACTIONS = 0.99
 """Required share of equal decisions: rounding may decide between two actions."""
-SEEN_SHARE = 0.98
+MIN_EQUAL_OBSERVATIONS = 0.98
 """Required share of equal observations: a bot can only guess when the wheels of a jumping car leave the ground."""
 
 
-class Course(NamedTuple):
+class SimulationSettings(NamedTuple):
     """Settings of all matches of a flight."""
 
     folder: Path
@@ -48,19 +48,19 @@ class Course(NamedTuple):
     """Decisions per match."""
 
     @classmethod
-    def of(cls, folder: Path, opponent: str, minutes: float, runs_dir: str) -> "Course":
+    def of(cls, folder: Path, opponent: str, minutes: float, runs_dir: str) -> "SimulationSettings":
         """Find and build the players."""
         from envs.adapters.rlbot_bot import GAME_DELAY_TICKS
 
-        ours, theirs = entrant(str(folder), False, runs_dir), entrant(opponent, False, runs_dir)
-        assert ours.recipe is not None
-        (blue, orange), skip = ours.recipe.team_sizes[0], ours.recipe.tick_skip
+        ours, theirs = load_player(str(folder), False, runs_dir), load_player(opponent, False, runs_dir)
+        assert ours.trained_in is not None
+        (blue, orange), skip = ours.trained_in.team_sizes[0], ours.trained_in.tick_skip
         if blue != orange:
             raise ValueError(f"{folder}: was trained for {blue}v{orange}; a flight needs teams of the same size")
         players = ours.build(blue, skip), theirs.build(blue, skip)
         steps = max(1, round(minutes * 60 * TICKS_PER_SECOND / skip))
-        delay = max(GAME_DELAY_TICKS, ours.recipe.action_delay_ticks)
-        return cls(folder, *players, ours.recipe, blue, delay, steps)
+        delay = max(GAME_DELAY_TICKS, ours.trained_in.action_delay_ticks)
+        return cls(folder, *players, ours.trained_in, blue, delay, steps)
 
     def cars(self, side: int) -> list[int]:
         """Return the indices of the bot's cars if its team is `side`."""
@@ -98,8 +98,14 @@ class Course(NamedTuple):
             yield found
 
 
-def fly(
-    course: Course, bots: "Sequence[BotProcess]", side: int, seed: int, pair: int, latency: int = 0, loss: float = 0.0
+def play_match(
+    course: SimulationSettings,
+    bots: "Sequence[BotProcess]",
+    side: int,
+    seed: int,
+    pair: int,
+    latency: int = 0,
+    loss: float = 0.0,
 ) -> tuple[int, NDArray[np.float32]]:
     """Play one match tick by tick, in simulated time.
 
@@ -158,7 +164,7 @@ def fly(
     return ahead, np.array(told)
 
 
-def compare(course: Course, side: int, seed: int) -> tuple[int, Float]:
+def compare_with_policy(course: SimulationSettings, side: int, seed: int) -> tuple[int, Float]:
     """Compare the bot in one match, without delays and losses, with its policy in a pool.
 
     The pool gets the recorded controls of all cars, so it goes through the same states.
@@ -169,7 +175,7 @@ def compare(course: Course, side: int, seed: int) -> tuple[int, Float]:
     cars = course.cars(side)
     with TemporaryDirectory() as folder:
         with course.processes(side, Path(folder)) as bots:
-            _, told = fly(course, bots, side, seed, 0)
+            _, told = play_match(course, bots, side, seed, 0)
         try:
             logs = [dict(np.load(Path(folder, f"{car}.npz"))) for car in cars]
         except (OSError, BadZipFile) as error:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fabric_rl.metrics.timers import Timers
-from fabric_rl.ranks.devices import one_thread, to_device, to_host
-from fabric_rl.rollouts.checks import BOOLS, NUMBERS, Step, checked_array, checked_step, require_finite, within
+from fabric_rl.ranks.devices import single_thread, to_device, to_host
 from fabric_rl.rollouts.rollout import Rollout
+from fabric_rl.rollouts.step_checks import BOOLS, NUMBERS, Step, check_array, check_step, clip_actions, require_finite
 from fabric_rl.types import ActorCritic, ActOutput, HasGroups, OffPolicyAgent
 
 RECENT_EPISODES = {100: "mean_return", 20: "mean_return_last_20"}
@@ -102,10 +102,10 @@ def collect(
     """
     timers = timers or Timers(enabled=False)
     weights = sum(p.numel() for p in agent.parameters()) if isinstance(agent, torch.nn.Module) else 0
-    grouped = env if isinstance(env, HasGroups) else AllAtOnce(env)
+    grouped = env if isinstance(env, HasGroups) else SingleGroup(env)
     groups = [_GroupCollector(rollout, type(env).__name__, rows) for rows in grouped.group_rows]
     rollout.roll_over()
-    with one_thread(if_small=weights * rollout.num_envs // len(groups) < MULTIPLICATIONS_FOR_THREADS):
+    with single_thread(if_small=weights * rollout.num_envs // len(groups) < MULTIPLICATIONS_FOR_THREADS):
         rollout.refresh_memory(agent)
         for t in range(rollout.num_steps + 1):
             for number, group in enumerate(groups):
@@ -118,7 +118,7 @@ def collect(
                     with timers("policy"):
                         actions = group.act(t, agent)
                     with timers("start"):
-                        grouped.step_group(number, within(env.single_action_space, actions))
+                        grouped.step_group(number, clip_actions(env.single_action_space, actions))
     for group in groups:
         group.finish()
     if isinstance(agent, OffPolicyAgent):
@@ -133,7 +133,7 @@ def collect(
         group.bootstrap(agent)
 
 
-class AllAtOnce:
+class SingleGroup:
     """Adapter that gives any environment a single group, see `fabric_rl.types.HasGroups`."""
 
     def __init__(self, env: VectorEnv) -> None:
@@ -181,7 +181,7 @@ class _GroupCollector:
         """Store the environment's results of step `t`."""
         rollout, rows, device = self.rollout, self.rows, self.rollout.obs.device
         n, obs_shape, rewards = rows.stop - rows.start, rollout.obs.shape[2:], self._rewards[t]
-        step = checked_step(f"--env {self.env}.step()", results, n, obs_shape)
+        step = check_step(f"--env {self.env}.step()", results, n, obs_shape)
         self._terminated[t], self._truncated[t] = step.terminated, step.truncated
         obs = np.asarray(step.obs, rollout.obs_dtype)
         rewards[:] = step.reward if rewards.ndim == 1 else self._info(step, "reward_signals", rewards.shape)
@@ -215,7 +215,7 @@ class _GroupCollector:
                 "reward_signals": "it names reward signals, but infos lacks 'reward_signals'",
             }[key]
             raise ValueError(f"--env {self.env}.step(): {why}")
-        return checked_array(f"--env {self.env}.step(): infos[{key!r}]", step.infos[key], shape, kind)
+        return check_array(f"--env {self.env}.step(): infos[{key!r}]", step.infos[key], shape, kind)
 
     def finish(self) -> None:
         """Copy rewards and episode ends into the rollout, all steps at once."""

@@ -12,11 +12,11 @@ from gymnasium.vector import VectorEnv
 from lightning import Fabric
 from torch import Tensor, nn
 
-from fabric_rl.base.state_schema import CannotBeSavedError, HasState, fitting, load_part
+from fabric_rl.base.state_schema import CannotBeSavedError, HasState, load_child_state, state_error_context
 from fabric_rl.learning.normalize import ReturnScaler
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import Sums
-from fabric_rl.ranks.sharding import gathered
+from fabric_rl.ranks.sharding import unsharded
 from fabric_rl.rollouts.collect import RECENT_EPISODES, EpisodeStats, collect
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.types import ActorCritic, HasMetrics, HasTimers
@@ -92,7 +92,7 @@ class Collector:
 
     def _collect(self) -> None:
         began = time.perf_counter()
-        with torch.no_grad(), self.fabric.autocast(), gathered(self.agent):
+        with torch.no_grad(), self.fabric.autocast(), unsharded(self.agent):
             collect(self.envs, self.agent, self.rollout, self.episodes, self._timers)
         self._took = time.perf_counter() - began
 
@@ -126,7 +126,7 @@ class Collector:
             "scaler": None if self._scaler is None else self._scaler.state_dict(),
         }
 
-    def is_of_same_size(self, state: dict[str, Any]) -> bool:
+    def has_same_size(self, state: dict[str, Any]) -> bool:
         """Return True if a saved state has the same number of sub-environments."""
         return len(state["episodes"]["return"]) == self.envs.num_envs
 
@@ -142,21 +142,21 @@ class Collector:
             Reasons why the run is not bit-identical to an uninterrupted one.
         """
         differs = []
-        load_part(self.episodes, state["episodes"], "what was saved of the episodes")
+        load_child_state(self.episodes, state["episodes"], "what was saved of the episodes")
         if self._scaler is not None:
             if state["scaler"] is None:
                 differs.append("nothing was saved of the deviation of the returns")
             else:
-                load_part(self._scaler, state["scaler"], "what was saved of the deviation of the returns")
+                load_child_state(self._scaler, state["scaler"], "what was saved of the deviation of the returns")
         self._ready, self._took = state["ahead"], seconds
         if state["env"] is not None or self._ready:
-            with fitting("what was saved of the rollout"):
+            with state_error_context("what was saved of the rollout"):
                 self.rollout.load_state_dict(state["rollout"])
         if state["env"] is None:
             differs += ["nothing was saved of the environment"] if self.env_state() is not None else []
             self._begin_new_episodes(iteration)
         else:
-            with fitting(f"what was saved of --env {type(self.envs).__name__}"):
+            with state_error_context(f"what was saved of --env {type(self.envs).__name__}"):
                 cast(HasState, self.envs).load_state_dict(state["env"])
         return differs
 
@@ -179,7 +179,7 @@ class Collector:
             self._scaler.load_statistics(self._scaler.state_dict())
 
 
-class CollectorAhead(Collector):
+class OverlappedCollector(Collector):
     """Collects the next rollout in a thread while the agent learns from the last one.
 
     A copy of the agent from before the update acts, so the data is one update old; PPO's ratio to the stored

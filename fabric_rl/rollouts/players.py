@@ -19,7 +19,7 @@ from lightning import Fabric
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from fabric_rl.ranks.collectives import Sums, gather_everywhere
+from fabric_rl.ranks.collectives import Sums, all_gather_object
 from fabric_rl.ranks.players_strategy import PeerFabric, PlayersStrategy
 from fabric_rl.rollouts.collectors import Collector
 from fabric_rl.rollouts.rollout import TENSORS, Rollout, reward_signals
@@ -72,14 +72,14 @@ class RemoteEnv(VectorEnv):
         """Do nothing, because the players set them."""
 
 
-class Exchange:
+class PlayerTrainerLink:
     """This rank's link between players and trainers.
 
     Attributes:
         peers: Fabric of the ranks with the same role.
         plays: True on a player.
-        own: Number of sub-environments of each player; set by `environment`.
-        share: Number of sub-environments that each trainer learns from; set by `environment`.
+        own: Number of sub-environments of each player; set by `build_env`.
+        share: Number of sub-environments that each trainer learns from; set by `build_env`.
     """
 
     def __init__(self, fabric: Fabric, num_players: int) -> None:
@@ -94,9 +94,9 @@ class Exchange:
         self.players, self.trainers = strategy.num_players, strategy.num_trainers
         self.peers = PeerFabric(fabric, strategy.peer_group)
         self._weights_group = strategy.weights_group
-        self.own = self.share = 0
+        self.envs_per_player = self.envs_per_trainer = 0
 
-    def environment(self, build: Callable[[], VectorEnv], seed: int) -> VectorEnv:
+    def build_env(self, build: Callable[[], VectorEnv], seed: int) -> VectorEnv:
         """Return this player's environment, or a `RemoteEnv` on a trainer; every rank calls it.
 
         Raises:
@@ -112,7 +112,7 @@ class Exchange:
                 told = EnvDescription(envs, seed)
             except Exception as error:  # the others must know, or they would wait
                 problem, told = error, f"{error}" or type(error).__name__
-        everyone = gather_everywhere(self.fabric, told)
+        everyone = all_gather_object(self.fabric, told)
         if problem is not None:
             raise problem
         wrong = [text for text in everyone if isinstance(text, str)]
@@ -127,15 +127,15 @@ class Exchange:
                 f"--num_players: {self.trainers} trainers cannot share the players' {' + '.join(map(str, sizes))} "
                 "sub-environments evenly; change the number of players or of sub-environments"
             )
-        self.own, self.share = sizes[0], sum(sizes) // self.trainers
+        self.envs_per_player, self.envs_per_trainer = sizes[0], sum(sizes) // self.trainers
         if envs is not None:
             return envs
         stand_in = type(stands[0].name, (RemoteEnv,), {})  # error messages show the name of the real class
-        return cast(VectorEnv, stand_in(stands[0], self.share))
+        return cast(VectorEnv, stand_in(stands[0], self.envs_per_trainer))
 
     def send(self, rollout: Rollout, seconds: float) -> None:
         """Send each trainer its columns of this player's rollout, and the duration of collecting it."""
-        first, works = self.peers.global_rank * self.own, []
+        first, works = self.peers.global_rank * self.envs_per_player, []
         for trainer in range(self.trainers):
             columns = self._common(first, trainer)
             if columns.stop > columns.start:
@@ -147,9 +147,9 @@ class Exchange:
 
     def receive(self, rollout: Rollout) -> float:
         """Fill a trainer's rollout, and return the seconds that the slowest player took."""
-        first, works, slowest = self.peers.global_rank * self.share, [], 0.0
+        first, works, slowest = self.peers.global_rank * self.envs_per_trainer, [], 0.0
         for player in range(self.players):
-            columns = self._common(player * self.own, self.peers.global_rank)
+            columns = self._common(player * self.envs_per_player, self.peers.global_rank)
             if columns.stop > columns.start:
                 own = slice(columns.start - first, columns.stop - first)
                 seconds = torch.zeros(1, dtype=torch.float64)
@@ -174,23 +174,26 @@ class Exchange:
         if self.plays:
             _unpack(parcel, tensors)
 
-    def all_names(self, local: Sums) -> Sums:
+    def fill_missing_names(self, local: Sums) -> Sums:
         """Return `local` with zeros for the names that only other ranks have; every rank calls it."""
-        everyone = gather_everywhere(self.fabric, list(local))
+        everyone = all_gather_object(self.fabric, list(local))
         return {name: local.get(name, (0.0, 0.0)) for names in everyone for name in names}
 
     def _common(self, first: int, trainer: int) -> slice:
         """Return the trainer's part of a player's columns, which begin at `first`; counted over all players."""
-        return slice(max(first, trainer * self.share), min(first + self.own, (trainer + 1) * self.share))
+        return slice(
+            max(first, trainer * self.envs_per_trainer),
+            min(first + self.envs_per_player, (trainer + 1) * self.envs_per_trainer),
+        )
 
 
-class _Joined(Collector):
-    def __init__(self, exchange: Exchange, *parts: Any) -> None:  # noqa: ANN401 - of Collector
+class _LinkedCollector(Collector):
+    def __init__(self, exchange: PlayerTrainerLink, *parts: Any) -> None:  # noqa: ANN401 - of Collector
         super().__init__(*parts)
         self._exchange = exchange
 
 
-class Player(_Joined):
+class RolloutRank(_LinkedCollector):
     """Collects the next rollout while the trainers learn from the last one."""
 
     def next_rollout(self) -> Rollout:
@@ -209,7 +212,7 @@ class Player(_Joined):
         self._exchange.share_weights(self.agent)
 
 
-class Trainer(_Joined):
+class LearnerRank(_LinkedCollector):
     """Receives its rollouts from the players."""
 
     def next_rollout(self) -> Rollout:

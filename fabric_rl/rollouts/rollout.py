@@ -10,9 +10,16 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fabric_rl.base.state_schema import check_like
-from fabric_rl.rollouts.checks import checked_array, require_finite
-from fabric_rl.types import MINIBATCH_FIELDS, ActorCritic, HasRewardSignals, Minibatch, OffPolicyAgent, reads_masks
+from fabric_rl.base.state_schema import check_structure
+from fabric_rl.rollouts.step_checks import check_array, require_finite
+from fabric_rl.types import (
+    MINIBATCH_FIELDS,
+    ActorCritic,
+    HasRewardSignals,
+    Minibatch,
+    OffPolicyAgent,
+    accepts_action_mask,
+)
 
 TENSORS = (
     *("_obs", "_episode_start", "action_mask", "state", "_states", "action", "log_prob"),
@@ -72,7 +79,7 @@ class Layout(NamedTuple):
         """Cut `x [T, N, ...]` into sequences `[L, T / L * N, ...]`."""
         return x.reshape(self.num_sequences, self.length, *x.shape[1:]).transpose(0, 1).flatten(1, 2)
 
-    def before(self, x: Tensor) -> Tensor | None:
+    def burn_in_steps(self, x: Tensor) -> Tensor | None:
         """Return the burn-in steps `[P, T / L * N, ...]` of all sequences from `x [P + T + 1, N, ...]`."""
         if not self.burn_in:
             return None
@@ -159,7 +166,7 @@ class Rollout:
         self._set_views()
         self.next_obs = torch.zeros_like(self.obs[1:]) if signals or "next_obs" in self._fields else None
         self.action_mask: Tensor | None = None
-        self._masked = agent is None or reads_masks(agent)
+        self._masked = agent is None or accepts_action_mask(agent)
         self.episodic: Tensor | None = None
 
     def _set_views(self) -> None:
@@ -195,7 +202,7 @@ class Rollout:
             NonFiniteError: The observations contain NaN or infinity.
             ValueError: The observations have the wrong shape or dtype.
         """
-        obs = checked_array("--env reset(): the observations", obs, tuple(self.obs.shape[1:]))
+        obs = check_array("--env reset(): the observations", obs, tuple(self.obs.shape[1:]))
         obs = np.asarray(obs, self.obs_dtype)
         require_finite("an observation", obs, "at reset")
         self.obs[-1] = torch.from_numpy(obs)
@@ -227,7 +234,7 @@ class Rollout:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the state that `state_dict` returned; the sizes must be the same."""
         own = self.state_dict(whole="_obs" in state)
-        check_like(state, own, "it")
+        check_structure(state, own, "it")
         if "_obs" in state:
             if state["action_mask"] is not None:
                 self.action_mask = torch.ones_like(state["action_mask"], device=self.obs.device)
@@ -307,8 +314,8 @@ class Rollout:
         return steps.map(layout.sequences)._replace(
             state=None if self.state is None else self._states[: layout.num_sequences].flatten(0, 1),
             episode_start=layout.sequences(self.episode_start[:-1]),
-            burn_in_obs=layout.before(self._obs),
-            burn_in_start=layout.before(self._episode_start),
+            burn_in_obs=layout.burn_in_steps(self._obs),
+            burn_in_start=layout.burn_in_steps(self._episode_start),
         )
 
     def _field(self, name: str) -> Tensor | None:

@@ -12,7 +12,7 @@ from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 from fabric_rl.args import TrainArgs
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger
-from fabric_rl.metrics.loggers import Loggers, MetricsFile, wait_for_a_later_name
+from fabric_rl.metrics.loggers import Loggers, MetricsFile, wait_for_next_second
 from fabric_rl.ranks import launch
 from fabric_rl.runs.provenance import flat_settings
 from fabric_rl.runs.start import Start
@@ -22,7 +22,7 @@ _THREADS = re.compile(r"^num_threads:", re.MULTILINE)
 _FAR_BEYOND = 1.05
 
 
-def loggers_of(start: Start, given: Logger | list[Logger] | None) -> list[Logger]:
+def build_loggers(start: Start, given: Logger | list[Logger] | None) -> list[Logger]:
     """Return the user's loggers or TensorBoard's, and the one that writes `metrics.csv`; none on other ranks than 0.
 
     TensorBoard's and `metrics.csv` drop what a resumed run had logged after its checkpoint.
@@ -36,7 +36,7 @@ def loggers_of(start: Start, given: Logger | list[Logger] | None) -> list[Logger
     if given is not None:
         return [*(given if isinstance(given, list) else [given]), table]
     purge: dict[str, Any] = {} if steps is None else {"purge_step": steps + 1}
-    wait_for_a_later_name(folder / "tensorboard")
+    wait_for_next_second(folder / "tensorboard")
     return [TensorBoardLogger(folder, name="tensorboard", version="", **purge), table]
 
 
@@ -65,7 +65,7 @@ class Announcement(Callback):
         self._has_steps_left = start.steps is None or start.steps < self._args.total_timesteps
         if self._has_steps_left:
             if start.state is not None and start.path is not None:
-                moved = start.run.go_on_from(start.path, start.state)
+                moved = start.run.rewind_to(start.path, start.state)
                 if moved:
                     lines.append(f"newer checkpoints: {moved} moved to {start.run.checkpoints / 'set_aside'}")
             provenance.write(config, _ranks_and_seeds(state))

@@ -2,7 +2,7 @@
 
 A file is the output of `torch.save` (so `torch.load` opens it, too) plus a trailer of 48 bytes: a mark, the number of
 bytes before it and their SHA-256. Content and checksum appear under the final name at once, so a crash never leaves one
-without the other. Only numbers and text are saved, see `to_primitives`.
+without the other. Only numbers and text are saved, see `encode_state`.
 """
 
 import errno
@@ -29,8 +29,8 @@ from torch import Tensor
 from fabric_rl.args import MOST_THREADS
 from fabric_rl.base.files import atomic_write
 from fabric_rl.base.settings import Between, check_value
-from fabric_rl.base.state_schema import check_like
-from fabric_rl.runs.records import checkpoints, load_run, steps_of
+from fabric_rl.base.state_schema import check_structure
+from fabric_rl.runs.records import checkpoint_steps, list_checkpoints, load_run
 from fabric_rl.types import CheckpointError as CheckpointError
 
 _TRAILER = struct.Struct("<8sQ32s")
@@ -75,7 +75,7 @@ def write(path: str | Path, state: dict[str, Any]) -> None:
 
     Args:
         path: The new file.
-        state: Anything that `to_primitives` takes.
+        state: Anything that `encode_state` takes.
 
     Raises:
         TypeError: The state holds something that could not be loaded again.
@@ -84,7 +84,7 @@ def write(path: str | Path, state: dict[str, Any]) -> None:
     """
     path = Path(path)
     buffer = io.BytesIO()  # torch's own writer does not say which error the disk had
-    torch.save(to_primitives(state | {_FORMAT: FORMAT}), buffer)
+    torch.save(encode_state(state | {_FORMAT: FORMAT}), buffer)
     content = buffer.getbuffer()
     trailer = _TRAILER.pack(_MARK, len(content), hashlib.sha256(content).digest())
     try:
@@ -117,7 +117,7 @@ def read(path: str | Path) -> dict[str, Any]:
                 raise NewerFormatError(
                     f"checkpoint {path} has format {found}, this fabric-rl reads {FORMAT}: install a newer one"
                 )
-            state = from_primitives(content, size)
+            state = decode_state(content, size)
         except (OSError, MemoryError, CheckpointError):
             raise
         except pickle.UnpicklingError as error:
@@ -142,16 +142,16 @@ def verify(path: str | Path) -> None:
         _check(path, file)
 
 
-def newest_verified(folder: str | Path) -> Path | None:
+def latest_valid(folder: str | Path) -> Path | None:
     """Return the newest checkpoint of a folder with a correct checksum, not loaded; None if there is none."""
-    for path in reversed(checkpoints(folder)):
+    for path in reversed(list_checkpoints(folder)):
         with suppress(CheckpointError):
             verify(path)
             return path
     return None
 
 
-def newest_good(
+def load_latest(
     folder: str | Path, reader: Callable[[Path], dict[str, Any]] = read
 ) -> tuple[Path, dict[str, Any]] | None:
     """Find the newest checkpoint that can be read, and warn of each newer one that cannot.
@@ -168,7 +168,7 @@ def newest_good(
     Raises:
         CheckpointError: There are checkpoints, but all are damaged.
     """
-    found = checkpoints(folder)
+    found = list_checkpoints(folder)
     for path in reversed(found):
         try:
             return path, reader(path)
@@ -191,7 +191,7 @@ def prune(folder: str | Path, keep: int) -> list[Path]:
     Returns:
         The removed files, oldest first.
     """
-    found, good = checkpoints(folder), newest_verified(folder)
+    found, good = list_checkpoints(folder), latest_valid(folder)
     oldest_kept = 0 if good is None else min(max(0, len(found) - keep), found.index(good))
     removed = []
     for path in found[:oldest_kept]:
@@ -261,7 +261,7 @@ def load_checkpoint(path: str | Path) -> tuple[Path, dict[str, Any]]:
     if path.is_file():
         return path, _read_run_state(path)
     try:
-        found = newest_good(path / "checkpoints" if (path / "checkpoints").is_dir() else path, _read_named)
+        found = load_latest(path / "checkpoints" if (path / "checkpoints").is_dir() else path, _read_named)
     except CheckpointError as error:
         raise CheckpointError(f"{error}; {_instead(path) or 'start a new run'}") from error
     if found is None:
@@ -280,14 +280,14 @@ def _read_run_state(path: Path) -> dict[str, Any]:
 
 def _read_named(path: Path) -> dict[str, Any]:
     state = _read_run_state(path)
-    if state["steps"] != steps_of(path):  # renamed: the newest by name may be an older one
+    if state["steps"] != checkpoint_steps(path):  # renamed: the newest by name may be an older one
         raise CheckpointError(f"checkpoint {path} is refused: by its content it is after {state['steps']:,} steps")
     return state
 
 
 def _instead(path: Path) -> str:
     """Name the milestones of a run whose checkpoints are lost; empty without any."""
-    folders = [m.folder for m in load_run(path).milestones if checkpoints(m.folder)]
+    folders = [m.folder for m in load_run(path).milestones if list_checkpoints(m.folder)]
     if not folders:
         return ""
     folders.sort(key=lambda folder: int(folder.name))
@@ -301,7 +301,7 @@ def check_run_state(state: Mapping[str, Any]) -> None:
     if missing := [name for name in _EXAMPLE if name not in state]:
         raise ValueError(f"it lacks {', '.join(missing[:3])}")
     for name, example in _EXAMPLE.items():
-        check_like(state[name], example, name)
+        check_structure(state[name], example, name)
     check_value("num_threads", state.get("num_threads", 1), Annotated[int, Between(1, MOST_THREADS)])  # torch crashes
     check_value("num_players", state.get("num_players", 0), Annotated[int, Between(0, state["world_size"])])
     if len(state["callbacks"]) != len(state["callback_names"]):
@@ -315,8 +315,8 @@ def check_run_state(state: Mapping[str, Any]) -> None:
 # ---------------------------------------------------------------- primitives
 
 
-def to_primitives(state: object) -> Any:  # noqa: ANN401 - the structure of its argument
-    """Convert a state to types that `torch.load(weights_only=True)` accepts; `from_primitives` restores it exactly.
+def encode_state(state: object) -> Any:  # noqa: ANN401 - the structure of its argument
+    """Convert a state to types that `torch.load(weights_only=True)` accepts; `decode_state` restores it exactly.
 
     The state may hold None, bool, int (of any size), float, str, bytes, dense tensors, NumPy arrays and scalars
     (numbers, text, bytes and structures of them), list, tuple, deque, set, frozenset, dict and OrderedDict, nested.
@@ -328,8 +328,8 @@ def to_primitives(state: object) -> Any:  # noqa: ANN401 - the structure of its 
     return _encode(state, "state", 0)
 
 
-def from_primitives(state: object, size: int = sys.maxsize) -> Any:  # noqa: ANN401
-    """Restore the state that `to_primitives` converted; arrays are writable and own their memory.
+def decode_state(state: object, size: int = sys.maxsize) -> Any:  # noqa: ANN401
+    """Restore the state that `encode_state` converted; arrays are writable and own their memory.
 
     The state may come from a stranger: its dtypes, shapes and sizes are checked before anything is read or allocated.
 
@@ -338,7 +338,7 @@ def from_primitives(state: object, size: int = sys.maxsize) -> Any:  # noqa: ANN
         size: Bytes of its file, an upper limit for arrays, for the storage of a tensor and for the number of items.
 
     Raises:
-        ValueError, TypeError, KeyError, ...: `to_primitives` did not return this.
+        ValueError, TypeError, KeyError, ...: `encode_state` did not return this.
     """
     return _Decoder(size).decode(state, 0)
 

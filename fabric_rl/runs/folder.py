@@ -17,7 +17,7 @@ from fabric_rl.metrics.log import logger
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, INITIAL, WEIGHTS, Provenance, Weights
-from fabric_rl.runs.records import LOCK, checkpoints, file_name, steps_of
+from fabric_rl.runs.records import LOCK, checkpoint_name, checkpoint_steps, list_checkpoints
 
 _CHECKPOINTS = "checkpoints"
 _MADE_AT_START = {"code.diff", CONFIG, ENVIRONMENT, WEIGHTS, INITIAL, LOCK, "log.txt"}
@@ -83,7 +83,7 @@ class Run:
                 os.replace(base / name, _replaced(base / name))
             made = cls._claim_new(base, name, exactly=run_id is not None)
             if weights is not None:
-                made.provenance.begin_with(weights)
+                made.provenance.save_initial_weights(weights)
             made.provenance.write(config)
             made.checkpoints.mkdir()  # last: a folder without it is no run yet, one with it has its settings
         except BaseException as error:
@@ -207,7 +207,7 @@ class Run:
         """Delete the run of the same name that `create` moved away, once this run has begun."""
         shutil.rmtree(_replaced(self.dir), ignore_errors=True)
 
-    def go_on_from(self, path: Path, state: dict[str, Any]) -> int:
+    def rewind_to(self, path: Path, state: dict[str, Any]) -> int:
         """Make a checkpoint the newest one of the run, so that the run continues from it even if it is killed now.
 
         Newer checkpoints are moved to `checkpoints/set_aside`: damaged ones, or those after a milestone that the run
@@ -217,12 +217,12 @@ class Run:
             The number of moved checkpoints.
         """
         steps, moved = state["steps"], 0
-        for newer in checkpoints(self.checkpoints):
-            if steps_of(newer) >= steps and newer.resolve() != path.resolve():
+        for newer in list_checkpoints(self.checkpoints):
+            if checkpoint_steps(newer) >= steps and newer.resolve() != path.resolve():
                 move_aside(newer, self.checkpoints / "set_aside")
                 moved += 1
         if path.resolve().parent != self.checkpoints.resolve():
-            checkpoint.write(self.checkpoints / file_name(steps), state)
+            checkpoint.write(self.checkpoints / checkpoint_name(steps), state)
         return moved
 
 

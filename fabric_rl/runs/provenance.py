@@ -96,7 +96,7 @@ class Provenance:
     # ---------------------------------------------------------------- settings
 
     def write(self, config: str | None, more: Mapping[str, Any] | None = None) -> None:
-        """Write `config.yaml`, `environment.json` and `code.diff`, and remember them for `ensure`.
+        """Write `config.yaml`, `environment.json` and `code.diff`, and remember them for `rewrite_missing`.
 
         In a resumed run, `environment.json` describes this start and lists earlier ones in `earlier`; the code of the
         second start is `code_2.diff`.
@@ -111,14 +111,14 @@ class Provenance:
             past = {name: before[name] for name in _OF_A_START if name in before}
             earlier = [*before.get("earlier", []), past] if before else []
             self._environment = describe_environment() | {"earlier": earlier}
-            if patch := patch_of(Path(self._environment["project"]["folder"]), besides=self.folder.parent):
-                self._code = {code_file(earlier): patch}
+            if patch := git_patch(Path(self._environment["project"]["folder"]), besides=self.folder.parent):
+                self._code = {patch_name(earlier): patch}
         self._environment |= more or {}
         self._begun_with = self._read_weights_json()
         for name, text in self._texts().items():
             write_text(self.folder / name, text)
 
-    def ensure(self) -> None:
+    def rewrite_missing(self) -> None:
         """Write files of `write` again that are missing, as the whole folder may be."""
         missing = {name: text for name, text in self._texts().items() if not (self.folder / name).exists()}
         if missing:
@@ -149,7 +149,7 @@ class Provenance:
         if self._config is not None:
             texts[CONFIG] = self._as_it_began(self._config)
         if self._environment:
-            digest = {"config": digest_of(texts[CONFIG])} if CONFIG in texts else {}
+            digest = {"config": config_digest(texts[CONFIG])} if CONFIG in texts else {}
             texts[ENVIRONMENT] = json_text(self._environment | digest)
         return texts
 
@@ -168,7 +168,7 @@ class Provenance:
 
     # ---------------------------------------------------------------- weights
 
-    def begin_with(self, weights: Weights) -> None:
+    def save_initial_weights(self, weights: Weights) -> None:
         """Store the weights that the run begins with.
 
         Raises:
@@ -206,7 +206,7 @@ class Provenance:
         return read_json(path) if path.exists() else None
 
 
-def config_of(path: Path) -> Path:
+def find_config(path: Path) -> Path:
     """Return the `config.yaml` of the run or export that a file belongs to; a CheckpointError without one."""
     found = next((folder / CONFIG for folder in path.absolute().parents if (folder / CONFIG).is_file()), None)
     if found is None:
@@ -214,7 +214,7 @@ def config_of(path: Path) -> Path:
     return found
 
 
-def digest_of(config: str) -> str:
+def config_digest(config: str) -> str:
     """Return a digest to detect edits of a `config.yaml`."""
     return sha256(config.encode()).hexdigest()
 
@@ -234,7 +234,7 @@ def describe_environment() -> dict[str, Any]:
     names = (path.stem for folder in sys.path for path in Path(folder).glob("*.dist-info"))
     found = (name.lower().rpartition("-") for name in sorted(names))
     installed = {name.replace("_", "-"): version for name, _, version in found}
-    project, own = commit_of(Path.cwd()), str(Path(__file__).parent)
+    project, own = git_state(Path.cwd()), str(Path(__file__).parent)
     return {
         "began": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "command": [sys.executable, *sys.argv],
@@ -244,7 +244,7 @@ def describe_environment() -> dict[str, Any]:
         "packages": {name: installed[name] for name in PACKAGES if name in installed},
         "installed": installed,
         # If it is installed, a repository around it is another project's.
-        "git": dict.fromkeys(project, None) | {"folder": own} if INSTALLED else commit_of(Path(own)),
+        "git": dict.fromkeys(project, None) | {"folder": own} if INSTALLED else git_state(Path(own)),
         "project": project,
         "hardware": {
             "processor": _processor(),
@@ -264,7 +264,7 @@ def _processor() -> str:
     return found[1] if found else platform.processor()
 
 
-def code_file(earlier: Sequence[Any]) -> str:
+def patch_name(earlier: Sequence[Any]) -> str:
     """Return the file name of a start's patch, given the earlier starts."""
     return f"code_{len(earlier) + 1}.diff" if earlier else "code.diff"
 
@@ -281,7 +281,7 @@ def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: A
     return flat
 
 
-def commit_of(folder: Path) -> dict[str, str | None]:
+def git_state(folder: Path) -> dict[str, str | None]:
     """Return `folder` (the root of the git repository), `commit`, `branch`, `changed_files`; None without git."""
     found = _git(folder, "rev-parse", "--show-toplevel", "HEAD", "--abbrev-ref", "HEAD")
     root, commit, branch = found.split("\n")[:3] if found else (str(folder), None, None)
@@ -289,7 +289,7 @@ def commit_of(folder: Path) -> dict[str, str | None]:
     return {"folder": root, "commit": commit, "branch": branch, "changed_files": changed}
 
 
-def patch_of(folder: Path, besides: Path, commit: str = "HEAD") -> str:
+def git_patch(folder: Path, besides: Path, commit: str = "HEAD") -> str:
     """Return a patch for `git apply` from a commit, or without git from an empty folder, to the code as it is.
 
     Args:
@@ -309,7 +309,7 @@ def patch_of(folder: Path, besides: Path, commit: str = "HEAD") -> str:
     return patch
 
 
-def sources_that_differ(patches: tuple[str, str]) -> list[str]:
+def differing_sources(patches: tuple[str, str]) -> list[str]:
     """Return the source files in which two patches of the same commit differ."""
     made: list[dict[str, str]] = []
     for patch in patches:
@@ -319,7 +319,7 @@ def sources_that_differ(patches: tuple[str, str]) -> list[str]:
     return sorted(name for name in made[0].keys() | made[1].keys() if made[0].get(name) != made[1].get(name))
 
 
-def changed_since(folder: Path, commit: str) -> list[str] | None:
+def files_changed_since(folder: Path, commit: str) -> list[str] | None:
     """Return source files that differ from a commit; None if the repository does not have it."""
     found = _git(folder, "-c", "core.quotepath=off", "diff", "--name-only", commit)
     return None if found is None else [name for name in found.splitlines() if is_source(name)]

@@ -11,9 +11,9 @@ import yaml
 from filelock import FileLock, Timeout
 
 from fabric_rl.base.files import read_json
-from fabric_rl.base.tables import number_of
+from fabric_rl.base.tables import finite_or_none
 from fabric_rl.base.text import did_you_mean
-from fabric_rl.metrics.csv_tables import number, read_rows
+from fabric_rl.metrics.csv_tables import parse_number, read_rows
 
 _NAME = re.compile(r"step_(\d+)\.ckpt")
 LOCK = ".lock"
@@ -24,12 +24,12 @@ BEST = "best"
 """Subfolder of a run for its best weights."""
 
 
-def file_name(steps: int) -> str:
+def checkpoint_name(steps: int) -> str:
     """Return the file name of the checkpoint after `steps` agent-steps, e.g. `step_000001000000.ckpt`."""
     return f"step_{steps:012d}.ckpt"
 
 
-def steps_of(path: Path) -> int:
+def checkpoint_steps(path: Path) -> int:
     """Return the agent-steps in the name of a checkpoint; a ValueError for another name."""
     match = _NAME.fullmatch(path.name)
     if match is None:
@@ -37,9 +37,11 @@ def steps_of(path: Path) -> int:
     return int(match[1])
 
 
-def checkpoints(folder: str | Path) -> list[Path]:
+def list_checkpoints(folder: str | Path) -> list[Path]:
     """Return the finished checkpoints of a folder, oldest first; none if there is no such folder."""
-    return sorted((path for path in Path(folder).glob("step_*.ckpt") if _NAME.fullmatch(path.name)), key=steps_of)
+    return sorted(
+        (path for path in Path(folder).glob("step_*.ckpt") if _NAME.fullmatch(path.name)), key=checkpoint_steps
+    )
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ class RunRecord:
         """`finished`, `stopped` (in order, before its end), `unfinished` (running, or killed), or `played`."""
         if self.summary.get("inference") is True:
             return "played"
-        if not self.summary or self.steps > (number_of(self.summary.get("total_steps")) or 0):
+        if not self.summary or self.steps > (finite_or_none(self.summary.get("total_steps")) or 0):
             return "unfinished"
         return "stopped" if self.summary.get("stopped_early") else "finished"
 
@@ -128,13 +130,13 @@ def find_run(runs_dir: str | Path, run_id: str) -> RunRecord:
         if _is_run(folder):
             return load_run(folder)
     hint = (
-        did_you_mean(run_id, names_of_runs(runs_dir))
+        did_you_mean(run_id, run_names(runs_dir))
         or "; `fabric-rl runs` lists what there is (--runs_dir FOLDER elsewhere)"
     )
     raise ValueError(f"there is no run {run_id} in {runs_dir}{hint}")
 
 
-def names_of_runs(runs_dir: str | Path) -> list[str]:
+def run_names(runs_dir: str | Path) -> list[str]:
     """Return the names of all runs of a folder, which may not exist."""
     return [folder.name for folder in Path(runs_dir).glob("*") if _is_run(folder)]
 
@@ -143,10 +145,14 @@ def load_run(folder: str | Path) -> RunRecord:
     """Read one run folder."""
     folder = Path(folder)
     summary = read_json(folder / "summary.json")
-    saved = checkpoints(folder / "checkpoints")
+    saved = list_checkpoints(folder / "checkpoints")
     files = [folder / "summary.json", folder / "metrics.csv", *saved[-1:]]
     times = [file.stat().st_mtime for file in files if file.is_file()]
-    steps = [number_of(summary.get("total_steps")), _last_step(folder / "metrics.csv"), *map(steps_of, saved[-1:])]
+    steps = [
+        finite_or_none(summary.get("total_steps")),
+        _last_step(folder / "metrics.csv"),
+        *map(checkpoint_steps, saved[-1:]),
+    ]
     return RunRecord(
         folder=folder,
         summary=summary,
@@ -168,7 +174,7 @@ def _group(config: Path) -> str | None:
     return None if value is None else str(value)
 
 
-def is_worked_on(folder: Path) -> bool:
+def is_training(folder: Path) -> bool:
     """Return whether a process trains the run in a folder; True if the file system has no locks."""
     if not (folder / LOCK).is_file():
         return False
@@ -189,7 +195,7 @@ def _milestones(folder: Path) -> Iterator[Milestone]:
     for path in folder.glob("*/*"):
         if path.is_dir() and path.name.isdecimal() and path.parent.name != SET_ASIDE:
             meta = read_json(path / "meta.json")
-            numbers = {key: number_of(meta.get(key)) for key in ("mean_reward", "entropy", "kl", "rating")}
+            numbers = {key: finite_or_none(meta.get(key)) for key in ("mean_reward", "entropy", "kl", "rating")}
             time, fingerprint = _time(meta.get("timestamp")), meta.get("fingerprint")
             fingerprint = fingerprint if isinstance(fingerprint, dict) else None
             yield Milestone(path, path.parent.name, int(path.name), timestamp=time, fingerprint=fingerprint, **numbers)
@@ -201,7 +207,7 @@ def _last_step(file: Path) -> float | None:
         rows = read_rows(file, last_bytes=1 << 16)
     except OSError:
         return None
-    return number(rows[-1].get("step")) if rows else None
+    return parse_number(rows[-1].get("step")) if rows else None
 
 
 def _time(value: object) -> datetime | None:
@@ -209,6 +215,6 @@ def _time(value: object) -> datetime | None:
     try:
         if isinstance(value, str):  # Python 3.10 does not know the Z
             return datetime.fromisoformat(value.replace("Z", "+00:00")).astimezone().replace(tzinfo=None)
-        return None if number_of(value) is None else datetime.fromtimestamp(float(value))  # type: ignore[arg-type]
+        return None if finite_or_none(value) is None else datetime.fromtimestamp(float(value))  # type: ignore[arg-type]
     except (ValueError, OverflowError, OSError):
         return None

@@ -25,20 +25,20 @@ from rich.text import Text
 
 from fabric_rl.args import StartArgs, TrainArgs
 from fabric_rl.base.config_files import read_yaml
-from fabric_rl.base.messages import MISTAKES
+from fabric_rl.base.messages import USER_ERRORS
 from fabric_rl.base.settings import changed
-from fabric_rl.base.tables import figure_text, table, when_text
+from fabric_rl.base.tables import format_number, format_time, table
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.import_names import class_path
-from fabric_rl.metrics.log import EventLog, is_terminal, logger, warnings_are_events
+from fabric_rl.metrics.log import BufferedLog, is_terminal, log_warnings, logger
 from fabric_rl.ranks import launch
-from fabric_rl.ranks.processes import LostRankError, lost_rank
-from fabric_rl.ranks.sharding import class_of
+from fabric_rl.ranks.processes import LostRankError, describe_lost_rank
+from fabric_rl.ranks.sharding import unsharded_class
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import load_checkpoint
 from fabric_rl.runs.folder import Run
-from fabric_rl.runs.provenance import EXPORTED, INITIAL, METADATA, Weights, config_of, flat_settings, read_initial
-from fabric_rl.runs.records import BEST, Milestone, RunRecord, checkpoints, list_runs, names_of_runs
+from fabric_rl.runs.provenance import EXPORTED, INITIAL, METADATA, Weights, find_config, flat_settings, read_initial
+from fabric_rl.runs.records import BEST, Milestone, RunRecord, list_checkpoints, list_runs, run_names
 from fabric_rl.types import ActorCritic, AgentFactory, CheckpointError, EnvFactory, SettingError
 
 PRETRAINED = Path(__file__).parents[1] / "pretrained"
@@ -71,7 +71,7 @@ class Start:
     """True if the run of this folder is resumed; without a checkpoint it begins again."""
     training: bool = False
     """True once everything is built and restored, right before the first rollout."""
-    log: EventLog | None = None
+    log: BufferedLog | None = None
     """The events so far, for `log.txt`."""
 
     @property
@@ -111,7 +111,7 @@ def open_run(
     """
     opened, first = Start(), launch.is_rank_0()
     try:
-        with warnings_are_events(), EventLog() as log:
+        with log_warnings(), BufferedLog() as log:
             if first:
                 opened = _choose(env, agent, args, start, config)
                 opened.log = log
@@ -134,12 +134,12 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
     `initialize_from` only counts where no run is resumed.
     """
     if not start.inference and (folder := launch.run_before_restart()) is not None:
-        launched = launch.detect()
+        launched = launch.detect_launcher()
         counts = (launched.restarts, launched.most_restarts)
         logger.info("torchrun has started the ranks of run %s again (restart %s of at most %s)", folder.name, *counts)
-        return _claim(newest_of(Run(folder)))
+        return _claim(latest_start(Run(folder)))
     if start.resume:
-        own = partial(fingerprint_of, env, agent, args.seed)
+        own = partial(build_fingerprint, env, agent, args.seed)
         chosen = resume_choice(start.runs_dir, start.run_id, start.resume, own)
         if chosen is not None:
             return _play(chosen, start.runs_dir, config) if start.inference else _claim(chosen)
@@ -148,7 +148,7 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
         logger.info("--resume: %s holds no run that fits; a new one begins", start.runs_dir)
     weights, trained_with = None, ""
     if start.initialize_from is not None:
-        path = locate("--initialize_from", start.runs_dir, start.initialize_from)
+        path = resolve_checkpoint_path("--initialize_from", start.runs_dir, start.initialize_from)
         weights = load_weights(path, start.inference)
         if config is not None:
             trained_with = _trained_with(start.initialize_from, weights.path, config)
@@ -183,10 +183,10 @@ def _play(other: Start, runs_dir: str, config: str | None) -> Start:
 def _trained_with(name: str, weights: Path, config: str) -> str:
     """Return an explanation in case the weights of another run do not fit; empty if its settings give none."""
     try:
-        theirs = flat_settings(read_yaml(config_of(weights)))
+        theirs = flat_settings(read_yaml(find_config(weights)))
     except (OSError, ValueError):
         return ""
-    differ = other_world(theirs, flat_settings(yaml.safe_load(config)))
+    differ = describe_env_differences(theirs, flat_settings(yaml.safe_load(config)))
     return f"--initialize_from {name}: it was trained with {differ}; set these, or begin without it" if differ else ""
 
 
@@ -203,16 +203,16 @@ def _clean_up(failed: Start) -> None:
 def _as_user_error(error: BaseException, failed: Start) -> BaseException:
     """Return the error itself, or one that says what it means for the user."""
     training, run = failed.training, failed.run
-    if lost := lost_rank(error):
+    if lost := describe_lost_rank(error):
         what_next = "start again"
-        if launch.detect().restarts < launch.detect().most_restarts:
+        if launch.detect_launcher().restarts < launch.detect_launcher().most_restarts:
             what_next = "torchrun starts all ranks again"
         elif training and run is not None:
             what_next = f"go on from the last checkpoint with --run_id {run.name} --resume"
         return LostRankError(f"{lost}; {what_next}")
     if training and isinstance(error, SystemExit) and not error.code:  # would look like success
         return RuntimeError("training stopped: something in it has called sys.exit()")
-    mistake = isinstance(error, (*MISTAKES, gymnasium.error.Error)) and not isinstance(error, SettingError)
+    mistake = isinstance(error, (*USER_ERRORS, gymnasium.error.Error)) and not isinstance(error, SettingError)
     # During training no flag is at fault, and the traceback matters.
     return RuntimeError(f"training stopped: {error}") if training and mistake else error
 
@@ -241,10 +241,10 @@ def resume_choice(
         KeyboardInterrupt: The user has cancelled the menu.
     """
     if isinstance(resume, str):
-        path = locate("--resume", runs_dir, resume)
-        return newest_of(Run(path)) if (path / "checkpoints").is_dir() else _start_from(path)
+        path = resolve_checkpoint_path("--resume", runs_dir, resume)
+        return latest_start(Run(path)) if (path / "checkpoints").is_dir() else _start_from(path)
     if run_id is not None:
-        return newest_of(Run.find(runs_dir, run_id))
+        return latest_start(Run.find(runs_dir, run_id))
     records = list_runs(runs_dir) if Path(runs_dir).is_dir() else []
     own = fingerprint() if records else {}
     if is_terminal(sys.stdin) and is_terminal(sys.stdout):
@@ -255,7 +255,7 @@ def resume_choice(
     chosen: Start | None = None
     unfit: dict[str, dict[str, tuple[str, str]]] = {}
     for record in records:
-        if not checkpoints(record.folder / "checkpoints"):
+        if not list_checkpoints(record.folder / "checkpoints"):
             continue  # has only played, or has failed
         try:
             path, state = load_checkpoint(record.folder)
@@ -284,23 +284,23 @@ def _show_unfit(unfit: dict[str, dict[str, tuple[str, str]]]) -> None:
         logger.info("--resume: %s %s not fit: %s", len(others), does, names)
 
 
-def newest_of(run: Run) -> Start:
+def latest_start(run: Run) -> Start:
     """Return the run's newest good checkpoint to resume, or its beginning if it was killed before the first.
 
     Raises:
         CheckpointError: It has checkpoints, but none can be read.
     """
-    if not checkpoints(run.checkpoints) and not any(run.milestones.glob("*/*")):
+    if not list_checkpoints(run.checkpoints) and not any(run.milestones.glob("*/*")):
         return Start(run, going_on=True)
     return Start(run, *load_checkpoint(run.dir), going_on=True)
 
 
 def _start_from(path: Path) -> Start:
     file, state = load_checkpoint(path)
-    return Start(run_of(file), file, state, going_on=True)
+    return Start(owning_run(file), file, state, going_on=True)
 
 
-def run_of(path: Path) -> Run:
+def owning_run(path: Path) -> Run:
     """Return the run that a checkpoint, milestone or run folder belongs to."""
     path = path.absolute()
     for folder in (path, *path.parents):
@@ -324,7 +324,7 @@ def load_weights(path: str | Path, inference: bool = False) -> Weights:
     return Weights(path, state["agent"], inference)
 
 
-def locate(flag: str, runs_dir: str | Path, name: str, bots: Sequence[str] = ()) -> Path:
+def resolve_checkpoint_path(flag: str, runs_dir: str | Path, name: str, bots: Sequence[str] = ()) -> Path:
     """Find a run by name, any file or folder by path, or an agent that comes with fabric-rl by name.
 
     Args:
@@ -355,7 +355,7 @@ def locate(flag: str, runs_dir: str | Path, name: str, bots: Sequence[str] = ())
             f"{said}; {BEST}/ is kept by the callbacks Evaluation and MilestoneMatches once they play"
         )
     agents = sorted(file.parent.name for file in PRETRAINED.glob(f"*/{EXPORTED}"))
-    near = did_you_mean(run.name, [*names_of_runs(runs_dir), *agents, *bots])
+    near = did_you_mean(run.name, [*run_names(runs_dir), *agents, *bots])
     known = [f"bots: {', '.join(bots)}"] if bots else []
     known += [f"included agents: {', '.join(agents)}", f"runs are looked for in {Path(runs_dir).absolute()}"]
     raise CheckpointError(f"{said}{near} ({'; '.join(known)})")
@@ -366,7 +366,7 @@ def locate(flag: str, runs_dir: str | Path, name: str, bots: Sequence[str] = ())
 
 def fingerprint(envs: VectorEnv, agent: ActorCritic) -> dict[str, str]:
     """Describe environment and agent as far as a checkpoint depends on them: name -> text."""
-    weights, kind = agent.state_dict(), class_of(agent)
+    weights, kind = agent.state_dict(), unsharded_class(agent)
     shapes = ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in weights.items())
     return {
         "observations": str(envs.single_observation_space),
@@ -376,7 +376,7 @@ def fingerprint(envs: VectorEnv, agent: ActorCritic) -> dict[str, str]:
     } | {name: str(text) for name, text in getattr(envs, "layout", {}).items()}
 
 
-def fingerprint_of(env: EnvFactory, agent: AgentFactory, seed: int) -> dict[str, str]:
+def build_fingerprint(env: EnvFactory, agent: AgentFactory, seed: int) -> dict[str, str]:
     """Return the fingerprint of an environment and an agent that are built only for it."""
     envs = env(seed=seed)
     try:
@@ -386,7 +386,7 @@ def fingerprint_of(env: EnvFactory, agent: AgentFactory, seed: int) -> dict[str,
         envs.close()
 
 
-def check_fits(theirs: Mapping[str, str], own: Mapping[str, str]) -> None:
+def check_fingerprint(theirs: Mapping[str, str], own: Mapping[str, str]) -> None:
     """Raise CheckpointError where fingerprints differ, except for the networks: `check_weights` says more of those."""
     differ = changed(theirs, own, "nothing")
     differ.pop("networks", None)
@@ -395,7 +395,7 @@ def check_fits(theirs: Mapping[str, str], own: Mapping[str, str]) -> None:
         raise CheckpointError(f"the checkpoint does not fit --env and --agent: {'; '.join(lines)}")
 
 
-def other_world(theirs: Mapping[str, Any], own: Mapping[str, Any]) -> str:
+def describe_env_differences(theirs: Mapping[str, Any], own: Mapping[str, Any]) -> str:
     """List settings that shape the spaces and differ, as `--flag theirs (yours: own), ...`; empty if none does.
 
     Args:
@@ -453,7 +453,7 @@ def _fingerprints(record: RunRecord) -> Iterator[tuple[Milestone, dict[str, str]
     """
     of_run: dict[str, str] | None = None
     for milestone in sorted(record.milestones, key=lambda milestone: milestone.steps, reverse=True):
-        files = checkpoints(milestone.folder)
+        files = list_checkpoints(milestone.folder)
         if files and milestone.fingerprint is None and of_run is None:
             with suppress(CheckpointError):  # damaged; the next one may be good
                 of_run = checkpoint.read(files[-1]).get("fingerprint")
@@ -472,8 +472,8 @@ def ask_for_milestone(milestones: Sequence[Milestone], left_out: int) -> Milesto
     rated = any(each.rating is not None for each in shown)
     rows = []
     for number, each in enumerate(shown, start=1):
-        figures = map(figure_text, [each.mean_reward, *[each.rating] * rated])
-        rows.append([str(number), each.run_id, each.phase, f"{each.steps:,}", *figures, when_text(each.written)])
+        figures = map(format_number, [each.mean_reward, *[each.rating] * rated])
+        rows.append([str(number), each.run_id, each.phase, f"{each.steps:,}", *figures, format_time(each.written)])
     console.print(table("", [">", "run", "phase", ">steps", ">return", *[">rating"] * rated, "date"], rows))
     if len(milestones) > len(shown):
         console.print(f"and {len(milestones) - len(shown)} older ones: --resume RUNS_DIR/RUN/milestones/PHASE/STEPS")

@@ -19,16 +19,24 @@ from jsonargparse import ArgumentError
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fabric_rl.base.config_files import as_flag, section_of
+from fabric_rl.base.config_files import read_section, to_flag
 from fabric_rl.base.files import read_json, write_text
 from fabric_rl.base.messages import one_line
 from fabric_rl.base.parser import FlagParser
-from fabric_rl.learning.learner import check_weights, generator_state
-from fabric_rl.rollouts.checks import within
+from fabric_rl.learning.learner import check_generator_state, check_weights
+from fabric_rl.rollouts.step_checks import clip_actions
 from fabric_rl.runs import checkpoint, play
-from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA, config_of
-from fabric_rl.runs.start import load_weights, locate
-from fabric_rl.types import ActorCritic, ActOutput, AgentFactory, CheckpointError, EnvFactory, Tell, reads_masks
+from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA, find_config
+from fabric_rl.runs.start import load_weights, resolve_checkpoint_path
+from fabric_rl.types import (
+    ActorCritic,
+    ActOutput,
+    AgentFactory,
+    CheckpointError,
+    EnvFactory,
+    ProbeSink,
+    accepts_action_mask,
+)
 
 CHECK = "check.npz"
 MODELS = {"onnx": "policy.onnx", "torchscript": "policy.pt"}
@@ -103,7 +111,7 @@ def load_trained(
         CheckpointError: There is no such agent, it cannot be read, or its run has no `config.yaml`.
         ValueError: The settings are wrong or missing.
     """
-    path = locate("agent", runs_dir, str(name))
+    path = resolve_checkpoint_path("agent", runs_dir, str(name))
     if model := exported_model(path):
         env = _factory(model, "env", EnvFactory) if env is None else env
         return Trained(Path(name).name, model, env, partial(ExportedAgent, model), {})
@@ -133,18 +141,18 @@ def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") 
         FileExistsError: The folder already exists.
         OSError: The folder is not writable.
     """
-    weights = load_weights(locate("agent", runs_dir, str(name)))
+    weights = load_weights(resolve_checkpoint_path("agent", runs_dir, str(name)))
     target = Path(folder)
     if target.exists():
         raise FileExistsError(f"{target} exists already; choose a new folder")
-    settings = settings_to_play(weights.path)
+    settings = inference_config(weights.path)
     target.mkdir(parents=True)
     write_text(target / CONFIG, settings)
     checkpoint.write(target / EXPORTED, {"agent": weights.agent})
     return target
 
 
-def settings_to_play(weights: Path) -> str:
+def inference_config(weights: Path) -> str:
     """Return a `config.yaml` of environment and agent, without settings that only matter in training.
 
     Raises:
@@ -157,8 +165,8 @@ def settings_to_play(weights: Path) -> str:
 
 def _section(weights: Path, name: str) -> Any:  # noqa: ANN401 - a class path, or a class with its settings
     """Return `env` or `agent` in the configuration of a run; a one-line ValueError if it is missing."""
-    config = str(config_of(weights))
-    section = section_of(config, name)
+    config = str(find_config(weights))
+    section = read_section(config, name)
     if section is None:
         raise ValueError(
             f"{config}: does not say which {name} the agent was trained with; give it to "
@@ -194,7 +202,7 @@ def _factory(weights: Path, name: str, kind: Any) -> Any:  # noqa: ANN401 - of t
     parser.add_argument(f"--{name}", type=kind)
     try:
         # Parsing the defaults of each class would take four times as long.
-        found = parser.parse_args([as_flag(name, section)], defaults=False)
+        found = parser.parse_args([to_flag(name, section)], defaults=False)
         return parser.instantiate(found)[name]
     except (ArgumentError, ValueError, TypeError, OSError, ImportError) as error:
         raise ValueError(one_line(str(error))) from error
@@ -208,7 +216,7 @@ class Policy:
     """
 
     def __init__(
-        self, agent: ActorCritic, deterministic: bool = True, seed: int | None = None, tell: Tell | None = None
+        self, agent: ActorCritic, deterministic: bool = True, seed: int | None = None, tell: ProbeSink | None = None
     ) -> None:
         """Wrap an agent.
 
@@ -221,7 +229,7 @@ class Policy:
         self.agent, self._deterministic, self._tell = agent, deterministic, tell
         self._memory = torch.zeros(0)
         self._dice = None if seed is None else torch.Generator().manual_seed(seed).get_state()
-        self._masks = reads_masks(agent)
+        self._masks = accepts_action_mask(agent)
 
     @torch.no_grad()
     def __call__(
@@ -247,7 +255,7 @@ class Policy:
                 self._dice = torch.get_rng_state()
         if chosen.state is not None:
             self._memory = chosen.state
-        return within(agent.action_space, chosen.action.cpu().numpy())
+        return clip_actions(agent.action_space, chosen.action.cpu().numpy())
 
     def state_dict(self) -> dict[str, NDArray[Any] | None]:
         """Return the agent's memory and the random generator, as arrays."""
@@ -266,7 +274,7 @@ class Policy:
         self._memory = memory
         if self._dice is not None:
             dice = torch.from_numpy(np.array(state["dice"], np.uint8))
-            self._dice = generator_state(dice)
+            self._dice = check_generator_state(dice)
 
 
 policy = Policy
@@ -276,7 +284,7 @@ policy = Policy
 def _thoughts(
     agent: ActorCritic, obs: Tensor, given: dict[str, Tensor]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-    """Return the arguments of `Tell`: values, summed over value heads, and action probabilities."""
+    """Return the arguments of `ProbeSink`: values, summed over value heads, and action probabilities."""
     values = agent.value(obs, **{name: tensor for name, tensor in given.items() if name == "state"})
     found = agent.probabilities(obs, **given)
     return values.reshape(len(obs), -1).sum(dim=1).cpu().numpy(), None if found is None else found.cpu().numpy()

@@ -8,23 +8,23 @@ import torch
 from torch import Tensor
 
 from fabric_rl.args import SACArgs
-from fabric_rl.base.state_schema import fitting
+from fabric_rl.base.state_schema import state_error_context
 from fabric_rl.base.trajectory import Trajectory
 from fabric_rl.callback import TrainState
-from fabric_rl.learning.learner import Onlooker, generator_state
+from fabric_rl.learning.learner import FrozenLearner, check_generator_state
 from fabric_rl.learning.update import clip_gradients
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import raised_on_all_ranks
-from fabric_rl.ranks.devices import is_small, one_thread
+from fabric_rl.ranks.devices import is_small, single_thread
 from fabric_rl.ranks.sharding import is_sharded
 from fabric_rl.rollouts.rollout import Rollout
-from fabric_rl.sac.replay import ReplayBuffer, replayed
+from fabric_rl.sac.replay import ReplayBuffer, demonstration_buffer
 from fabric_rl.signals.base import Steps
-from fabric_rl.signals.signals import Signals
+from fabric_rl.signals.signals import RewardSignals
 from fabric_rl.types import Minibatch, NonFiniteError, OffPolicyAgent, SettingError, Transitions
 
 
-class ReplayLearner(Onlooker):
+class ReplayLearner(FrozenLearner):
     """Learns from `num_update` minibatches after each rollout; ranks have separate buffers and average gradients."""
 
     agent: OffPolicyAgent
@@ -36,7 +36,7 @@ class ReplayLearner(Onlooker):
         sac: SACArgs,
         rollout: Rollout,
         gamma: Tensor,
-        signals: Signals,
+        signals: RewardSignals,
         demonstrations: Sequence[Trajectory],
     ) -> None:
         """Allocate the buffers; ValueError if they do not fit, or if the agent is sharded."""
@@ -52,7 +52,7 @@ class ReplayLearner(Onlooker):
         with raised_on_all_ranks(fabric):  # they share a disk
             self.replay = ReplayBuffer(sac.buffer_size, like, rollout.num_envs, *kinds, sac.per_alpha)
             self._demonstrations = (
-                replayed(demonstrations, args.extrinsic_strength, like, *kinds) if demonstrations else None
+                demonstration_buffer(demonstrations, args.extrinsic_strength, like, *kinds) if demonstrations else None
             )
         sequence = agent.burn_in + agent.sequence_length
         self._least = max(sac.buffer_init_steps, sequence * rollout.num_envs * fabric.world_size)
@@ -80,7 +80,7 @@ class ReplayLearner(Onlooker):
             with torch.no_grad():
                 torch._foreach_copy_(list(self._copies.values()), self._weights)
             self._before = self._copies
-            with one_thread(if_small=self._small):
+            with single_thread(if_small=self._small):
                 losses = self._learn_signals(batch, minibatch_size) | self._updates(minibatch_size)
             self._before = None
         else:
@@ -111,7 +111,7 @@ class ReplayLearner(Onlooker):
                 if stats.get("td_error", loss).dim() != 1:
                     name = type(self.agent).__name__
                     raise SettingError(f"--per_alpha: --agent {name} does not report the statistic td_error, [B]")
-                self.replay.prioritize(drawn, stats["td_error"][: len(drawn)])
+                self.replay.update_priorities(drawn, stats["td_error"][: len(drawn)])
             names = list(stats)
             rows.append(torch.stack([x.float().mean() if x.dim() else x.float() for x in stats.values()]))
         losses = dict(zip(names, torch.stack(rows).mean(dim=0).tolist(), strict=True))
@@ -127,19 +127,19 @@ class ReplayLearner(Onlooker):
         """Return the buffer indices of sampled steps, and a minibatch of these and of demonstrations (last)."""
         if self.agent.learns_sequences:
             length = self.agent.sequence_length
-            found = self.replay.sequences(size // length, length, self.agent.burn_in, *self._return_settings)
+            found = self.replay.sample_sequences(size // length, length, self.agent.burn_in, *self._return_settings)
             return found.obs.new_empty(0), found
         shown = (
             0 if self._demonstrations is None else min(max(1, round(size * self._sac.demonstration_share)), size - 1)
         )
-        drawn = self.replay.draw(size - shown)
-        minibatch = self.replay.take(drawn, *self._return_settings)
+        drawn = self.replay.sample(size - shown)
+        minibatch = self.replay.transitions(drawn, *self._return_settings)
         if self._sac.per_alpha:
             beta = self._sac.per_beta + (1 - self._sac.per_beta) * float(self.agent.progress)
             minibatch = minibatch._replace(weight=self.replay.weights(drawn, beta))
         if self._demonstrations is None:
             return drawn, minibatch
-        theirs = self._demonstrations.take(self._demonstrations.draw(shown), *self._return_settings)
+        theirs = self._demonstrations.transitions(self._demonstrations.sample(shown), *self._return_settings)
         if minibatch.weight is not None:
             theirs = theirs._replace(weight=minibatch.weight.new_ones(shown))
         pairs = zip(minibatch, theirs, strict=True)
@@ -154,7 +154,7 @@ class ReplayLearner(Onlooker):
         sizes = [signal.minibatch_size or size for signal in self._signals.signals]
 
         def drawn(each: int) -> Iterator[Steps]:
-            return (self.replay.steps(self.replay.draw(each)) for _ in range(count))
+            return (self.replay.steps(self.replay.sample(each)) for _ in range(count))
 
         steps = Steps(newest.obs, newest.action, newest.next_obs)
         return self._signals.learn_from(steps, [drawn(each) for each in sizes], sizes)
@@ -167,13 +167,13 @@ class ReplayLearner(Onlooker):
         }
 
     def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
-        self._draws.set_state(generator_state(state["draws"]))
+        self._draws.set_state(check_generator_state(state["draws"]))
         if state["replay"] is None:
             return ["nothing was saved of the replay buffer (--save_replay_buffer), which fills anew before it learns"]
-        with fitting("what was saved of the replay buffer"):
+        with state_error_context("what was saved of the replay buffer"):
             self.replay.load_state_dict(state["replay"])
         state["replay"].clear()  # frees memory
         return []
 
-    def lost(self, state: Mapping[str, Any]) -> list[str]:
+    def describe_lost(self, state: Mapping[str, Any]) -> list[str]:
         return ["its replay buffer fills anew before it learns"] if state["replay"] is not None else []

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fabric_rl.base.state_schema import check_like
+from fabric_rl.base.state_schema import check_structure
 from fabric_rl.base.trajectory import Trajectory
 from fabric_rl.signals.base import Steps
 from fabric_rl.types import Minibatch, Sequences, Transitions
@@ -95,7 +95,7 @@ class SumTree:
             node = node // 2
             self._nodes[node] = self._nodes[2 * node] + self._nodes[2 * node + 1]
 
-    def draw(self, count: int, generator: torch.Generator) -> Tensor:
+    def sample(self, count: int, generator: torch.Generator) -> Tensor:
         """Sample `[count]` leaves, one from each of `count` equal parts of the sum; none of weight 0 unless all are."""
         shares = (torch.arange(count) + torch.rand(count, generator=generator, dtype=torch.float64)) / count
         left_over = shares.to(self._nodes) * self.total
@@ -116,7 +116,7 @@ class ReplayBuffer:
     the next row begins another episode (SAME_STEP autoreset); the last observations of truncated episodes, from which
     values are bootstrapped, are stored separately, in chronological order.
 
-    Steps are identified by flat indices into rows and sub-environments, as returned by `draw`.
+    Steps are identified by flat indices into rows and sub-environments, as returned by `sample`.
     """
 
     def __init__(
@@ -196,10 +196,10 @@ class ReplayBuffer:
         ends = self._kept(columns["done"], columns["terminated"])
         self._write(columns, {name: tensor[-1] for name, tensor in following.items()}, following["obs"][ends])
 
-    def draw(self, count: int) -> Tensor:
+    def sample(self, count: int) -> Tensor:
         """Sample the indices `[count]` of steps with replacement, by their priorities or uniformly."""
         if self._tree is not None:
-            return self._tree.draw(count, self._generator)
+            return self._tree.sample(count, self._generator)
         drawn = torch.randint(len(self), (count,), generator=self._generator).to(self._home)
         age, env = drawn // self.num_envs, drawn % self.num_envs  # age 0 is the oldest row
         return (self._position - self._filled + age) % self._rows * self.num_envs + env
@@ -213,7 +213,7 @@ class ReplayBuffer:
         found = (len(self) * self._tree.leaves[at] / self._tree.total) ** -beta
         return (found / found.max()).float().to(self._device)
 
-    def prioritize(self, at: Tensor, errors: Tensor, least: float = _MIN_ERROR) -> None:
+    def update_priorities(self, at: Tensor, errors: Tensor, least: float = _MIN_ERROR) -> None:
         """Set the priorities of the steps `at [B]` by their errors `[B]`, 0 or more, to which `least` is added.
 
         An error that is not finite, as with 16-bit numbers before their scale has settled, changes nothing.
@@ -230,7 +230,7 @@ class ReplayBuffer:
         found = (flat["obs"][at], flat["action"][at], self._obs_after(at, flat["done"][at]))
         return Steps(*(x.to(self._device) for x in found))
 
-    def take(
+    def transitions(
         self,
         at: Tensor,
         n_step: int,
@@ -241,7 +241,7 @@ class ReplayBuffer:
         """Return the steps `at` with n-step returns, which are shorter before an episode's end and the newest step.
 
         Args:
-            at: `[B]` indices of steps, see `draw`.
+            at: `[B]` indices of steps, see `sample`.
             n_step: Maximum number of rewards in a return.
             gamma: Discount factor, or `[K]` for K reward signals.
             episodic: `[K]` bool, True for signals whose returns end with an episode; None: all.
@@ -274,7 +274,7 @@ class ReplayBuffer:
         found = (flat["obs"][at], flat["action"][at], *returns, mask, next_mask)
         return Transitions(*(None if x is None else x.to(self._device) for x in found))  # type: ignore[arg-type]
 
-    def sequences(self, count: int, length: int, burn_in: int, n_step: int, *how: Any) -> Transitions:  # noqa: ANN401
+    def sample_sequences(self, count: int, length: int, burn_in: int, n_step: int, *how: Any) -> Transitions:  # noqa: ANN401
         """Sample sequences of steps for agents with memory.
 
         Each sequence begins at any step, with the memory stored when it was collected (Kapturowski et al. 2019,
@@ -285,8 +285,8 @@ class ReplayBuffer:
             count: Number of sequences, S.
             length: Steps to learn from, L.
             burn_in: Steps before them that only refresh the memory, P.
-            n_step: See `take`.
-            how: Further arguments of `take`.
+            n_step: See `transitions`.
+            how: Further arguments of `transitions`.
         """
         home, num_envs, flat = self._home, self.num_envs, self._flat
         begins_at = torch.randint(  # [S] the first step of each sequence, counted from the oldest
@@ -307,7 +307,7 @@ class ReplayBuffer:
         state = flat["state"][step[0]] if "state" in flat else None  # [S, M]
         burned = (flat["obs"][step[before]], episode_start[before]) if burn_in else ()
         moved = (None if x is None else x.to(self._device) for x in (obs, starts, now, following, state, *burned))
-        return self.take(learned, n_step, *how)._replace(sequences=Sequences(*moved))  # type: ignore[arg-type]
+        return self.transitions(learned, n_step, *how)._replace(sequences=Sequences(*moved))  # type: ignore[arg-type]
 
     def _with_last_observations(self, step: Tensor, starts: Tensor, known: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Insert the last observations of truncated episodes after their steps.
@@ -399,7 +399,7 @@ class ReplayBuffer:
         own["last"] = self._last.new_zeros(()).expand(ends, *self._last.shape[1:])
         if self._tree is not None:
             own |= {"priority": self._tree.leaves.new_zeros(()).expand(rows, self.num_envs), "highest": self._highest}
-        check_like(state, own, "it")
+        check_structure(state, own, "it")
         return rows
 
     def _clear(self, position: int = 0) -> None:
@@ -466,7 +466,7 @@ def _rows(flat: Tensor, steps: int) -> Tensor:
     return flat.reshape(steps, len(flat) // steps, *flat.shape[1:])
 
 
-def replayed(
+def demonstration_buffer(
     trajectories: Sequence[Trajectory],
     strength: float,
     like: Minibatch,
@@ -513,5 +513,5 @@ def replayed(
     weight = column([x.weight for x in trajectories])
     if not weight.any():
         raise ValueError("--demonstrations: all of their steps have the weight 0")
-    replay.prioritize(torch.arange(len(reward)), weight, least=0.0)
+    replay.update_priorities(torch.arange(len(reward)), weight, least=0.0)
     return replay

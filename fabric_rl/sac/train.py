@@ -18,12 +18,12 @@ from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.runs.folder import Run
 from fabric_rl.sac.learner import ReplayLearner
 from fabric_rl.sac.replay import ReplayBuffer
-from fabric_rl.session.build import Scheme, build, finish, keep_evidence_of_nan
-from fabric_rl.session.monitor import Record
+from fabric_rl.session.build import Algorithm, build, dump_on_nan, finish
+from fabric_rl.session.monitor import TrainingMonitor
 from fabric_rl.session.saving import Saver
 from fabric_rl.session.stopping import StopSignals
 from fabric_rl.signals.base import SignalFactory
-from fabric_rl.signals.signals import Signals
+from fabric_rl.signals.signals import RewardSignals
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, Minibatch, OffPolicyAgent, Transitions
 
 BATCH_SIZE, STEPS_PER_ROW = 256, 1000
@@ -56,16 +56,16 @@ def train_off_policy(
         ValueError: As in `fabric_rl.train`; also if `args` sets something that only PPO uses, or if the size of the
             replay buffer does not fit the other settings.
     """
-    scheme = OffPolicy(sac, demonstrations)
-    args_of_loop = _adapted(args, sac)
+    scheme = OffPolicyAlgorithm(sac, demonstrations)
+    args_of_loop = _loop_settings(args, sac)
     session = build(fabric, env, agent, args_of_loop, run, callbacks, GAE(), inference, scheme, signals)
     exact = session.begin(resume, weights)
-    record = Record(session, plain, resume)
+    record = TrainingMonitor(session, plain, resume)
     saver = Saver(session, record, saving, exact)
     state, hooks, collector, learner = session.state, session.hooks, session.collector, session.learner
     player = cast(OffPolicyAgent, session.agent)
 
-    with hooks, record, StopSignals(state) as stops, keep_evidence_of_nan(session):
+    with hooks, record, StopSignals(state) as stops, dump_on_nan(session):
         saver.begin(resume)
         if sac.buffer_init_steps >= args.total_timesteps and not inference and fabric.is_global_zero:
             what = f"--buffer_init_steps {sac.buffer_init_steps}: the agent learns nothing within --total_timesteps"
@@ -90,7 +90,7 @@ def train_off_policy(
     return finish(session, record, saver)
 
 
-class OffPolicy(Scheme):
+class OffPolicyAlgorithm(Algorithm):
     """Sessions of agents that learn from replayed steps."""
 
     flags = ("--train_interval", "--batch_size")
@@ -122,8 +122,8 @@ class OffPolicy(Scheme):
         replay = ReplayBuffer(len(flat.returns) + 2 * num_envs, flat, num_envs, torch.Generator())
         replay.add(flat)
         if agent.learns_sequences:
-            return replay.sequences(size // length, length, agent.burn_in, 1, gamma)
-        return replay.take(replay.draw(size), 1, gamma)
+            return replay.sample_sequences(size // length, length, agent.burn_in, 1, gamma)
+        return replay.transitions(replay.sample(size), 1, gamma)
 
     def learner(
         self,
@@ -133,7 +133,7 @@ class OffPolicy(Scheme):
         rollout: Rollout,
         rollout_steps: int,
         gamma: Tensor,
-        signals: Signals,
+        signals: RewardSignals,
     ) -> ReplayLearner:
         self._check_buffer(state, rollout, rollout_steps)
         if self.sac.demonstrations and not self.demonstrations:
@@ -181,7 +181,7 @@ class OffPolicy(Scheme):
                 raise ValueError(message)
 
 
-def _adapted(args: TrainArgs, sac: SACArgs) -> TrainArgs:
+def _loop_settings(args: TrainArgs, sac: SACArgs) -> TrainArgs:
     """Return the settings of the loop, with rollouts of `train_interval` steps; ValueError for settings of PPO."""
     given = [
         field.name for field in fields(args) if field.name in ONLY_PPO and getattr(args, field.name) != field.default

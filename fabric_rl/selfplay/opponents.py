@@ -9,13 +9,13 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from fabric_rl.base.state_schema import CannotBeSavedError, HasState, check_like
+from fabric_rl.base.state_schema import CannotBeSavedError, HasState, check_structure
 from fabric_rl.ranks.devices import to_device, to_host
-from fabric_rl.rollouts.checks import within
-from fabric_rl.rollouts.collect import AllAtOnce
+from fabric_rl.rollouts.collect import SingleGroup
 from fabric_rl.rollouts.rollout import reward_signals
+from fabric_rl.rollouts.step_checks import clip_actions
+from fabric_rl.selfplay.opponent_pool import LATEST, OpponentPool
 from fabric_rl.selfplay.policies import SnapshotPolicies
-from fabric_rl.selfplay.roster import LATEST, Roster
 from fabric_rl.types import AgentFactory, EnvFactory, HasGroups, HasGuests, HasSeeds, HasTeams
 
 Array = NDArray[Any]
@@ -60,7 +60,7 @@ class TeamAssignment:
         for kind in (self._even, ~self._even):
             self.learns[self.played & kind] = np.arange((self.played & kind).sum()) % 2
         self.arena_of, self._team_of = arena_of, team_of
-        self.learners, self.rivals = np.zeros((2, 0), np.intp)
+        self.learners, self.opponent_rows = np.zeros((2, 0), np.intp)
         self._assign()
 
     def begin(self, arenas: Rows, team: int | None) -> None:
@@ -76,7 +76,7 @@ class TeamAssignment:
 
     def _assign(self) -> None:
         learning = ~self.played[self.arena_of] | (self._team_of == self.learns[self.arena_of])
-        self.learners, self.rivals = np.flatnonzero(learning), np.flatnonzero(~learning)
+        self.learners, self.opponent_rows = np.flatnonzero(learning), np.flatnonzero(~learning)
 
 
 class Pairings:
@@ -88,7 +88,9 @@ class Pairings:
         opponent: `[A]` number of the opponent that plays in each arena now.
     """
 
-    def __init__(self, assignment: TeamAssignment, roster: Roster, at_once: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self, assignment: TeamAssignment, roster: OpponentPool, at_once: int, rng: np.random.Generator
+    ) -> None:
         self.rng, self._assignment, self._roster = rng, assignment, roster
         self.slots = np.full(at_once, LATEST)
         self.opponent = np.full(len(assignment.played), LATEST)
@@ -97,7 +99,7 @@ class Pairings:
 
     def swap(self) -> None:
         """Sample a new opponent for every slot."""
-        self.slots[:] = [self._roster.draw(self.rng) for _ in self.slots]
+        self.slots[:] = [self._roster.sample(self.rng) for _ in self.slots]
 
     def begin(self, arenas: Rows) -> None:
         """Begin episodes in the arenas."""
@@ -108,9 +110,9 @@ class Pairings:
         """Numbers of the opponents that play now, or will play when the next episodes begin."""
         return {*self.opponent[self._assignment.played].tolist(), *self.slots.tolist()}
 
-    def among(self, rows: slice) -> list[tuple[int, Rows]]:
+    def opponents_in(self, rows: slice) -> list[tuple[int, Rows]]:
         """Return the opponents among the pool's `rows`: the number of each, and its rows `[n]`."""
-        rivals = self._assignment.rivals
+        rivals = self._assignment.opponent_rows
         rivals = rivals[(rivals >= rows.start) & (rivals < rows.stop)]
         number = self.opponent[self._assignment.arena_of[rivals]]
         return [(each, rivals[number == each]) for each in np.unique(number).tolist()]
@@ -135,7 +137,7 @@ class Opponents(VectorEnv):
         self,
         env: EnvFactory,
         agent: AgentFactory,
-        roster: Roster,
+        roster: OpponentPool,
         share: float = 1.0,
         at_once: int = 4,
         guests: Sequence[Any] = (),
@@ -187,7 +189,7 @@ class Opponents(VectorEnv):
         self.team = team
         if guests and isinstance(pool, HasGuests):
             pool.guests.invite(guests)
-        self._grouped: HasGroups = pool if isinstance(pool, HasGroups) else AllAtOnce(pool)
+        self._grouped: HasGroups = pool if isinstance(pool, HasGroups) else SingleGroup(pool)
         self._pool_rows = list(self._grouped.group_rows)
         dtype = np.uint8 if obs_space.dtype == np.uint8 else np.float32
         self._obs: Array = np.zeros((pool.num_envs, *(obs_space.shape or ())), dtype)  # of all sub-environments
@@ -212,7 +214,7 @@ class Opponents(VectorEnv):
     def _assign_policies(self) -> None:
         """Update who decides for which rows, after the pairings have changed."""
         guests, who = self.roster.guests, np.full(self.pool.num_envs, -1)
-        pairs = [self.pairings.among(rows) for rows in self._pool_rows]
+        pairs = [self.pairings.opponents_in(rows) for rows in self._pool_rows]
         self._deciding = [[pair for pair in group if pair[0] not in guests] for group in pairs]
         if guests and isinstance(self.pool, HasGuests):
             for number, rows in (pair for group in pairs for pair in group if pair[0] in guests):
@@ -227,7 +229,7 @@ class Opponents(VectorEnv):
         obs, infos = self.pool.reset(seed=seed, options=options)
         self._obs[:] = obs
         self._mask = np.array(infos["action_mask"]) if "action_mask" in infos else None
-        self.policies.forget(self.pool.num_envs)
+        self.policies.reset_memory(self.pool.num_envs)
         self._begin(np.arange(len(self.assignment.played)))
         learners = self.assignment.learners
         return obs[learners], _select_rows(infos, learners, self.pool.num_envs)
@@ -263,7 +265,7 @@ class Opponents(VectorEnv):
             weights = None if number == LATEST else self.roster.weights(number)
             chosen.append((rows, self.policies.act(number, weights, to_device(self._obs[rows], device), rows, mask)))
         for rows, action in chosen:  # after all calls, so a GPU is not waited for in between
-            given[rows] = within(self.single_action_space, to_host(action))
+            given[rows] = clip_actions(self.single_action_space, to_host(action))
         return given
 
     def _learners_results(
@@ -286,7 +288,7 @@ class Opponents(VectorEnv):
                 for arena in ended[self.assignment.played[ended]].tolist():  # one learner's result for each
                     score = found["result"][np.searchsorted(arena_of, arena)]
                     self.results.append((int(self.pairings.opponent[arena]), float(score)))
-            self.policies.begin(rows.start + np.flatnonzero(done))
+            self.policies.zero_memory(rows.start + np.flatnonzero(done))
             self._begin(ended)
             learners = self.assignment.learners[own] - rows.start
             if self._mask is not None:
@@ -321,7 +323,7 @@ class Opponents(VectorEnv):
             raise ValueError(
                 f"--self_play.at_once is {len(self.pairings.slots)}, what was saved has {len(state['tables'])}"
             )
-        check_like(state, self._own_state() | {"team": None}, "it")  # `team_change` may have changed
+        check_structure(state, self._own_state() | {"team": None}, "it")  # `team_change` may have changed
         self.pairings.rng.bit_generator.state = state["rng"]
         cast(HasState, self.pool).load_state_dict(state["pool"])
         self.pairings.opponent[:], self.pairings.slots[:], self.team = state["opponent"], state["tables"], state["team"]

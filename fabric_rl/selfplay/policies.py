@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.distributions import Distribution, kl_divergence
 
-from fabric_rl.selfplay.roster import LATEST, Weights
-from fabric_rl.types import ActorCritic, AgentFactory, Minibatch, reads_masks
+from fabric_rl.selfplay.opponent_pool import LATEST, Weights
+from fabric_rl.types import ActorCritic, AgentFactory, Minibatch, accepts_action_mask
 
 PROBES = 512
 """Maximum number of observations that policies are compared on."""
-MOST = 1e6
+MAX_DIVERGENCE = 1e6
 """Upper limit of the divergence between two policies, in nats."""
 
 
@@ -65,11 +65,11 @@ class SnapshotPolicies:
         for number in self._modules.keys() - numbers - {LATEST}:
             self._spare.append(self._modules.pop(number))
 
-    def forget(self, num_envs: int) -> None:
+    def reset_memory(self, num_envs: int) -> None:
         """Begin episodes in all of `num_envs` sub-environments."""
         self.memory = torch.zeros(num_envs, self.of(LATEST, None).memory_size, device=self.device)
 
-    def begin(self, rows: NDArray[np.intp]) -> None:
+    def zero_memory(self, rows: NDArray[np.intp]) -> None:
         """Begin episodes in the sub-environments `rows`."""
         if self.memory.shape[1]:
             self.memory[torch.from_numpy(rows).to(self.device)] = 0
@@ -85,7 +85,7 @@ class SnapshotPolicies:
         own = torch.from_numpy(rows).to(self.device)
         if module.memory_size:
             given["state"] = self.memory[own]
-        if mask is not None and reads_masks(module):
+        if mask is not None and accepts_action_mask(module):
             given["action_mask"] = mask
         chosen = module.act(obs, **given)
         if chosen.state is not None:
@@ -93,7 +93,7 @@ class SnapshotPolicies:
         return chosen.action
 
 
-def probe_of(batch: Minibatch) -> tuple[Tensor, Tensor | None]:
+def probe_observations(batch: Minibatch) -> tuple[Tensor, Tensor | None]:
     """Return up to `PROBES` observations `[P, ...]` of a batch, evenly spread, and their masks `[P, n]` or None."""
     axes = 1 if batch.episode_start is None else 2  # [B], or [L, S]
     obs = batch.obs.flatten(0, axes - 1)
@@ -103,10 +103,10 @@ def probe_of(batch: Minibatch) -> tuple[Tensor, Tensor | None]:
 
 
 @torch.no_grad()
-def distributions_on(agent: ActorCritic, obs: Tensor, mask: Tensor | None) -> list[Distribution] | None:
+def action_distributions(agent: ActorCritic, obs: Tensor, mask: Tensor | None) -> list[Distribution] | None:
     """Return the distributions of an agent's actions, with empty memory; None if they cannot be compared."""
     state = torch.zeros(len(obs), agent.memory_size, device=obs.device) if agent.memory_size else None
-    found = agent.distributions(obs, state, mask if reads_masks(agent) else None)
+    found = agent.distributions(obs, state, mask if accepts_action_mask(agent) else None)
     try:
         compared = [kl_divergence(each, each) for each in found]
     except NotImplementedError:
@@ -118,13 +118,13 @@ def divergence(policies: Sequence[Sequence[Distribution]]) -> NDArray[np.float64
     r"""Return `[K, K]` divergences in nats: :math:`D_{ij} = \frac 1 P \sum_p KL(\pi_i(\cdot|s_p) \| \pi_j(\cdot|s_p))`.
 
     Args:
-        policies: Distributions of `K` policies on the same P observations, see `distributions_on`.
+        policies: Distributions of `K` policies on the same P observations, see `action_distributions`.
     """
     found = np.zeros((len(policies), len(policies)))
     for i, j in permutations(range(len(policies)), 2):
         apart = torch.cat([kl_divergence(p, q) for p, q in zip(policies[i], policies[j], strict=True)])
         # Rounding can give values below 0, an action that the other policy never takes infinity, huge weights NaN.
-        found[i, j] = apart.nan_to_num(nan=MOST).mean().clamp(0, MOST).item()
+        found[i, j] = apart.nan_to_num(nan=MAX_DIVERGENCE).mean().clamp(0, MAX_DIVERGENCE).item()
     return found
 
 

@@ -13,17 +13,23 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from fabric_rl.base.settings import Between, Count, Share, check_settings
-from fabric_rl.base.state_schema import check_like, fitting
+from fabric_rl.base.state_schema import check_structure, state_error_context
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.curricula.phases import Promotion
 from fabric_rl.learning.learner import check_weights
 from fabric_rl.metrics.log import logger
-from fabric_rl.ranks.collectives import gather_everywhere
+from fabric_rl.ranks.collectives import all_gather_object
 from fabric_rl.ranks.sharding import whole_state
+from fabric_rl.selfplay.opponent_pool import LATEST, Eviction, Oldest, OpponentPool, Sampling, Uniform, Weights
 from fabric_rl.selfplay.opponents import Opponents
-from fabric_rl.selfplay.policies import SnapshotPolicies, distributions_on, divergence, diversity, probe_of
-from fabric_rl.selfplay.roster import LATEST, Eviction, Oldest, Roster, Sampling, Uniform, Weights
+from fabric_rl.selfplay.policies import (
+    SnapshotPolicies,
+    action_distributions,
+    divergence,
+    diversity,
+    probe_observations,
+)
 from fabric_rl.types import AgentFactory, EnvFactory, Minibatch, SettingError
 
 _NEVER = -1
@@ -81,7 +87,7 @@ class SelfPlay(Callback):
         if twins := [name for name in self.guests if self.guests.count(name) > 1]:
             raise ValueError(f"SelfPlay: --self_play.guests names {twins[0]} twice")
         rules = (self.play_against_latest_model_ratio, self.sampling, self.eviction, self.initial_elo, self.elo_k)
-        self.roster = Roster(self.window, *rules, self.guests)
+        self.roster = OpponentPool(self.window, *rules, self.guests)
         self._agent: AgentFactory | None = None
         self._streaks = [0] * len(self.gate)
         self._saved_at = self._swapped_at = _NEVER
@@ -120,17 +126,17 @@ class SelfPlay(Callback):
         if self._agent is None or not (isinstance(state.env, Opponents) or state.args.num_players):
             raise ValueError("SelfPlay: give its around(env, agent) to fabric_rl.train, or use --self_play")
         obs_space = state.env.single_observation_space
-        self._judge = SnapshotPolicies(self._agent, obs_space, state.env.single_action_space)
-        self._judge.to(state.fabric.device)
+        self._comparison_policy = SnapshotPolicies(self._agent, obs_space, state.env.single_action_space)
+        self._comparison_policy.to(state.fabric.device)
         self._policy(torch.zeros(1, *(obs_space.shape or ()), device=state.fabric.device))
         for each in self.roster.opponents:
             if each.weights is not None:
                 try:
-                    check_weights(each.weights, self._judge.of(LATEST, None))
+                    check_weights(each.weights, self._comparison_policy.of(LATEST, None))
                 except ValueError as error:
                     raise ValueError(f"--self_play: the snapshot of {each.name} in the pool: {error}") from error
         if self._probe is not None:
-            with fitting("what --self_play has kept of the last rollout"):
+            with state_error_context("what --self_play has kept of the last rollout"):
                 obs, mask = self._probe
                 self._probe = obs.to(state.fabric.device), None if mask is None else mask.to(state.fabric.device)
                 self._policy(*self._probe)
@@ -170,7 +176,7 @@ class SelfPlay(Callback):
         if state.batch is not None and _is_due(
             self._saved_at, state.steps + state.steps_per_iteration, self.save_steps
         ):
-            obs, mask = state.fabric.broadcast(probe_of(state.batch))
+            obs, mask = state.fabric.broadcast(probe_observations(state.batch))
             self._probe = (obs.to(state.fabric.device), None if mask is None else mask.to(state.fabric.device))
         return None
 
@@ -184,10 +190,10 @@ class SelfPlay(Callback):
         mine = ([], set()) if env is None else (list(env.results), env.pairings.playing)
         if env is not None:
             env.results.clear()
-        everyone = gather_everywhere(state.fabric, mine)
+        everyone = all_gather_object(state.fabric, mine)
         results = [result for found, _ in everyone for result in found]
-        self.roster.note(results)
-        self.roster.forget(set().union(*(playing for _, playing in everyone)))
+        self.roster.record_results(results)
+        self.roster.remove_retired(set().union(*(playing for _, playing in everyone)))
         state.metrics |= self._metrics([score for number, score in results if number in self.roster.numbers])
         if self.open:
             return
@@ -216,7 +222,8 @@ class SelfPlay(Callback):
         snapshots = self.roster.snapshots
         apart = self._divergence(state, [*(each.weights or {} for each in snapshots), weights])
         if apart is None or min(apart[-1, :-1]) >= self.min_kl:
-            self.roster.admit(state.steps, {name: x.detach().cpu().clone() for name, x in weights.items()}, apart)
+            snapshot = {name: x.detach().cpu().clone() for name, x in weights.items()}
+            self.roster.add_snapshot(state.steps, snapshot, apart)
             snapshots = [*snapshots, self.roster.opponents[-1]]
         if apart is not None:
             kept = [at for at, each in enumerate(snapshots) if not each.retired]
@@ -228,7 +235,7 @@ class SelfPlay(Callback):
             return None
         policies = []
         for weights in everyone:
-            self._judge.refresh(weights)
+            self._comparison_policy.refresh(weights)
             policies.append(self._policy(*self._probe))
         found = [each for each in policies if each is not None]
         apart: NDArray[np.float64] | None = state.fabric.broadcast(divergence(found) if found else None)
@@ -236,8 +243,8 @@ class SelfPlay(Callback):
 
     def _policy(self, obs: Tensor, mask: Tensor | None = None) -> list[Distribution] | None:
         """Return the judge's distributions; ValueError if `min_kl` needs them and the agent has none."""
-        judge = self._judge.of(LATEST, None)
-        found = distributions_on(judge, obs, mask)
+        judge = self._comparison_policy.of(LATEST, None)
+        found = action_distributions(judge, obs, mask)
         if self.min_kl and found is None:
             raise ValueError(
                 f"--self_play.min_kl: policies of --agent {type(judge).__name__} cannot be compared, it has no "
@@ -261,7 +268,7 @@ class SelfPlay(Callback):
         Raises:
             ValueError: Self-play had begun, but the opponent pool is empty; or the state is malformed.
         """
-        check_like(state, self.state_dict(), "it")
+        check_structure(state, self.state_dict(), "it")
         self.roster.load_state_dict(state["roster"])
         if state["saved_at"] != _NEVER and not self.roster.snapshots:
             raise ValueError("its pool of opponents is empty")

@@ -17,26 +17,26 @@ from torch.nn.parallel import DistributedDataParallel
 
 from fabric_rl.args import TrainArgs
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.dry_run import calling, check_agent, try_parts
+from fabric_rl.dry_run import check_agent, dry_run_parts, error_context
 from fabric_rl.hooks import Hooks
 from fabric_rl.learning.gae import Estimator
-from fabric_rl.learning.learner import Learner, Onlooker
+from fabric_rl.learning.learner import FrozenLearner, Learner
 from fabric_rl.learning.normalize import ReturnScaler
-from fabric_rl.learning.update import memory_named, take
+from fabric_rl.learning.update import index_batch, oom_hint
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import check_same_on_all_ranks, raised_on_all_ranks
-from fabric_rl.ranks.devices import check_bfloat16, one_thread
-from fabric_rl.ranks.sharding import explaining, is_sharded
-from fabric_rl.rollouts.collectors import Collector, CollectorAhead
-from fabric_rl.rollouts.players import Exchange, Player, Trainer
+from fabric_rl.ranks.devices import check_bfloat16, single_thread
+from fabric_rl.ranks.sharding import fsdp_error_context, is_sharded
+from fabric_rl.rollouts.collectors import Collector, OverlappedCollector
+from fabric_rl.rollouts.players import LearnerRank, PlayerTrainerLink, RolloutRank
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.runs.folder import Run
-from fabric_rl.session.monitor import Record
+from fabric_rl.session.monitor import TrainingMonitor
 from fabric_rl.session.saving import Saver
 from fabric_rl.session.session import Session
 from fabric_rl.session.stopping import StopSignals
 from fabric_rl.signals.base import SignalFactory
-from fabric_rl.signals.signals import Signals, build_signals
+from fabric_rl.signals.signals import RewardSignals, build_signals
 from fabric_rl.types import (
     ActorCritic,
     AgentFactory,
@@ -49,7 +49,7 @@ from fabric_rl.types import (
 )
 
 
-class Scheme:
+class Algorithm:
     """The parts of a session that depend on the algorithm; this one learns from its newest rollouts.
 
     Attributes:
@@ -72,7 +72,7 @@ class Scheme:
     def make_batch(self, size: int, flat: Minibatch, agent: ActorCritic) -> Minibatch | Transitions:
         """Return a minibatch of `size` steps, made of a flat rollout of fewer steps."""
         length, count = (1, len(flat.returns)) if flat.episode_start is None else flat.episode_start.shape
-        return take(flat, torch.arange(size // length, device=flat.returns.device) % count)
+        return index_batch(flat, torch.arange(size // length, device=flat.returns.device) % count)
 
     def learner(
         self,
@@ -82,8 +82,8 @@ class Scheme:
         rollout: Rollout,
         rollout_steps: int,
         gamma: Tensor,
-        signals: Signals,
-    ) -> Onlooker:
+        signals: RewardSignals,
+    ) -> FrozenLearner:
         """Return the learner; `gamma` holds the discounts of the rollout's rewards, the last ones for `signals`."""
         return Learner(state, peers, timers, state.args.rollouts_kept(rollout_steps))
 
@@ -97,7 +97,7 @@ def build(
     callbacks: Sequence[Callback],
     estimator: Estimator,
     inference: bool,
-    scheme: Scheme,
+    scheme: Algorithm,
     signals: Sequence[SignalFactory] = (),
 ) -> Session:
     """Build and try every part; every rank calls it. Other arguments and errors are those of `fabric_rl.train`.
@@ -110,23 +110,23 @@ def build(
     if fabric.world_size > 1:  # pools share the cores between the ranks of a machine
         nodes = int(getattr(fabric.strategy, "num_nodes", 1))
         os.environ.setdefault("LOCAL_WORLD_SIZE", str(max(1, fabric.world_size // nodes)))
-    exchange = Exchange(fabric, args.num_players) if args.num_players else None
+    exchange = PlayerTrainerLink(fabric, args.num_players) if args.num_players else None
     peers = fabric if exchange is None else exchange.peers
     plays, trains = exchange is None or exchange.plays, exchange is None or not exchange.plays
 
     # Everything is tried before Fabric wraps it: a part that does not work is one clear line then.
     make_env = partial(_make_env, env, args.seed)
-    envs = make_env() if exchange is None else exchange.environment(make_env, args.seed)
-    with one_thread():  # the number of threads would decide how the first weights are rounded
+    envs = make_env() if exchange is None else exchange.build_env(make_env, args.seed)
+    with single_thread():  # the number of threads would decide how the first weights are rounded
         module: Any = agent(envs.single_observation_space, envs.single_action_space)
         reward_signals = build_signals(signals, envs)
     check_agent(module)
     names = [signal.name for signal in reward_signals]
     length_flag, size_flag = scheme.flags
     what = f"a rollout of {length_flag} {args.num_steps} in {envs.num_envs} sub-environments"
-    with memory_named(fabric.device, what, "take fewer of either"):
+    with oom_hint(fabric.device, what, "take fewer of either"):
         rollout = Rollout(args.num_steps, envs, fabric.device, module, names)
-    rollout_steps = args.num_steps * (envs.num_envs if exchange is None else exchange.share)
+    rollout_steps = args.num_steps * (envs.num_envs if exchange is None else exchange.envs_per_trainer)
     minibatch_size = scheme.minibatch_size(args, rollout_steps, module)
     env_gamma = gamma = _discounts(args, rollout).to(fabric.device)
     if reward_signals:
@@ -139,8 +139,8 @@ def build(
         raise TypeError(f"--agent {type(module).__name__}.configure_optimizers() must return one torch optimizer")
     first_seed = args.seed + peers.global_rank * (envs.num_seeds if isinstance(envs, HasSeeds) else envs.num_envs)
     check_same_on_all_ranks(fabric, {"steps of a rollout": rollout_steps, "steps of a minibatch": minibatch_size})
-    with memory_named(fabric.device, f"a minibatch of {size_flag} {minibatch_size}", "take a smaller one"):
-        minibatch = try_parts(fabric, envs, module, first_seed, names, partial(scheme.make_batch, minibatch_size))
+    with oom_hint(fabric.device, f"a minibatch of {size_flag} {minibatch_size}", "take a smaller one"):
+        minibatch = dry_run_parts(fabric, envs, module, first_seed, names, partial(scheme.make_batch, minibatch_size))
 
     args = replace(args, batch_size=args.batch_size or minibatch_size)  # a callback may change minibatches
     timers = Timers(enabled=fabric.is_global_zero)
@@ -149,9 +149,9 @@ def build(
         scaler = ReturnScaler(envs.num_envs, signals=max(1, len(rollout.reward_signals)))
     needed = (fabric, peers, envs, module, rollout, scaler, env_gamma, timers)  # it may copy the bare module
     if exchange is not None:
-        collector: Collector = (Player if plays else Trainer)(exchange, *needed)
+        collector: Collector = (RolloutRank if plays else LearnerRank)(exchange, *needed)
     else:
-        collector = (CollectorAhead if args.overlap and not inference else Collector)(*needed)
+        collector = (OverlappedCollector if args.overlap and not inference else Collector)(*needed)
     if args.compile:
         for name in ("act", "value", "training_step"):
             setattr(module, name, torch.compile(getattr(module, name)))
@@ -160,7 +160,7 @@ def build(
     _settle(fabric, module, model, optimizer, minibatch if trains else None)
     if exchange is not None:
         exchange.share_weights(module)  # they began with the same, unless an environment has drawn numbers
-    try_saving(fabric, collector)
+    dry_run_saving(fabric, collector)
     torch.manual_seed(args.seed + peers.global_rank)  # every rank explores noise of its own
     collector.begin(first_seed)  # last: the dry run has played in the environment, saved it, and drawn random numbers
 
@@ -182,8 +182,10 @@ def build(
     learns = trains and not inference
     if learns and reward_signals and is_sharded(module):
         raise ValueError("--signals: --strategy fsdp cannot divide their networks; use --strategy ddp")
-    added = Signals(reward_signals, args, fabric, peers, rollout.num_envs, learns)
-    learner = scheme.learner(state, peers, timers, rollout, rollout_steps, gamma, added) if learns else Onlooker(state)
+    added = RewardSignals(reward_signals, args, fabric, peers, rollout.num_envs, learns)
+    learner = (
+        scheme.learner(state, peers, timers, rollout, rollout_steps, gamma, added) if learns else FrozenLearner(state)
+    )
     hooks = Hooks(state, callbacks, learns=not inference)
     objects = (hooks, module, estimator, gamma, collector, learner, timers, added)
     return Session(fabric, args, run, state, *objects, inference=inference, exchange=exchange)
@@ -204,10 +206,10 @@ def _make_env(env: EnvFactory, seed: int) -> VectorEnv:
     return envs
 
 
-def try_saving(fabric: Fabric, collector: Collector) -> None:
+def dry_run_saving(fabric: Fabric, collector: Collector) -> None:
     """Save the environment once, which must be reset then; a ValueError on all ranks if it fails on one."""
     try:
-        with raised_on_all_ranks(fabric), calling(f"--env {type(collector.envs).__name__}.state_dict()"):
+        with raised_on_all_ranks(fabric), error_context(f"--env {type(collector.envs).__name__}.state_dict()"):
             collector.env_state()
     except ValueError:
         collector.envs.close()
@@ -231,7 +233,7 @@ def _settle(
             part.broadcast_buffers = False
     agent.progress = agent.progress.to(fabric.device)
     if minibatch is not None and (fabric.world_size > 1 or is_sharded(agent)):
-        with isolate_rng(), explaining(agent):
+        with isolate_rng(), fsdp_error_context(agent):
             fabric.backward(model.training_step(minibatch)[0])
         optimizer.zero_grad()
 
@@ -245,7 +247,7 @@ def _discounts(args: TrainArgs, rollout: Rollout) -> Tensor:
     return torch.tensor(gammas * (signals // len(gammas)) if signals > 1 else gammas[0])
 
 
-def finish(session: Session, record: Record, saver: Saver) -> dict[str, Any]:
+def finish(session: Session, record: TrainingMonitor, saver: Saver) -> dict[str, Any]:
     """End a run in order and return its summary. Callbacks that wait for something see `state.stop` after a signal."""
     with StopSignals(session.state):
         summary = record.finish(saver.unsaved())
@@ -256,7 +258,7 @@ def finish(session: Session, record: Record, saver: Saver) -> dict[str, Any]:
 
 
 @contextmanager
-def keep_evidence_of_nan(session: Session) -> Iterator[None]:
+def dump_on_nan(session: Session) -> Iterator[None]:
     """Save the rollout and the weights before it if the block meets NaN or infinity.
 
     Raises:

@@ -6,12 +6,12 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from fabric_rl.metrics.console import TrainConsole
-from fabric_rl.metrics.csv_tables import number, read_rows
+from fabric_rl.metrics.csv_tables import parse_number, read_rows
 from fabric_rl.metrics.loggers import Loggers
-from fabric_rl.ranks.collectives import Sums, means, reduce_sums
+from fabric_rl.ranks.collectives import Sums, all_reduce_sums, metric_means
 from fabric_rl.rollouts.collect import RECENT_EPISODES
 from fabric_rl.runs.folder import Run
-from fabric_rl.runs.records import checkpoints
+from fabric_rl.runs.records import list_checkpoints
 from fabric_rl.session.session import Session
 from fabric_rl.types import HasHeadlines
 
@@ -19,7 +19,7 @@ START_STEPS, END_STEPS = 50_000, 200_000
 """Agent-steps over which the summary averages figures at the start and at the end (at least one iteration)."""
 
 
-class Record:
+class TrainingMonitor:
     """Metrics of a run: measured, reduced over the ranks, logged and shown; continues those of a `resumed` checkpoint.
 
     Attributes:
@@ -39,18 +39,18 @@ class Record:
         self._headlines: dict[str, list[tuple[int, float]]] = {name: [] for name in headlines}
         self._loggers = Loggers(fabric.loggers if fabric.is_global_zero else ())
         if run is not None:
-            self._loggers.keep_in(run.dir)
+            self._loggers.use_run_folder(run.dir)
             if resumed is not None and fabric.is_global_zero:
                 self._remember_earlier(run, state.steps - bool(self._since))
         if resumed is not None:
             local = session.all_names(session.collector.recent_returns())
-            self._recent = _take_recent(reduce_sums(fabric, local))
+            self._recent = _take_recent(all_reduce_sums(fabric, local))
         total = state.steps + (state.iterations - state.iteration) * state.steps_per_iteration
         self._console = TrainConsole(total, fabric.is_global_zero, plain, state.steps, headlines)
         self._began = self._iteration_began = time.perf_counter()
         self._before_now = self.seconds["wall"]
 
-    def __enter__(self) -> "Record":
+    def __enter__(self) -> "TrainingMonitor":
         self._began = time.perf_counter()
         self._console.__enter__()
         return self
@@ -81,9 +81,9 @@ class Record:
         self.seconds["wall"] = self._before_now + now - self._began
         with session.timers("metrics"):
             local = session.collector.metrics | {name: (value, 1.0) for name, value in losses.items()}
-            sums = reduce_sums(session.fabric, session.all_names(local | session.hooks.drain_metrics()))
+            sums = all_reduce_sums(session.fabric, session.all_names(local | session.hooks.drain_metrics()))
             self._recent = _take_recent(sums)
-            state.sums, state.metrics = sums, means(sums)
+            state.sums, state.metrics = sums, metric_means(sums)
             speeds = {"collected": took, "overall": now - self._iteration_began}
             if losses:
                 speeds["consumed"] = self._took["learn"]
@@ -91,7 +91,7 @@ class Record:
                 f"speed/{name}_steps_per_second": (float(state.steps_per_iteration), max(seconds, 1e-9))
                 for name, seconds in speeds.items()
             }
-            state.metrics |= means(self._speeds)
+            state.metrics |= metric_means(self._speeds)
 
     def publish(self) -> None:
         """Log and show the iterations since the last call that did, as often as `--summary_freq` says."""
@@ -110,7 +110,7 @@ class Record:
                 self._since = {}
 
     def _publish(self) -> None:
-        steps, metrics = self._session.state.steps, means(self._since)
+        steps, metrics = self._session.state.steps, metric_means(self._since)
         for name, history in self._headlines.items():
             if name in metrics:
                 history.append((steps, metrics[name]))
@@ -174,7 +174,7 @@ class Record:
         for name, history in self._headlines.items():
             if history:
                 summary[name.rpartition("/")[2]] = _start_and_end(history)
-        if run is not None and (saved := checkpoints(run.checkpoints)):
+        if run is not None and (saved := list_checkpoints(run.checkpoints)):
             summary["checkpoint"] = str(saved[-1])
         return summary
 
@@ -182,9 +182,9 @@ class Record:
         """Read the headlines of a resumed run up to `steps`."""
         with suppress(OSError):
             for row in read_rows(run.dir / "metrics.csv"):
-                step = number(row.get("step"))
+                step = parse_number(row.get("step"))
                 for name, history in self._headlines.items():
-                    value = number(row.get(name))
+                    value = parse_number(row.get(name))
                     if step is not None and step <= steps and value is not None:
                         history.append((int(step), value))
 

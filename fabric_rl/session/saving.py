@@ -11,10 +11,10 @@ from fabric_rl.args import Saving
 from fabric_rl.base.files import read_json, write_json
 from fabric_rl.metrics.log import logger
 from fabric_rl.runs import checkpoint
-from fabric_rl.runs.checkpoint import to_primitives
+from fabric_rl.runs.checkpoint import encode_state
 from fabric_rl.runs.folder import Run, move_aside
-from fabric_rl.runs.records import BEST, SET_ASIDE, file_name, steps_of
-from fabric_rl.session.monitor import Record
+from fabric_rl.runs.records import BEST, SET_ASIDE, checkpoint_name, checkpoint_steps
+from fabric_rl.session.monitor import TrainingMonitor
 from fabric_rl.session.session import Session
 
 
@@ -25,7 +25,7 @@ class Saver:
     older checkpoints stay.
     """
 
-    def __init__(self, session: Session, record: Record, saving: Saving, exact: bool) -> None:
+    def __init__(self, session: Session, record: TrainingMonitor, saving: Saving, exact: bool) -> None:
         """Start the clock.
 
         Args:
@@ -46,7 +46,7 @@ class Saver:
         self._collects_ahead = session.args.overlap or session.args.num_players > 0
         for callback in session.hooks.callbacks if self._enabled else ():
             try:
-                to_primitives(callback.state_dict())
+                encode_state(callback.state_dict())
             except TypeError as error:
                 raise TypeError(f"--callbacks {type(callback).__name__}.state_dict(): {error}") from error
 
@@ -62,8 +62,8 @@ class Saver:
         steps = self._session.state.steps
         if not self._enabled or self._saved_steps == steps or not self._session.fabric.is_global_zero:
             return {}
-        newest = checkpoint.newest_verified(self._run.checkpoints)
-        lost = steps - (0 if newest is None else steps_of(newest))
+        newest = checkpoint.latest_valid(self._run.checkpoints)
+        lost = steps - (0 if newest is None else checkpoint_steps(newest))
         logger.error("the last %s steps are not saved; newest good checkpoint: %s", f"{lost:,}", newest)
         return {"unsaved_steps": lost, "checkpoint": None if newest is None else str(newest)}
 
@@ -151,10 +151,10 @@ class Saver:
         return interval is not None and steps // interval > (steps - each) // interval
 
     def _write_checkpoint(self, state: dict[str, Any]) -> None:
-        path = self._run.checkpoints / file_name(state["steps"])
+        path = self._run.checkpoints / checkpoint_name(state["steps"])
         checkpoint.write(path, state)
         self._saved_steps = state["steps"]
-        self._run.provenance.ensure()
+        self._run.provenance.rewrite_missing()
         checkpoint.prune(self._run.checkpoints, self._saving.keep_checkpoints)
         logger.debug("checkpoint %s", path)
 
@@ -165,7 +165,7 @@ class Saver:
 
     def _write_milestone(self, saved: dict[str, Any]) -> None:
         state, folder = self._session.state, self._milestone
-        checkpoint.write(folder / file_name(state.steps), saved)
+        checkpoint.write(folder / checkpoint_name(state.steps), saved)
         meta = {
             "steps": state.steps,
             "phase": state.phase,

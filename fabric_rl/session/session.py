@@ -12,23 +12,23 @@ from lightning.pytorch.utilities.seed import isolate_rng
 from torch import Tensor
 
 from fabric_rl.args import TrainArgs
-from fabric_rl.base.state_schema import fitting
+from fabric_rl.base.state_schema import state_error_context
 from fabric_rl.callback import TrainState
-from fabric_rl.dry_run import calling
+from fabric_rl.dry_run import error_context
 from fabric_rl.hooks import Hooks
 from fabric_rl.learning.gae import Estimator
-from fabric_rl.learning.learner import Onlooker, check_weights, generator_state
+from fabric_rl.learning.learner import FrozenLearner, check_generator_state, check_weights
 from fabric_rl.metrics.timers import Timers
-from fabric_rl.ranks.collectives import Sums, gather_to_rank_0, raised_on_all_ranks
-from fabric_rl.ranks.sharding import gathered
-from fabric_rl.rollouts.checks import checked_tuple, kind_of
+from fabric_rl.ranks.collectives import Sums, gather_object, raised_on_all_ranks
+from fabric_rl.ranks.sharding import unsharded
 from fabric_rl.rollouts.collectors import Collector
-from fabric_rl.rollouts.players import Exchange
+from fabric_rl.rollouts.players import PlayerTrainerLink
 from fabric_rl.rollouts.rollout import Rollout
+from fabric_rl.rollouts.step_checks import check_tuple, describe_type
 from fabric_rl.runs.checkpoint import check_run_state
 from fabric_rl.runs.folder import Run
-from fabric_rl.runs.start import check_fits, fingerprint
-from fabric_rl.signals.signals import Signals, with_value_heads
+from fabric_rl.runs.start import check_fingerprint, fingerprint
+from fabric_rl.signals.signals import RewardSignals, add_value_heads
 from fabric_rl.types import ActorCritic, CheckpointError
 
 
@@ -52,11 +52,11 @@ class Session:
     gamma: Tensor
     """The discount, 0-dim, or `[K]` for K reward signals."""
     collector: Collector
-    learner: Onlooker
+    learner: FrozenLearner
     timers: Timers
-    signals: Signals
+    signals: RewardSignals
     inference: bool
-    exchange: Exchange | None = None
+    exchange: PlayerTrainerLink | None = None
     """Link between players and trainers; None without players."""
     iterations_missed: int = field(default=0, init=False)
     """Difference between all iterations done and `state.iteration`, which counts in the current size."""
@@ -73,20 +73,20 @@ class Session:
             ValueError: The estimator returned something malformed.
         """
         what, shape = f"--estimator {type(self.estimator).__name__}", rollout.reward.shape
-        with torch.no_grad(), self.fabric.autocast(), gathered(self.agent), calling(what):
+        with torch.no_grad(), self.fabric.autocast(), unsharded(self.agent), error_context(what):
             made = self.estimator(rollout, self.agent, self.gamma, self.args.gae_lambda)
         for name, tensor in zip(
-            ("advantages", "returns"), checked_tuple(what, made, ("advantages", "returns")), strict=True
+            ("advantages", "returns"), check_tuple(what, made, ("advantages", "returns")), strict=True
         ):
             if not isinstance(tensor, Tensor) or tensor.shape != shape or not tensor.is_floating_point():
-                got = f"{tensor.dtype} {list(tensor.shape)}" if isinstance(tensor, Tensor) else kind_of(tensor)
+                got = f"{tensor.dtype} {list(tensor.shape)}" if isinstance(tensor, Tensor) else describe_type(tensor)
                 raise ValueError(f"{what}: the {name} must be a float tensor {list(shape)}, got {got}")
         advantage, returns = made
         if self.args.combine_advantages == "mean" and advantage.dim() == 3:
             advantage = advantage.mean(dim=-1)
         return advantage.detach(), returns.detach()
 
-    def try_estimator(self) -> None:
+    def dry_run_estimator(self) -> None:
         """Try a copy of the estimator on the empty rollout, so that a malformed one causes an error at the start."""
         kept, self.estimator = self.estimator, copy.deepcopy(self.estimator)
         try:
@@ -97,7 +97,7 @@ class Session:
 
     def all_names(self, local: Sums) -> Sums:
         """Return `local` with empty sums for names that only other ranks have; every rank calls it."""
-        return local if self.exchange is None else self.exchange.all_names(local)
+        return local if self.exchange is None else self.exchange.fill_missing_names(local)
 
     # ------------------------------------------------------------------ saving and restoring
 
@@ -118,7 +118,7 @@ class Session:
         if weights is not None:
             agent = weights["agent"]
             try:
-                self.learner.load_weights(with_value_heads(agent, self.agent) if self.signals.signals else agent)
+                self.learner.load_weights(add_value_heads(agent, self.agent) if self.signals.signals else agent)
             except CheckpointError as error:
                 first = weights.get("trained_with")
                 raise CheckpointError(f"{first} ({error})" if first else str(error)) from error
@@ -149,7 +149,7 @@ class Session:
         mine["torch"] = torch.get_rng_state()
         mine["cuda"] = torch.cuda.get_rng_state(self.fabric.device) if on_gpu else None
         mine["signals"] = self.signals.rank_state_dict()
-        ranks = gather_to_rank_0(self.fabric, mine)
+        ranks = gather_object(self.fabric, mine)
         if ranks is None:
             return None
         return {
@@ -166,9 +166,9 @@ class Session:
 
     def _check_is_of_this_run(self, saved: dict[str, Any]) -> None:
         """Raise ValueError, the same on all ranks, for the state of another environment or agent."""
-        with fitting("the checkpoint", "this run"):
+        with state_error_context("the checkpoint", "this run"):
             check_run_state(saved)
-        check_fits(saved["fingerprint"], fingerprint(self.collector.envs, self.agent))
+        check_fingerprint(saved["fingerprint"], fingerprint(self.collector.envs, self.agent))
         had, has = [each["name"] for each in saved.get("signals", [])], [each.name for each in self.signals.signals]
         if len(had) != len(has):  # each has a value head
             before, here = (", ".join(names) or "none" for names in (had, has))
@@ -192,7 +192,7 @@ class Session:
         same = theirs == (self.fabric.world_size, self.args.num_players)
         number = rank if same else len(saved["ranks"]) - 1  # of players and trainers, the latter have no statistics
         mine = saved["ranks"][number]
-        with fitting("the checkpoint", "this run"):
+        with state_error_context("the checkpoint", "this run"):
             differs = self.learner.load_state_dict(saved) + self.signals.load_state_dict(saved.get("signals", []))
         if saved.get("num_threads", threads := torch.get_num_threads()) != threads:  # older ones have none
             differs.append(f"--num_threads {threads}, where it had {saved['num_threads']}")
@@ -200,14 +200,14 @@ class Session:
         left = math.ceil(max(0, self.args.total_timesteps - state.steps) / state.steps_per_iteration)
         state.iteration = state.iterations - left
         self.iterations_missed = saved["iteration"] - state.iteration
-        with raised_on_all_ranks(self.fabric), fitting("the checkpoint", "this run"):
+        with raised_on_all_ranks(self.fabric), state_error_context("the checkpoint", "this run"):
             self.hooks.load_state_dict(saved)
-            if same and self.collector.is_of_same_size(mine):
+            if same and self.collector.has_same_size(mine):
                 differs += self._load_rank(saved, mine)
             else:
                 self.collector.load_statistics(mine)
-                differs += ["another number of ranks or sub-environments", *self.learner.lost(mine)]
-        everyone = gather_to_rank_0(self.fabric, differs) or []
+                differs += ["another number of ranks or sub-environments", *self.learner.describe_lost(mine)]
+        everyone = gather_object(self.fabric, differs) or []
         return list(self.fabric.broadcast(list(dict.fromkeys(why for each in everyone for why in each))))
 
     def _load_rank(self, saved: dict[str, Any], mine: dict[str, Any]) -> list[str]:
@@ -216,7 +216,7 @@ class Session:
         differs = self.collector.load_state_dict(mine, iteration, saved["seconds"]["collect"] / max(1, iteration))
         differs += self.learner.load_rank_state_dict(mine, saved["iteration"])
         self.signals.load_rank_state_dict(mine.get("signals", {}))
-        torch.set_rng_state(generator_state(mine["torch"]))
+        torch.set_rng_state(check_generator_state(mine["torch"]))
         if self.fabric.device.type == "cuda":
             if mine["cuda"] is None:
                 return [*differs, "nothing was saved of the GPU's random numbers"]

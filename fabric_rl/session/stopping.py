@@ -12,7 +12,7 @@ from typing import Any
 
 from fabric_rl.callback import TrainState
 from fabric_rl.metrics.log import logger
-from fabric_rl.ranks.collectives import gather_everywhere, reduce_sums
+from fabric_rl.ranks.collectives import all_gather_object, all_reduce_sums
 
 STOP_NAMES = {"SIGINT": "Ctrl+C", "SIGTERM": "SIGTERM", "SIGUSR1": "SIGUSR1", "SIGHUP": "SIGHUP (a closed terminal)"}
 """Signals that stop a run, with names for messages; batch systems such as SLURM send SIGUSR1 before a job's time is
@@ -55,10 +55,10 @@ class StopSignals:
         state = self.state
         # Read once: a later signal must not end the loop on this rank alone.
         asks = {"stop": (float(state.stop), 1.0), "save": (float(state.save or save), 1.0)}
-        asked = reduce_sums(state.fabric, asks | {name: (float(name in self._names), 1.0) for name in STOP_NAMES})
+        asked = all_reduce_sums(state.fabric, asks | {name: (float(name in self._names), 1.0) for name in STOP_NAMES})
         state.stop, state.save = state.stop or asked["stop"][0] > 0, False
         if asked["stop"][0] > 0 and not state.done:
-            callbacks = filter(None, gather_everywhere(state.fabric, state.asked_by))
+            callbacks = filter(None, all_gather_object(state.fabric, state.asked_by))
             signals = (STOP_NAMES[name] for name in STOP_NAMES if asked[name][0] > 0)
             state.stopped_by = next(chain(signals, callbacks), "a callback")
             logger.debug("stopped early by %s after %s steps", state.stopped_by, f"{state.steps:,}")

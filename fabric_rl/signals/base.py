@@ -127,7 +127,7 @@ class SignalFactory(Protocol):
         """Build the signal; the weights come from torch's global generator."""
 
 
-def layers(inputs: int, hidden_sizes: Sequence[int], outputs: int) -> nn.Sequential:
+def mlp(inputs: int, hidden_sizes: Sequence[int], outputs: int) -> nn.Sequential:
     """Linear layers with ELU between them, orthogonal weights of gain sqrt(2): `[..., inputs]` -> `[..., outputs]`."""
     parts: list[nn.Module] = []
     for size_in, size_out in pairwise([inputs, *hidden_sizes, outputs]):
@@ -138,7 +138,7 @@ def layers(inputs: int, hidden_sizes: Sequence[int], outputs: int) -> nn.Sequent
     return nn.Sequential(*parts[:-1])
 
 
-class Features(nn.Module):
+class ObsEncoder(nn.Module):
     """Observations `[B, *shape]` -> features `[B, size]`.
 
     Images, which are uint8 or have three axes or more, are scaled to 42 x 42 and go through the four convolutions of
@@ -151,14 +151,14 @@ class Features(nn.Module):
         self.is_image = len(shape) > 2 or (len(shape) == 2 and space.dtype == np.uint8)
         if not self.is_image:
             self.convolutions: nn.Module = nn.Flatten()
-            self.layers = layers(math.prod(shape), hidden_sizes, size)
+            self.layers = mlp(math.prod(shape), hidden_sizes, size)
             return
         self.channels_first = len(shape) == 2 or shape[-3] < min(shape[-2:])
         channels = math.prod(shape[:-2]) if self.channels_first else math.prod(shape[:-3]) * shape[-1]
         sizes = [channels, 32, 32, 32, 32]
         parts = [(nn.Conv2d(a, b, 3, stride=2, padding=1), nn.ELU()) for a, b in pairwise(sizes)]
         self.convolutions = nn.Sequential(*(part for pair in parts for part in pair), nn.Flatten())
-        self.layers = layers(32 * 3 * 3, hidden_sizes, size)
+        self.layers = mlp(32 * 3 * 3, hidden_sizes, size)
 
     def forward(self, obs: Tensor) -> Tensor:
         """Return the features of normalized observations."""
@@ -170,7 +170,7 @@ class Features(nn.Module):
         return features
 
 
-class Actions(nn.Module):
+class ActionEncoder(nn.Module):
     """Actions as vectors `[B, size]`: one-hot for discrete ones; a Box scaled to -1..1, unscaled where unbounded."""
 
     start: Tensor

@@ -9,7 +9,7 @@ from lightning import Fabric
 from torch import Tensor
 
 from fabric_rl.base.settings import Count, NonNegative, Positive, Share, checks_arguments
-from fabric_rl.signals.base import Actions, Features, RewardSignal, Steps, layers
+from fabric_rl.signals.base import ActionEncoder, ObsEncoder, RewardSignal, Steps, mlp
 from fabric_rl.types import Stats
 
 _SAMPLE = 1024
@@ -65,10 +65,10 @@ class Curiosity(RewardSignal):
     ) -> None:
         """Build the networks."""
         super().__init__(observation_space, strength, gamma, learning_rate, epochs, minibatch_size, episodic)
-        self.actions = Actions(action_space)
-        self.encoder = Features(observation_space, hidden_sizes, encoding_size)
-        self.inverse_model = layers(2 * encoding_size, hidden_sizes, self.actions.size)
-        self.forward_model = layers(encoding_size + self.actions.size, hidden_sizes, encoding_size)
+        self.actions = ActionEncoder(action_space)
+        self.encoder = ObsEncoder(observation_space, hidden_sizes, encoding_size)
+        self.inverse_model = mlp(2 * encoding_size, hidden_sizes, self.actions.size)
+        self.forward_model = mlp(encoding_size + self.actions.size, hidden_sizes, encoding_size)
 
     def _predicted(self, steps: Steps) -> tuple[Tensor, Tensor]:
         """Return L_F `[B]` of each step, and the inverse model's predicted actions `[B, actions.size]`."""
@@ -138,8 +138,8 @@ class RND(RewardSignal):
         """Build the networks."""
         super().__init__(observation_space, strength, gamma, learning_rate, epochs, minibatch_size, episodic)
         self.normalize_steps = normalize_steps
-        self.target = Features(observation_space, hidden_sizes, encoding_size).requires_grad_(False)
-        self.predictor = Features(observation_space, [*hidden_sizes, *hidden_sizes[-1:]], encoding_size)
+        self.target = ObsEncoder(observation_space, hidden_sizes, encoding_size).requires_grad_(False)
+        self.predictor = ObsEncoder(observation_space, [*hidden_sizes, *hidden_sizes[-1:]], encoding_size)
 
     def _errors(self, steps: Steps) -> Tensor:
         """Return the squared distances `[B]` of the vectors."""

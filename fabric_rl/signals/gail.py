@@ -12,7 +12,7 @@ from torch.nn.functional import softplus
 
 from fabric_rl.base.settings import Count, NonNegative, Positive, Share, checks_arguments
 from fabric_rl.base.trajectory import Trajectory
-from fabric_rl.signals.base import Actions, Features, RewardSignal, Steps, layers
+from fabric_rl.signals.base import ActionEncoder, ObsEncoder, RewardSignal, Steps, mlp
 from fabric_rl.types import Stats
 
 _CODE = 128
@@ -94,11 +94,11 @@ class GAIL(RewardSignal):
         """Build the networks."""
         super().__init__(observation_space, strength, gamma, learning_rate, epochs, minibatch_size, episodic)
         self.demos, self.gradient_penalty = list(demos), gradient_penalty
-        self.actions = Actions(action_space) if use_actions else None
-        self.encoder = Features(observation_space, hidden_sizes, encoding_size)
+        self.actions = ActionEncoder(action_space) if use_actions else None
+        self.encoder = ObsEncoder(observation_space, hidden_sizes, encoding_size)
         seen = encoding_size + (self.actions.size if self.actions else 0)
-        self.code = layers(seen, [], 2 * _CODE) if use_vail else None
-        self.judge = layers(_CODE if use_vail else seen, hidden_sizes, 1)
+        self.code = mlp(seen, [], 2 * _CODE) if use_vail else None
+        self.judge = mlp(_CODE if use_vail else seen, hidden_sizes, 1)
         self.register_buffer("beta", torch.zeros(()))
         self._shown: tuple[Tensor, Tensor] | None = None
 

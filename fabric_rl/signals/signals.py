@@ -12,11 +12,11 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from fabric_rl.args import TrainArgs
-from fabric_rl.base.state_schema import check_like, load_part
-from fabric_rl.learning.learner import generator_state, load_optimizer
+from fabric_rl.base.state_schema import check_structure, load_child_state
+from fabric_rl.learning.learner import check_generator_state, load_optimizer
 from fabric_rl.metrics.log import logger
-from fabric_rl.ranks.collectives import means, reduce_sums
-from fabric_rl.ranks.devices import is_small, one_thread
+from fabric_rl.ranks.collectives import all_reduce_sums, metric_means
+from fabric_rl.ranks.devices import is_small, single_thread
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.signals.base import RewardSignal, SignalFactory, Steps
 from fabric_rl.types import ActorCritic, NonFiniteError
@@ -41,7 +41,7 @@ def build_signals(factories: Sequence[SignalFactory], envs: VectorEnv) -> list[R
     return signals
 
 
-def with_value_heads(weights: Mapping[str, Any], agent: ActorCritic) -> dict[str, Any]:
+def add_value_heads(weights: Mapping[str, Any], agent: ActorCritic) -> dict[str, Any]:
     """Return the weights of an agent with one value head for `agent` with several, of which the others are new.
 
     Weights that do not fit in this way stay as they are.
@@ -56,7 +56,7 @@ def with_value_heads(weights: Mapping[str, Any], agent: ActorCritic) -> dict[str
     return found
 
 
-class Signals:
+class RewardSignals:
     """The reward signals of this rank; their rewards are the last columns of a rollout's.
 
     Fabric sets up each signal like the agent, so DDP averages its gradients over the ranks. Random numbers (the order
@@ -150,7 +150,7 @@ class Signals:
         """
         figures = self._figures
         for (signal, model, optimizer), its_own, size in zip(self._learning, minibatches, sizes, strict=True):
-            with one_thread(if_small=is_small(signal, size)):
+            with single_thread(if_small=is_small(signal, size)):
                 said = signal.update_statistics(newest, self._peers)
                 said |= self._updates(signal, model, optimizer, its_own)
             figures |= {f"{signal.name}/{name}": value for name, value in said.items()}
@@ -184,7 +184,7 @@ class Signals:
         if not rows:
             return {}
         own = dict(zip(names, torch.stack(rows).mean(dim=0).tolist(), strict=True))
-        found = means(reduce_sums(self._peers, {name: (value, 1.0) for name, value in own.items()}))
+        found = metric_means(all_reduce_sums(self._peers, {name: (value, 1.0) for name, value in own.items()}))
         bad = next((name for name, value in found.items() if not math.isfinite(value)), None)
         if bad is not None:
             raise NonFiniteError(f"--signals {type(signal).__name__}: its {bad} became {found[bad]}")
@@ -221,22 +221,22 @@ class Signals:
                 differs.append(f"nothing was saved of the signal {signal.name}")
                 continue
             saved = by_name[signal.name]
-            load_part(signal, saved["module"], f"what was saved of the signal {signal.name}")
+            load_child_state(signal, saved["module"], f"what was saved of the signal {signal.name}")
             load_optimizer(optimizer, saved["optimizer"], f"the signal {signal.name}")
         return differs
 
     def load_rank_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the state that `rank_state_dict` returned."""
         if state and self.learns:
-            check_like(state["running"], self._running, "the running returns of the signals")
+            check_structure(state["running"], self._running, "the running returns of the signals")
             self._running.copy_(state["running"])
-            self._draws.set_state(generator_state(state["draws"]))
+            self._draws.set_state(check_generator_state(state["draws"]))
 
 
 def _raw_rewards(signal: RewardSignal, steps: Steps) -> Tensor:
     """Return a signal's undivided rewards `[B]` float32, computed in pieces; NonFiniteError unless all are finite."""
     rows = max(1, _AT_ONCE // max(1, steps.obs[0].numel()))
-    with one_thread(if_small=is_small(signal, len(steps.obs))):
+    with single_thread(if_small=is_small(signal, len(steps.obs))):
         parts = [signal.reward(steps.map(slice(at, at + rows))) for at in range(0, len(steps.obs), rows)]
     raw = torch.cat(parts).float()
     if not raw.isfinite().all():

@@ -17,10 +17,10 @@ from scipy import stats
 
 from fabric_rl.analysis.comparison import chosen_metric
 from fabric_rl.analysis.curves import final_score, read_metrics
-from fabric_rl.base.config_files import as_flag, read_yaml
-from fabric_rl.base.messages import MISTAKES, one_line
-from fabric_rl.base.tables import figure_text
-from fabric_rl.sweeps.trainings import Trainings
+from fabric_rl.base.config_files import read_yaml, to_flag
+from fabric_rl.base.messages import USER_ERRORS, one_line
+from fabric_rl.base.tables import format_number
+from fabric_rl.sweeps.train_processes import TrainProcesses
 
 _LOOKS = 4
 """Points in a run, evenly spaced over its steps, at which a trial may turn out to be worse than the best one."""
@@ -37,7 +37,7 @@ Looks = Sequence[float | None]
 
 
 @dataclass(frozen=True)
-class Setting:
+class SearchSetting:
     """A setting of `train_fabric.py` in a search space: some choices, or a range of numbers."""
 
     name: str
@@ -63,16 +63,16 @@ class Setting:
 
 def flags_of(chosen: Mapping[str, Any]) -> list[str]:
     """Return settings as flags."""
-    return [as_flag(name, value) for name, value in chosen.items()]
+    return [to_flag(name, value) for name, value in chosen.items()]
 
 
-def words_of(params: Mapping[str, object]) -> str:
+def format_params(params: Mapping[str, object]) -> str:
     """Return the settings of a trial as a text for people."""
     shown = {name: f"{value:.4g}" if isinstance(value, float) else value for name, value in params.items()}
     return ", ".join(f"{name} {value}" for name, value in shown.items())
 
 
-def read_space(path: Path, check: Callable[[Sequence[str]], object]) -> list[Setting]:
+def read_space(path: Path, check: Callable[[Sequence[str]], object]) -> list[SearchSetting]:
     """Return the settings of a YAML file; `check` raises for flags that `train_fabric.py` refuses.
 
     Raises:
@@ -80,7 +80,7 @@ def read_space(path: Path, check: Callable[[Sequence[str]], object]) -> list[Set
     """
     if not path.is_file():
         raise FileNotFoundError(f"--space {path}: there is no such file")
-    space: dict[str, Setting] = {}
+    space: dict[str, SearchSetting] = {}
     try:
         content = read_yaml(path)
         if not isinstance(content, dict) or not content:
@@ -90,12 +90,12 @@ def read_space(path: Path, check: Callable[[Sequence[str]], object]) -> list[Set
             for value in setting.choices or (setting.low, setting.high):
                 chosen = {**_example(setting, space), setting.name: value}
                 check(flags_of(chosen))
-    except MISTAKES as error:
+    except USER_ERRORS as error:
         raise ValueError(f"--space {path}: {one_line(str(error)).removeprefix(f'--config {path}: ')}") from error
     return list(space.values())
 
 
-def _setting(name: str, section: object, before: Mapping[str, Setting]) -> Setting:
+def _setting(name: str, section: object, before: Mapping[str, SearchSetting]) -> SearchSetting:
     if name in _DECIDED:
         raise ValueError(f"{name}: fabric-rl sweep decides that for every run; leave it out")
     said = {"choices": section} if isinstance(section, list) else section
@@ -110,11 +110,11 @@ def _setting(name: str, section: object, before: Mapping[str, Setting]) -> Setti
         raise ValueError(f"{name}: when names {', '.join(unknown)}, which must stand above it in the space")
     when = {key: _choices(values) for key, values in when.items()}
     if said.get("choices"):
-        return Setting(name, _choices(said["choices"]), when=when)
+        return SearchSetting(name, _choices(said["choices"]), when=when)
     low, high = (_number(name, said[end]) for end in ("low", "high"))
     if not low < high or (said.get("log") and low <= 0):
         raise ValueError(f"{name}: low must be below high, and above 0 with log")
-    return Setting(name, (), low, high, bool(said.get("log")), when)
+    return SearchSetting(name, (), low, high, bool(said.get("log")), when)
 
 
 def _number(name: str, end: object) -> float:
@@ -133,7 +133,7 @@ def _choices(values: object) -> tuple[Choice, ...]:
     return tuple(each if each is None or isinstance(each, str | int | float) else json.dumps(each) for each in several)
 
 
-def _example(setting: Setting, before: Mapping[str, Setting]) -> dict[str, Choice]:
+def _example(setting: SearchSetting, before: Mapping[str, SearchSetting]) -> dict[str, Choice]:
     """Return an example of choices that meet the conditions of a setting."""
     example: dict[str, Choice] = {}
     for name, values in setting.when.items():
@@ -217,14 +217,14 @@ class Sweep:
     folder: Path
     words: Sequence[str]
     """Flags of every training."""
-    space: Sequence[Setting]
+    space: Sequence[SearchSetting]
     steps: int
     """Total steps of a run, unless the space sets them."""
-    trainings: Trainings
+    trainings: TrainProcesses
     chosen_metric: str | None = None
     """Known once the first run has finished."""
 
-    def work(self, trials: int, seeds: Sequence[int], metric: str | None) -> None:
+    def run_trials(self, trials: int, seeds: Sequence[int], metric: str | None) -> None:
         """Train one trial after another until there are `trials`, or `trainings` is stopping."""
         while not self.trainings.stopping.is_set() and (taken := self._next(trials)):
             trial, lock = taken
@@ -282,11 +282,11 @@ class Sweep:
         with FileLock(self.folder / ".lock"):
             if known_metric(self.study, self.folder, self.chosen_metric) is None:
                 self.study.set_user_attr("metric", self.chosen_metric)
-            self._tell(trial, "COMPLETE", figure_text(value), value)
+            self._tell(trial, "COMPLETE", format_number(value), value)
 
     def _tell(self, trial: Any, state: str, result: str, value: float | None = None) -> None:  # noqa: ANN401
         self.study.tell(trial, value, load_optuna().trial.TrialState[state])
-        print(f"trial {trial.number}: {result} ({words_of(trial.params)})", flush=True)
+        print(f"trial {trial.number}: {result} ({format_params(trial.params)})", flush=True)
 
     def _looks(self, run_id: str, steps: int, done: bool = False) -> list[float | None]:
         """Return the scores of a run after each part of its steps; None where nothing is logged yet."""

@@ -15,9 +15,9 @@ from typing import Any
 import torch
 
 from envs.cores import available_cores
-from fabric_rl.ranks.devices import gain_of_bfloat16
+from fabric_rl.ranks.devices import bfloat16_speedup
 from fabric_rl.sweeps.sweep import flags_of
-from fabric_rl.sweeps.trainings import Trainings
+from fabric_rl.sweeps.train_processes import TrainProcesses
 
 _PATIENCE = 120.0
 """Minimum time limit of a measurement in seconds, enough to compile programs."""
@@ -63,7 +63,7 @@ class Candidate:
         return " ".join(flag.replace("=", " ", 1) for flag in flags_of(self.flags)) or self.name
 
 
-class Bench:
+class Benchmark:
     """Measures the speed of settings with one training run after another."""
 
     def __init__(self, training: list[str], folder: Path, seconds: float) -> None:
@@ -72,7 +72,7 @@ class Bench:
         fixed = ["--total_timesteps=1000000000000", "--summary_freq=1", "--plain", "--record_minutes=null"]
         fixed += ["--milestone_interval=null", "--checkpoint_every_timesteps=null", "--checkpoint_every_minutes=null"]
         self._flags, self._folder = [*training, *fixed, f"--callbacks+={json.dumps([stop])}"], folder
-        self.trainings, self.tried, self.left_out = Trainings(1, folder, grace_seconds=5.0), 0, 0
+        self.trainings, self.tried, self.left_out = TrainProcesses(1, folder, grace_seconds=5.0), 0, 0
         self._patience = math.inf
 
     def measure(self, candidate: Candidate) -> bool:
@@ -96,8 +96,8 @@ class Bench:
         return record is not None
 
 
-def turns(
-    bench: Bench, one: Candidate, other: Candidate, number: int, bench_of_other: Bench | None = None
+def compare_alternately(
+    bench: Benchmark, one: Candidate, other: Candidate, number: int, bench_of_other: Benchmark | None = None
 ) -> list[float]:
     """Measure two candidates alternately; each is first in every other turn.
 
@@ -122,13 +122,13 @@ def turns(
     return [b / a for a, b in zip(pair[0][1].rates, pair[1][1].rates, strict=True)]
 
 
-def find_fastest(bench: Bench, config: Mapping[str, Any], end: float) -> tuple[Candidate, list[float]]:
+def find_fastest(bench: Benchmark, config: Mapping[str, Any], end: float) -> tuple[Candidate, list[float]]:
     """Search until `end` (`time.monotonic()`) by adding one setting after another to the fastest so far.
 
     Settings with large gains come first, slow measurements last.
 
     Returns:
-        The fastest settings, and their `turns` against the present ones; no turns if these are the fastest.
+        The fastest settings, and their turns against the present ones; no turns if these are the fastest.
     """
     best = present = Candidate({})
     if not bench.measure(present):
@@ -145,7 +145,7 @@ def find_fastest(bench: Bench, config: Mapping[str, Any], end: float) -> tuple[C
         if tried not in seen and not one_thread_anyway(tried, config):
             seen.append(tried)
             best = _better(bench, present, best, tried, end)
-    return best, turns(bench, present, best, TURNS) if best is not present else []
+    return best, compare_alternately(bench, present, best, TURNS) if best is not present else []
 
 
 def clearly_faster(ratios: Sequence[float]) -> bool:
@@ -153,7 +153,7 @@ def clearly_faster(ratios: Sequence[float]) -> bool:
     return bool(ratios) and min(ratios) > 1 and statistics.median(ratios) > CLEARLY
 
 
-def _better(bench: Bench, present: Candidate, best: Candidate, flags: dict[str, Any], end: float) -> Candidate:
+def _better(bench: Benchmark, present: Candidate, best: Candidate, flags: dict[str, Any], end: float) -> Candidate:
     """Return the faster of `best` and `flags`; a close race is repeated."""
     candidate = Candidate(flags)
     if not _in_time(end, *[present, best] * TURNS, *[best] * 3):
@@ -220,7 +220,7 @@ def single_settings(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"overlap": True}
     if config.get("num_threads") != 1 and available_cores() > 1:
         yield {"num_threads": 1}
-    if config.get("precision") == "32-true" and gain_of_bfloat16("cuda" if gpu else "cpu") > BFLOAT16_GAINS:
+    if config.get("precision") == "32-true" and bfloat16_speedup("cuda" if gpu else "cpu") > BFLOAT16_GAINS:
         yield {"precision": "bf16-mixed"}
     if not config.get("compile"):
         yield {"compile": True}

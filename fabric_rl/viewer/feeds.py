@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from fabric_rl.runs.records import is_worked_on
+from fabric_rl.runs.records import is_training
 
 GAMES = "games"
 """Folder of a run for its recorded games."""
@@ -57,7 +57,7 @@ class GamesFeed:
     def status(self) -> str:
         """Return a line about the run: it trains, or it has ended."""
         run = self._folder.absolute().parent
-        if is_worked_on(run):
+        if is_training(run):
             return f"Waiting for the next game of {run.name} ..."
         return f"{run.name} has ended: fabric-rl watch {self._folder.parent} chaser plays its newest agent."
 
@@ -83,7 +83,7 @@ def _age(game: "os.DirEntry[str]") -> tuple[float, str]:
     return (game.stat().st_mtime, game.name) if game.name.endswith(_SUFFIX) and game.is_file() else (0.0, "")
 
 
-class Broadcast:
+class LiveFeed:
     """Replay written by one thread for all watchers: its beginning and the present game."""
 
     live = True
@@ -102,7 +102,7 @@ class Broadcast:
             self._pieces.append(data)
             self._changed.notify_all()
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Keep only the beginning, for a new game."""
         with self._changed:
             self._forgotten += len(self._pieces[1:])

@@ -16,14 +16,14 @@ from torch import nn
 
 import agents
 from agents.parts.heads import PolicyHead
-from envs.adapters.gymnasium_envs import EntriesBox
+from envs.adapters.gymnasium_envs import ConcatenatedBox
 from fabric_rl.base.settings import annotations_of
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch
 from tests.envs.test_settings import wrong_values
 
 VECTOR = Box(-np.inf, np.inf, (6,), np.float32)
-ENTRIES = EntriesBox({"seen": Box(-1, 1, (6, 5, 3), np.float32), "own": VECTOR})
+ENTRIES = ConcatenatedBox({"seen": Box(-1, 1, (6, 5, 3), np.float32), "own": VECTOR})
 MEMORY = {"hidden_sizes": (16,), "memory_size": 12, "sequence_length": 4}
 SMALL = {"actor_hidden_sizes": (16,), "critic_hidden_sizes": (12,)}
 

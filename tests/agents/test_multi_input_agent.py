@@ -7,10 +7,10 @@ from gymnasium.spaces import Box, Dict, Discrete
 from torch import nn
 
 from agents import ConvPPOAgent, MultiInputPPOAgent, PPOLightningAgent
-from envs.adapters.gymnasium_envs import EntriesBox
+from envs.adapters.gymnasium_envs import ConcatenatedBox
 
 GRID, OWN = Box(0, 255, (5, 6, 3), np.uint8), Box(-1, 1, (2, 2))
-SPACE = EntriesBox({"own": OWN, "grid": GRID})
+SPACE = ConcatenatedBox({"own": OWN, "grid": GRID})
 
 
 def agent_with(space=SPACE, **settings):
@@ -42,8 +42,8 @@ def test_images_are_scaled_by_their_bounds_or_standardised():
     assert torch.allclose(seen[0], torch.tensor(0.2)) and torch.equal(seen[1], torch.full_like(seen[1], 5.0))
 
 
-CAMERA = EntriesBox({"camera": Box(0, 255, (84, 84, 3), np.uint8), "own": Box(-1, 1, (2,))})
-CUBE = EntriesBox({"cube": Box(0, 255, (8, 8, 8), np.uint8)})
+CAMERA = ConcatenatedBox({"camera": Box(0, 255, (84, 84, 3), np.uint8), "own": Box(-1, 1, (2,))})
+CUBE = ConcatenatedBox({"cube": Box(0, 255, (8, 8, 8), np.uint8)})
 VECTOR, IMAGE = Box(-1, 1, (2,)), Box(0, 255, (84, 84), np.uint8)
 
 
@@ -67,7 +67,7 @@ def test_a_space_that_does_not_fit_names_the_agent_that_does(agent, space, messa
 
 
 def test_an_entry_may_be_a_number():
-    agent = agent_with(EntriesBox({"height": Box(-1, 1, ()), "own": OWN}))
+    agent = agent_with(ConcatenatedBox({"height": Box(-1, 1, ()), "own": OWN}))
     assert agent.value(torch.zeros(3, 5)).shape == (3,)
 
 

@@ -12,7 +12,7 @@ import train_fabric
 from agents import PPOLightningAgent, RecurrentPPOAgent, RolesAgent
 from envs import DefaultObs, RocketSimPool, SlotRoleObs, TeamRoleObs
 from fabric_rl import Minibatch, TrainArgs, load_trained, train
-from fabric_rl.evaluation.players import entrant
+from fabric_rl.evaluation.players import load_player
 
 D = 5
 INNER = gymnasium.spaces.Box(-1, 1, (D,))
@@ -212,12 +212,12 @@ agent:
     agent = alone.agent(pool.single_observation_space, pool.single_action_space)
     obs = torch.from_numpy(pool.reset(seed=0)[0])
     for number, role in enumerate(("idle", "other")):
-        player = entrant(f"r#{role}", sample=False, runs_dir=str(tmp_path)).build(1, 8)(0)
+        player = load_player(f"r#{role}", sample=False, runs_dir=str(tmp_path)).build(1, 8)(0)
         player.reset(np.ones(4, np.bool_), pool.state)
         chosen = player.actions(pool.state, pool.action_parser)
         expected = agent.agents[number].act(obs[:, :-1], deterministic=True).action
         assert chosen.tolist() == expected.tolist()
     with pytest.raises(ValueError, match="r#third: its roles are idle, other"):
-        entrant("r#third", sample=False, runs_dir=str(tmp_path)).build(1, 8)
+        load_player("r#third", sample=False, runs_dir=str(tmp_path)).build(1, 8)
     with pytest.raises(ValueError, match="school_1v1#blue: it has no roles"):
-        entrant("school_1v1#blue", sample=False, runs_dir=str(tmp_path)).build(1, 8)
+        load_player("school_1v1#blue", sample=False, runs_dir=str(tmp_path)).build(1, 8)

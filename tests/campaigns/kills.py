@@ -24,7 +24,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from fabric_rl.runs.checkpoint import read
-from fabric_rl.runs.records import checkpoints, file_name
+from fabric_rl.runs.records import checkpoint_name, list_checkpoints
 from fabric_rl.types import CheckpointError
 from tests.campaigns.campaign import SECONDS, aligned
 from tests.campaigns.mutated_checkpoints import bits
@@ -143,7 +143,7 @@ def milestones_in(run):
     for folder in sorted((run / "milestones").glob("*/*")):
         try:
             json.loads((folder / "meta.json").read_text())
-            read(folder / file_name(int(folder.name)))
+            read(folder / checkpoint_name(int(folder.name)))
         except (OSError, ValueError, CheckpointError):
             continue
         found.append(folder.name)
@@ -156,7 +156,7 @@ def undisturbed(forks, kind, folder):
     start_seconds = running.wait(lambda: steps_in(running.run))
     seconds = start_seconds + running.wait()
     assert running.fork.status == 0, running.fork.out + running.fork.err
-    last = checkpoints(running.run / "checkpoints")[-1]
+    last = list_checkpoints(running.run / "checkpoints")[-1]
     return Whole(bits(last), steps_in(running.run), milestones_in(running.run), start_seconds, seconds)
 
 
@@ -169,7 +169,7 @@ def reach(running, moment, whole, dice):
         running.wait(lambda: len(steps_in(running.run)) > iteration)
         running.wait(seconds=dice.uniform(0, 0.1))
     else:
-        last = running.run / "checkpoints" / file_name(int(whole.steps[-1]))
+        last = running.run / "checkpoints" / checkpoint_name(int(whole.steps[-1]))
         running.wait(last.exists)
         running.wait(seconds=dice.uniform(0, 0.2))
     return running.lives()
@@ -199,7 +199,7 @@ def one_run(forks, kind, whole, folder, kills, dice):
     if steps_in(running.run) != whole.steps or str(done) != whole.steps[-1]:
         count["steps lost"] += 1
         wrong.append(f"steps {steps_in(running.run)}, in all {done}")
-    if bits(checkpoints(running.run / "checkpoints")[-1]) != whole.bits:
+    if bits(list_checkpoints(running.run / "checkpoints")[-1]) != whole.bits:
         count["different"] += 1
         wrong.append("other bits")
     missing = set(whole.milestones) - set(milestones_in(running.run))

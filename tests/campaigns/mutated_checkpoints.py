@@ -26,8 +26,8 @@ import torch
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from fabric_rl.runs.checkpoint import _MARK, _TRAILER, read, to_primitives
-from fabric_rl.runs.records import checkpoints, file_name
+from fabric_rl.runs.checkpoint import _MARK, _TRAILER, encode_state, read
+from fabric_rl.runs.records import checkpoint_name, list_checkpoints
 from tests.campaigns.campaign import Case, report, run
 
 RUNS = Path(__file__).parent / "runs"
@@ -243,7 +243,7 @@ def an_array(primitives, rng):
 
 def lie(state, rng, canary):
     """The bytes of a file that lies about itself."""
-    primitives = to_primitives(state)
+    primitives = encode_state(state)
     array = an_array(primitives, rng)
     ways = ["pickle", "nested", "cycle", "shared", "tag", "hex", "compressed", "stride", "size", "versions", "meta"]
     ways += ["object", "dtype", "shape", "negative", "huge", "bool", "characters", "subarray"] if array else []
@@ -375,8 +375,8 @@ def prepared(folder):
     assert not failed
     for name in names:
         kept = runs / name
-        *_, last = [path for path in checkpoints(kept / "checkpoints") if read(path)["exact"]]
-        for path in checkpoints(kept / "checkpoints"):
+        *_, last = [path for path in list_checkpoints(kept / "checkpoints") if read(path)["exact"]]
+        for path in list_checkpoints(kept / "checkpoints"):
             if path != last:
                 path.unlink()
         bases[name] = [kept, read(last)]
@@ -404,9 +404,9 @@ def cases(bases, folder, number, seed):
             kind = mutate.__name__.replace("_", " ")
             other, what = mutate(state, rng)
             buffer = io.BytesIO()
-            torch.save(to_primitives(other), buffer)
+            torch.save(encode_state(other), buffer)
             content = buffer.getvalue()
-        sealed(own / "checkpoints" / file_name(state["steps"]), content)
+        sealed(own / "checkpoints" / checkpoint_name(state["steps"]), content)
         words = resumed(runs, own.name, state["steps"])
         yield Case(kind, f"{index} ({name}): {what}", words, lambda err: True, canary=canary, trusted=True)
 

@@ -22,8 +22,8 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from envs.matches.matches import SIDES, play_matches
-from fabric_rl.evaluation.players import entrant
-from fabric_rl.ranks.devices import one_thread
+from fabric_rl.evaluation.players import load_player
+from fabric_rl.ranks.devices import single_thread
 from fabric_rl.selfplay.ratings.intervals import mean_interval
 
 SIZES = (10, 20, 50)
@@ -32,10 +32,10 @@ DRAWN = 4000
 
 def self_matches(name, pairs, minutes, seed, sample=False):
     """Goal differences `[P, 2]` of a player and itself: as blue, as orange."""
-    who = entrant(name, sample, "runs")
+    who = load_player(name, sample, "runs")
     tick_skip = who.recipe.tick_skip if who.recipe else 8
     players = [who.build(1, tick_skip) for _ in range(SIDES)]
-    with one_thread(if_small=True):
+    with single_thread(if_small=True):
         goals = play_matches(*players, num_pairs=pairs, minutes=minutes, seed=seed, tick_skip=tick_skip).goals
     return goals[..., 0] - goals[..., 1]
 

@@ -109,14 +109,17 @@ class Tuned(RocketSimPool):
 def test_nested_partials_are_one_call():
     call = unwrap_partial(partial(partial(RocketSimPool, 4, tick_skip=6), 2, tick_skip=8))
     assert call == (RocketSimPool, (4, 2), {"tick_skip": 8})
-    assert call.named() == {"num_arenas": 4, "team_size": 2, "tick_skip": 8}
+    assert call.arguments() == {"num_arenas": 4, "team_size": 2, "tick_skip": 8}
     assert unwrap_partial(RocketSimPool) == (RocketSimPool, (), {})
     call = unwrap_partial(partial(ProcessPool, RocketSimPool, 2))
-    assert call.named() == {"factory": RocketSimPool, "num_workers": 2}
+    assert call.arguments() == {"factory": RocketSimPool, "num_workers": 2}
     setter = Kickoff()
-    assert unwrap_partial(partial(Tuned, 2, state_setter=setter)).named() == {"num_arenas": 2, "state_setter": setter}
+    assert unwrap_partial(partial(Tuned, 2, state_setter=setter)).arguments() == {
+        "num_arenas": 2,
+        "state_setter": setter,
+    }
     with pytest.raises(TypeError, match="unexpected keyword argument 'arenas'"):
-        unwrap_partial(partial(RocketSimPool, arenas=4)).named()
+        unwrap_partial(partial(RocketSimPool, arenas=4)).arguments()
 
 
 def test_what_jsonargparse_hands_out_is_the_class():
@@ -125,8 +128,8 @@ def test_what_jsonargparse_hands_out_is_the_class():
     parser.add_argument("--env", type=EnvFactory)
     call = unwrap_partial(parser.instantiate(parser.parse_args(flags)).env)
     assert call.function is ProcessPool and call.args == ()
-    inner = unwrap_partial(call.named()["factory"])
-    assert inner.function is RocketSimPool and inner.named()["num_arenas"] == 5
+    inner = unwrap_partial(call.arguments()["factory"])
+    assert inner.function is RocketSimPool and inner.arguments()["num_arenas"] == 5
 
 
 def test_parts_are_written_in_the_words_of_a_configuration():

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from fabric_rl import ActOutput
-from fabric_rl.dry_run import try_parts
-from fabric_rl.session.build import Scheme
+from fabric_rl.dry_run import dry_run_parts
+from fabric_rl.session.build import Algorithm
 
-THREE_STEPS = partial(Scheme().make_batch, 3)
+THREE_STEPS = partial(Algorithm().make_batch, 3)
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def attempt(fabric, counter_env, known_agent):
         for owner, methods in ((env, replaced), (known, dict(agent))):
             for name, change in methods.items():
                 setattr(owner, name, changed(getattr(owner, name), change))
-        try_parts(fabric, env, known, 7, (), THREE_STEPS)
+        dry_run_parts(fabric, env, known, 7, (), THREE_STEPS)
         return env
 
     return call
@@ -94,7 +94,9 @@ def test_a_malformed_environment_is_named(attempt, replaced, message):
 def test_a_malformed_environment_is_closed(fabric, counter_env, known_agent):
     env = counter_env(broken=("reset", 0, 0, np.nan))
     with pytest.raises(ValueError):
-        try_parts(fabric, env, known_agent(env.single_observation_space, env.single_action_space), 0, (), THREE_STEPS)
+        dry_run_parts(
+            fabric, env, known_agent(env.single_observation_space, env.single_action_space), 0, (), THREE_STEPS
+        )
     assert env.closed_by_train
 
 
@@ -140,7 +142,9 @@ def test_value_is_tried_on_its_own(fabric, counter_env, known_agent):
 
     env = counter_env()
     with pytest.raises(ValueError, match=r"ValueApart.value\(\) must be floats of shape \[3\], got .* \[3, 2\]"):
-        try_parts(fabric, env, ValueApart(env.single_observation_space, env.single_action_space), 0, (), THREE_STEPS)
+        dry_run_parts(
+            fabric, env, ValueApart(env.single_observation_space, env.single_action_space), 0, (), THREE_STEPS
+        )
 
 
 def failing(error):
@@ -183,7 +187,7 @@ def test_the_agent_and_the_random_generators_are_left_as_they_were(fabric, count
     env = counter_env()
     agent = Noisy(env.single_observation_space, env.single_action_space)
     states = torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()
-    try_parts(fabric, env, agent, 0, (), THREE_STEPS)
+    dry_run_parts(fabric, env, agent, 0, (), THREE_STEPS)
     assert agent.count == 0
     assert agent.seen == []
     assert torch.equal(torch.get_rng_state(), states[0])
@@ -198,7 +202,7 @@ def test_what_the_trial_counted_is_dropped(fabric, counter_env, known_agent):
             return {}
 
     env = Counting()
-    try_parts(fabric, env, known_agent(env.single_observation_space, env.single_action_space), 0, (), THREE_STEPS)
+    dry_run_parts(fabric, env, known_agent(env.single_observation_space, env.single_action_space), 0, (), THREE_STEPS)
     assert env.drained == 1
 
 
@@ -214,4 +218,4 @@ def test_actions_of_a_box_may_leave_it(fabric, counter_env, known_agent):
 
     env = Box()
     env.single_action_space = gymnasium.spaces.Box(-1, 1, (2,))
-    try_parts(fabric, env, Torques(env.single_observation_space, env.single_action_space), 0, (), THREE_STEPS)
+    dry_run_parts(fabric, env, Torques(env.single_observation_space, env.single_action_space), 0, (), THREE_STEPS)

@@ -474,7 +474,7 @@ def test_the_trial_before_training_leaves_no_trace(fabric, monkeypatch):
     tried = weights_after(fabric, env, 3, 512)
     calls = []
     loop = importlib.import_module("fabric_rl.session.build")
-    for name in ("try_parts", "try_saving"):
+    for name in ("dry_run_parts", "dry_run_saving"):
         monkeypatch.setattr(loop, name, lambda *args: calls.append(args))
     assert torch.equal(weights_after(fabric, env, 3, 512), tried)
     assert len(calls) == 2

@@ -16,7 +16,7 @@ from envs import GymnasiumEnvs
 from fabric_rl import Callback, Run, Saving, TrainArgs, train
 from fabric_rl.ranks.sharding import ShardedStrategy
 from fabric_rl.runs.checkpoint import read
-from fabric_rl.runs.records import checkpoints
+from fabric_rl.runs.records import list_checkpoints
 from fabric_rl.types import NonFiniteError
 
 STEPS = 64  # of both ranks, in an iteration
@@ -142,7 +142,7 @@ def main(folder):
         "fsdp_accumulated": train_once(fsdp, Agent, place("fsdp_accumulated"), 2, minibatch_size=4, batch_size=8),
         "adam": train_once(fsdp, AdamAgent, place("adam")),
     }
-    second = {name: read(checkpoints(Path(folder, name, "checkpoints"))[1]) for name in ("adam", "ddp", "fsdp")}
+    second = {name: read(list_checkpoints(Path(folder, name, "checkpoints"))[1]) for name in ("adam", "ddp", "fsdp")}
     found |= {
         "adam_resumed": train_once(fsdp, AdamAgent, place("adam_resumed"), resume=second["adam"]),
         "ddp_then_fsdp": train_once(fsdp, Agent, place("ddp_then_fsdp"), resume=second["ddp"]),

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from fabric_rl.runs.records import checkpoints
+from fabric_rl.runs.records import list_checkpoints
 from tests.forks import ROOT, free_port
 from tests.runs import (
     CPU,
@@ -77,7 +77,7 @@ def test_a_slurm_job_is_requeued(forks, tmp_path):
     flags = [*TASK, "--runs_dir", tmp_path, "--run_id", "train"]
     cores = sorted(os.sched_getaffinity(0))
     ranks = forks.srun(*flags, *FOREVER, cores=[{cores[0]}, {cores[-1]}])
-    until(lambda: len(checkpoints(run / "checkpoints")) > 1)
+    until(lambda: len(list_checkpoints(run / "checkpoints")) > 1)
     for rank in ranks:
         kill(rank.pid, signal.SIGUSR1)
     statuses, out, err = forks.wait(ranks)

@@ -16,8 +16,8 @@ from envs import LookupTable, RocketSimPool
 from envs.matches.matches import PoolFactory
 from envs.replays.replay import read_replay
 from fabric_rl import load_trained
-from fabric_rl.evaluation.players import guests_of
-from fabric_rl.rlbot.folder import BOT_FILES
+from fabric_rl.evaluation.players import load_guests
+from fabric_rl.rlbot.bot_files import BOT_FILES
 from fabric_rl.runs.trained import policy
 from tests.command import command
 from tests.runs import HIDDEN, POOL
@@ -189,7 +189,7 @@ def test_mistakes_with_exports_are_one_line(policies, tmp_path, capsys, monkeypa
     assert "new/policy.onnx is damaged" in error("record", new)
     env = partial(RocketSimPool, 2)
     with pytest.raises(ValueError, match=r"^--self_play.guests: '.*new': .*policy.onnx is damaged"):
-        guests_of([str(new)], env, str(policies), seed=0)
+        load_guests([str(new)], env, str(policies), seed=0)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from fabric_rl.runs.checkpoint import read
-from fabric_rl.runs.records import checkpoints
+from fabric_rl.runs.records import list_checkpoints
 from tests.runs import assert_same, kill, outcome, saved, until
 
 SMALL = ["--agent.actor_hidden_sizes", "[8]", "--agent.critic_hidden_sizes", "[8]", "--plain", "--seed", 10]
@@ -90,11 +90,11 @@ def test_killed_and_resumed_is_bit_identical(forks, tmp_path, settings, tasks):
     play(forks, tmp_path / "whole", tasks, *flags)
     folder = tmp_path / "killed/r/checkpoints"
     ranks = forks.srun(*flags, "--runs_dir", tmp_path / "killed", "--run_id", "r", tasks=tasks)
-    until(lambda: checkpoints(folder))
+    until(lambda: list_checkpoints(folder))
     for rank in ranks:
         kill(rank.pid)
     forks.wait(ranks)
-    assert read(checkpoints(folder)[-1])["steps"] < 1024 * (tasks - 1)
+    assert read(list_checkpoints(folder)[-1])["steps"] < 1024 * (tasks - 1)
     play(forks, tmp_path / "killed", tasks, *flags, "--resume")
     (whole, table), (killed, other_table) = outcome(tmp_path / "whole"), outcome(tmp_path / "killed")
     assert_same(killed, whole)

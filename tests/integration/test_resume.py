@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from fabric_rl.runs.records import checkpoints
+from fabric_rl.runs.records import list_checkpoints
 from tests.forks import kill
 from tests.runs import assert_same, outcome
 
@@ -83,8 +83,8 @@ def test_killed_runs_end_bit_identical(forks, tmp_path, settings, devices, kills
     folder = tmp_path / "killed/r/checkpoints"
     done = 0
     for _ in range(kills):  # any moment will do: right after a new checkpoint and a little more
-        before = checkpoints(folder)[-1:]
-        while checkpoints(folder)[-1:] == before and all(map(forks.is_running, ranks)):
+        before = list_checkpoints(folder)[-1:]
+        while list_checkpoints(folder)[-1:] == before and all(map(forks.is_running, ranks)):
             time.sleep(0.01)
         time.sleep(dice.random() * 0.3)
         one = dice.choice(ranks)

@@ -17,7 +17,7 @@ from rlbot.config import load_player_config
 from envs import DefaultObs, LookupTable, RocketSimPool
 from envs.adapters.rlbot_game import BotProcess, PacketWriter
 from envs.state.game_state import GameState
-from fabric_rl.rlbot.folder import unsent
+from fabric_rl.rlbot.bot_files import fields_not_sent
 from tests.command import command
 from tests.runs import HELD, HIDDEN, MEMORY, POOL, STACKED
 from train_fabric import cli
@@ -162,7 +162,7 @@ def test_what_the_game_does_not_send_is_found_out():
     for obs, asked in ((DefaultObs(), []), (SeesWheels(), ["wheels_with_contact", "boost_pickups"])):
         with closing(RocketSimPool(2, obs=obs, action=LookupTable())) as pool:
             pool.reset()
-            assert unsent(pool) == asked
+            assert fields_not_sent(pool) == asked
 
 
 def test_mistakes_with_bots_are_one_line(bots, tmp_path, capsys, monkeypatch):
@@ -179,10 +179,10 @@ def test_mistakes_with_bots_are_one_line(bots, tmp_path, capsys, monkeypatch):
         assert "fabric-rl flight needs rlbot; pip install --pre rlbot" in error("flight", tmp_path)
     with monkeypatch.context() as old:
         version = namedtuple("version", "major minor micro")(3, 10, 9)
-        old.setattr("fabric_rl.rlbot.folder.sys.version_info", version)
+        old.setattr("fabric_rl.rlbot.bot_files.sys.version_info", version)
         assert "--format rlbot needs Python 3.11 or later, as RLBot does; this is 3." in error(*export)
     with monkeypatch.context() as lacking:
-        lacking.setattr("fabric_rl.rlbot.folder.UNSENT", ("air_time", "handbrake", "is_flipping"))
+        lacking.setattr("fabric_rl.rlbot.bot_files.MISSING_FIELDS", ("air_time", "handbrake", "is_flipping"))
         assert "the game does not send what this agent sees or acts by: handbrake, is_flipping" in error(*export)
     assert not (tmp_path / "new").exists()
     assert "has no bot.toml; fabric-rl export NAME" in error("flight", tmp_path)

@@ -12,7 +12,7 @@ import pytest
 from fabric_rl import load_checkpoint
 from fabric_rl.commands.runs import compare_runs, show_run
 from fabric_rl.commands.runs import runs as list_runs
-from fabric_rl.runs.records import checkpoints
+from fabric_rl.runs.records import list_checkpoints
 from tests.forks import kill
 from tests.runs import CARTPOLE, equal, events, names_in, rows_of, settings_of, steps_in, until, weights_of
 
@@ -131,7 +131,7 @@ def test_a_run_that_was_killed_before_its_summary_gets_it(copy_of_first, call, s
         (run / "summary.json").unlink()
     assert call("--resume", run.name)[0] == 0
     again = json.loads((run / "summary.json").read_text())
-    written |= {"run_id": run.name, "checkpoint": str(checkpoints(run / "checkpoints")[-1])}
+    written |= {"run_id": run.name, "checkpoint": str(list_checkpoints(run / "checkpoints")[-1])}
     assert again == written
 
 
@@ -179,7 +179,7 @@ def test_playing_changes_nothing(first, call, runs):
     assert (status, err) == (0, [])
     assert content_of(first) == before
     (played,) = set(runs.iterdir()) - others
-    assert checkpoints(played / "checkpoints") == []
+    assert list_checkpoints(played / "checkpoints") == []
     assert json.loads((played / "summary.json").read_text())["total_steps"] == 128
 
 
@@ -187,7 +187,7 @@ def test_checkpoints_by_minutes_say_that_they_are_inexact(call, runs):
     flags = ["--checkpoint_every_minutes", 0.001, "--total_timesteps", 1280, "--keep_checkpoints", 100]
     assert call(*CARTPOLE, "--run_id", "minutes", *flags)[0] == 0
     assert len(names_in(runs / "minutes/checkpoints")) > 1
-    assert not any(load_checkpoint(path)[1]["exact"] for path in checkpoints(runs / "minutes/checkpoints"))
+    assert not any(load_checkpoint(path)[1]["exact"] for path in list_checkpoints(runs / "minutes/checkpoints"))
 
 
 # ---------------------------------------------------------------- parts of the user's own

@@ -11,7 +11,7 @@ import torch
 
 from fabric_rl import load_checkpoint
 from fabric_rl.runs.checkpoint import write
-from fabric_rl.runs.records import checkpoints
+from fabric_rl.runs.records import list_checkpoints
 from tests.forks import kill
 from tests.runs import CARTPOLE, names_in, steps_in, until
 
@@ -21,7 +21,7 @@ FOREVER = [*CARTPOLE, "--total_timesteps", 100_000_000, "--checkpoint_every_time
 
 def test_damaged_checkpoints(copy_of_first, call):
     run = copy_of_first("damaged")
-    files = checkpoints(run / "checkpoints")
+    files = list_checkpoints(run / "checkpoints")
     files[-1].write_bytes(files[-1].read_bytes()[:1000])
     content = bytearray(files[-2].read_bytes())
     content[len(content) // 2] ^= 1
@@ -32,7 +32,7 @@ def test_damaged_checkpoints(copy_of_first, call):
     log = (run / "log.txt").read_text()
     assert "WARNING checkpoint" in log and "cut short" in log and "its checksum is wrong" in log
     assert steps_in(run) == list(range(64, 641, 64))
-    for file in checkpoints(run / "checkpoints"):
+    for file in list_checkpoints(run / "checkpoints"):
         torch.save({"agent": {}}, file)
     status, _, err = call("--run_id", "damaged", "--resume")
     assert status == 2 and "none of the 3 checkpoints" in err[-1]
@@ -58,7 +58,7 @@ def test_foreign_files_among_the_checkpoints(copy_of_first, call, refused):
 
 
 def test_damaged_runs_are_named_when_the_newest_run_is_looked_for(trained, call, tmp_path):
-    for path in checkpoints(shutil.copytree(trained, tmp_path / "broken") / "checkpoints"):
+    for path in list_checkpoints(shutil.copytree(trained, tmp_path / "broken") / "checkpoints"):
         path.write_bytes(path.read_bytes()[:-1])
     status, out, err = call(*CARTPOLE, "--resume", "--total_timesteps", 64, "--runs_dir", tmp_path)
     assert status == 0 and len(err) == 3
@@ -93,7 +93,7 @@ def test_a_disk_that_is_full_at_the_end(begin, end, runs):
     until(lambda: "cannot be written" in process.err, seconds=120)
     kill(process.pid, signal.SIGTERM)
     status, out, err = end(process)
-    kept = checkpoints(run / "checkpoints")[-1]
+    kept = list_checkpoints(run / "checkpoints")[-1]
     assert status == 1
     assert re.search(rf"the last [\d,]+ steps are NOT SAVED .*; the newest good checkpoint is {kept}\n", out)
     assert f"python train_fabric.py --runs_dir {runs} --run_id lost --resume\n" in out
@@ -107,10 +107,10 @@ def test_a_disk_that_is_full_for_a_while(begin, end, runs):
     until(lambda: names_in(run / "checkpoints"))
     limit_files(process, 1000)
     until(lambda: "cannot be written" in process.err, seconds=120)
-    kept = checkpoints(run / "checkpoints")[-1]
+    kept = list_checkpoints(run / "checkpoints")[-1]
     assert load_checkpoint(kept)[1]["steps"] > 0
     limit_files(process, -1)
-    until(lambda: checkpoints(run / "checkpoints")[-1] != kept)
+    until(lambda: list_checkpoints(run / "checkpoints")[-1] != kept)
     kill(process.pid, signal.SIGTERM)
     status, _, err = end(process)
     assert status == 0

@@ -12,7 +12,7 @@ from envs import GymnasiumEnvs
 from fabric_rl import Minibatch, TrainArgs, learn, train
 from fabric_rl.ranks.sharding import UNIT_NUMBERS, WORKS_ON_CPU, _units
 from fabric_rl.runs.checkpoint import read
-from fabric_rl.runs.records import checkpoints
+from fabric_rl.runs.records import list_checkpoints
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +33,7 @@ def ranks(forks, folder):
 
 
 def last(folder, name):
-    return read(checkpoints(folder / name / "checkpoints")[-1])
+    return read(list_checkpoints(folder / name / "checkpoints")[-1])
 
 
 def without_clock(state):

@@ -11,7 +11,7 @@ import time
 import pytest
 import yaml
 
-from fabric_rl.runs.records import checkpoints, file_name
+from fabric_rl.runs.records import checkpoint_name, list_checkpoints
 from tests.runs import (
     CARTPOLE,
     CPU,
@@ -55,7 +55,7 @@ def test_killed_before_its_first_checkpoint_it_begins_again_to_the_bit(child, fi
     until(lambda: (runs / "early/metrics.csv").exists())
     kill(started.pid)
     assert end(started)[0] == -signal.SIGKILL
-    assert checkpoints(runs / "early/checkpoints") == []
+    assert list_checkpoints(runs / "early/checkpoints") == []
     shutil.rmtree(source)
     status, out, err = call("--run_id", "early", "--resume", *TOTAL[len(CARTPOLE) :])
     assert (status, err) == (0, [])
@@ -123,14 +123,14 @@ def test_a_new_run_begins_as_its_configuration_says_where_none_fits(child, call,
 def test_a_run_that_plays(first, call, refused, runs):
     play = ["--run_id", "player", "--inference", "--total_timesteps", 128]
     assert call(*CARTPOLE, "--initialize_from", "first", *play)[0] == 0
-    player, whose = runs / "player", str(checkpoints(first / "checkpoints")[-1])
+    player, whose = runs / "player", str(list_checkpoints(first / "checkpoints")[-1])
     own = str(player / "initial.ckpt")  # the other run may go on, and remove its checkpoints
     assert (settings_of(player)["inference"], settings_of(player)["initialize_from"]) == (True, own)
     assert json.loads((player / "weights.json").read_text()) == {"from": whose, "inference": True}
     status, _, err = call("--config", player / "config.yaml", "--run_id", "replay")
     assert (status, err) == (0, [])
     assert rows_of(runs / "replay") == rows_of(player) and len(rows_of(player)) == 2
-    assert checkpoints(runs / "replay/checkpoints") == []
+    assert list_checkpoints(runs / "replay/checkpoints") == []
     for flags in (["--run_id", "player", "--resume"], ["--resume", "player", "--inference"]):
         before = sorted(runs.iterdir())
         again = f"start it again with --run_id player --force --initialize_from {own} --inference"
@@ -158,10 +158,10 @@ def test_a_folder_that_is_lost_comes_back_with_its_settings(child, begin, end, r
     run, names = runs / "lost", ("config.yaml", "environment.json", "weights.json")
     forever = ["--total_timesteps", 100_000_000, "--checkpoint_every_timesteps", 640]
     started = begin(*CARTPOLE, *forever, "--run_id", "lost", "--initialize_from", "child")
-    until(lambda: checkpoints(run / "checkpoints"))
+    until(lambda: list_checkpoints(run / "checkpoints"))
     before = {name: (run / name).read_text() for name in names}
     run.rename(runs / "elsewhere")
-    until(lambda: all((run / name).exists() for name in names) and checkpoints(run / "checkpoints"))
+    until(lambda: all((run / name).exists() for name in names) and list_checkpoints(run / "checkpoints"))
     kill(started.pid, signal.SIGTERM)
     assert end(started)[0] == 0
     after = {name: (run / name).read_text() for name in names}
@@ -240,7 +240,7 @@ def choice(first, tmp_path_factory):
     shutil.copytree(runs / "fits", runs / "other")
     for minute in range(22):
         folder = shutil.copytree(template, milestones / "late" / f"{1000 + minute:012d}")
-        (folder / file_name(256)).rename(folder / file_name(1000 + minute))
+        (folder / checkpoint_name(256)).rename(folder / checkpoint_name(1000 + minute))
         write_meta(folder, timestamp=f"2030-01-01T12:{minute:02d}:00", rating=1000.0 + minute, mean_reward=21.5)
     shutil.rmtree(template)
     write_meta(runs / "other/milestones/main" / template.name, fingerprint={"agent": "another"})

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fabric_rl.runs.checkpoint import read
-from fabric_rl.runs.records import checkpoints
+from fabric_rl.runs.records import list_checkpoints
 from tests.runs import (
     CPU,
     FABRIC,
@@ -163,7 +163,7 @@ def test_a_signal_on_one_machine_ends_both_after_the_iteration(hosts, both, tmp_
     """Two ranks on each of them."""
     flags = [*TASK, "--runs_dir", tmp_path, "--run_id", "r", *FOREVER, "--keep_checkpoints", 1000]
     nodes = both(["--devices=2"], *flags)
-    until(lambda: len(checkpoints(tmp_path / "r/checkpoints")) > 1, *nodes)
+    until(lambda: len(list_checkpoints(tmp_path / "r/checkpoints")) > 1, *nodes)
     workers = nodes[1].workers()
     assert len(workers) == 2 and len(nodes[0].workers()) == 2
     kill(workers[1], signal.SIGTERM)
@@ -172,10 +172,10 @@ def test_a_signal_on_one_machine_ends_both_after_the_iteration(hosts, both, tmp_
     assert hosts.pids(0) == hosts.pids(1) == []
     assert f"4 ranks on 2 machines (cpu), {max(1, CORES // 2)} of {CORES} cores each" in nodes[0].out
     last = saved(tmp_path / "r")
-    assert last["world_size"] == 4 and last["steps"] > read(checkpoints(tmp_path / "r/checkpoints")[0])["steps"]
+    assert last["world_size"] == 4 and last["steps"] > read(list_checkpoints(tmp_path / "r/checkpoints")[0])["steps"]
 
     # At a checkpoint CartPole begins anew: sub-environment i of rank r with seed + 2 r + i, and so many per iteration.
-    first = read(checkpoints(tmp_path / "r/checkpoints")[0])
+    first = read(list_checkpoints(tmp_path / "r/checkpoints")[0])
     env, seed = gymnasium.make("CartPole-v1"), 10 + 1_000_003 * first["iteration"]
     expected = np.stack([env.reset(seed=seed + i)[0] for i in range(8)])
     found = np.concatenate([rank["rollout"]["obs"][-1].numpy() for rank in first["ranks"]])
@@ -184,7 +184,7 @@ def test_a_signal_on_one_machine_ends_both_after_the_iteration(hosts, both, tmp_
 
 def test_a_pulled_cable_is_noticed_after_the_timeout(hosts, both, tmp_path):
     nodes = both(["--devices=1"], *TASK, "--runs_dir", tmp_path, "--run_id", "r", *FOREVER, "--timeout_minutes", 0.05)
-    until(lambda: len(checkpoints(tmp_path / "r/checkpoints")) > 1, *nodes)
+    until(lambda: len(list_checkpoints(tmp_path / "r/checkpoints")) > 1, *nodes)
     hosts.cable("down")
     try:
         began = time.monotonic()

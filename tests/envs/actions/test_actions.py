@@ -13,14 +13,23 @@ from envs import MixedStates, RandomState, RocketSimPool, TimeoutCondition
 from envs.actions import (
     ActionTable,
     ContinuousAction,
+    ControlsCache,
     HybridTable,
     LookupTable,
     MultiDiscreteAction,
-    RowControls,
     StateAwareTable,
 )
 from envs.actions.__main__ import main
-from envs.actions.situations import AIR, AIR_WITHOUT_FLIP, DEMOLISHED, EMPTY, FLOOR, NUM_SITUATIONS, UNSURE, situations
+from envs.actions.situations import (
+    AIR,
+    AIR_WITHOUT_FLIP,
+    DEMOLISHED,
+    EMPTY,
+    FLOOR,
+    NUM_SITUATIONS,
+    UNSURE,
+    classify_situations,
+)
 from envs.actions.tables import balanced
 from envs.state.game_state import GameState
 from envs.state.layout import CAR_FLAGS, CONTROL_NAMES
@@ -120,7 +129,7 @@ def test_multi_discrete_values():
 
 
 def test_row_controls_are_made_again_only_where_rows_change():
-    make, rng = RowControls(), np.random.default_rng(0)
+    make, rng = ControlsCache(), np.random.default_rng(0)
     rows = rng.uniform(-1, 1, (4, 8)).astype(np.float32)
     rows[:, 5:] = rng.integers(2, size=(4, 3))
     first = make(rows).cars
@@ -256,7 +265,7 @@ def test_a_row_and_its_fallback_move_everything_the_same(table, head_on):
     for _ in range(250):
         held = lively(rng, table.table, held)
         pool.step(held)
-        situation = situations(pool.state, table.horizon_ticks).reshape(-1)
+        situation = classify_situations(pool.state, table.horizon_ticks).reshape(-1)
         valid = table.mask(pool.state).reshape(len(situation), -1)
         anything = rng.random(valid.shape)
         chosen = np.where(valid.all(axis=1), held, (anything * ~valid).argmax(axis=1))
@@ -314,7 +323,7 @@ def test_parse_applies_the_mapping_and_the_pool_hands_out_the_mask(table, head_o
     rng, held, infos = np.random.default_rng(0), np.zeros(pool.num_envs, np.int64), {}
     for _ in range(150):
         held = lively(rng, parser.table, held)
-        state, situation = pool.state, situations(pool.state, 9)
+        state, situation = pool.state, classify_situations(pool.state, 9)
         mask = parser.mask(state)
         assert mask.shape == (8, 4, len(parser.table)) and mask.dtype == np.bool_
         assert mask[..., parser.fallback_row].all()
@@ -363,7 +372,7 @@ def test_a_situation_lasts_as_long_as_it_is_said_to(head_on):
             held = lively(rng, LookupTable().table, held)
             pool.step(held)
         state = pool.state
-        situation, before = situations(state, 9), state.episode_ticks.copy()
+        situation, before = classify_situations(state, 9), state.episode_ticks.copy()
         place, empty = situation % EMPTY, (situation >= EMPTY) & (situation < DEMOLISHED)
         calm = rng.integers(0, 48, size=pool.num_envs)  # rows without jump
         for _ in range(9):
@@ -392,7 +401,7 @@ def by_hand(num_blue=1, num_orange=1):
 
 
 def first(state, horizon_ticks=9):
-    return int(situations(state, horizon_ticks)[0, 0])
+    return int(classify_situations(state, horizon_ticks)[0, 0])
 
 
 def test_on_the_floor():
@@ -430,7 +439,7 @@ def test_on_the_floor():
     absent.world.car_pos[0, 1] = (1500, 2000, 17)
     absent.present[0, 1] = False
     assert first(absent) == FLOOR
-    assert situations(absent, 9)[0, 1] == UNSURE
+    assert classify_situations(absent, 9)[0, 1] == UNSURE
     assert first(by_hand(), horizon_ticks=90) == UNSURE  # in 0.75 s everything can be there
 
 

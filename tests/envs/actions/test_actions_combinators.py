@@ -18,7 +18,7 @@ from envs.actions import (
     StateAwareTable,
     StickyButtons,
 )
-from fabric_rl.base.state_schema import load_part
+from fabric_rl.base.state_schema import load_child_state
 
 JUMP, BOOST, HANDBRAKE = 5, 6, 7
 
@@ -306,7 +306,7 @@ def test_the_state_of_another_parser_is_refused(other):
     begin(parser, state, 0)
     begin(other, state, 0)
     with pytest.raises(ValueError, match=r"^the parser does not fit DelayAction: .*waiting"):
-        load_part(parser, other.state_dict(), "the parser")
+        load_child_state(parser, other.state_dict(), "the parser")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import FilterObservation
 
 from envs import AtariEnvs, Gaussian, GymnasiumEnvs, ParameterRandomizer, ProcessPool, Uniform
-from envs.adapters.gymnasium_envs import EntriesBox, RecordVideos
+from envs.adapters.gymnasium_envs import ConcatenatedBox, RecordVideos
 from envs.pool import videos
 from tests.envs.adapters.tasks import Entries, Numbered, Seen, Worded
 
@@ -287,7 +287,7 @@ def test_processes_keep_the_layout():
         np.testing.assert_array_equal(pool.reset(seed=3)[0], alone.reset(seed=3)[0])
     finally:
         pool.close()
-    assert pickle.loads(pickle.dumps(EntriesBox({"a": Box(0, 1, (2,))}))).entries["a"].shape == (2,)
+    assert pickle.loads(pickle.dumps(ConcatenatedBox({"a": Box(0, 1, (2,))}))).entries["a"].shape == (2,)
 
 
 def test_minigrid_is_known_by_its_id():

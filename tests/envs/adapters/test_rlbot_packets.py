@@ -7,9 +7,9 @@ pytest.importorskip("rlbot")
 from rlbot import flat
 
 from envs.actions import ContinuousAction, LookupTable
-from envs.adapters.rlbot_bot import PacketPlayer, built
+from envs.adapters.rlbot_bot import PacketPlayer, instantiate
 from envs.adapters.rlbot_game import PacketWriter, field
-from envs.adapters.rlbot_packets import UNSENT, PacketReader
+from envs.adapters.rlbot_packets import MISSING_FIELDS, PacketReader
 from envs.bots import BallChaser
 from envs.dones import TimeoutCondition
 from envs.obs import AdvancedObs, ObsBuilder
@@ -211,14 +211,14 @@ def test_a_car_does_nothing_while_the_packets_are_not_those_of_its_match(spoilt,
 
 
 def test_settings_become_objects():
-    stacked = built(
+    stacked = instantiate(
         {
             "class_path": "envs.obs.combinators:StackedObs",
             "init_args": {"inner": {"class_path": "envs.obs.default:DefaultObs", "init_args": {}}, "num_frames": 2},
         }
     )
     assert (type(stacked).__name__, type(stacked.inner).__name__, stacked.num_frames) == ("StackedObs", "DefaultObs", 2)
-    guide = built({"class_path": "envs.obs.default:DefaultObs.rlgym_guide"})
+    guide = instantiate({"class_path": "envs.obs.default:DefaultObs.rlgym_guide"})
     assert guide.zero_padding is None
     state = GameState.from_numbers([[0, 0, 17]])
-    assert all(hasattr(state, name) for name in UNSENT)
+    assert all(hasattr(state, name) for name in MISSING_FIELDS)

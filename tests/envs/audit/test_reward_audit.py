@@ -7,14 +7,14 @@ import pytest
 
 import envs
 from envs.audit.audit import audit_rewards
-from envs.audit.games import Push, actors
-from envs.audit.replay import coarser, difference, reordered, replay, swapped
+from envs.audit.games import Push, acting_cars
+from envs.audit.replay import compute_rewards, merge_steps, relative_difference, reorder_cars, swap_sides
 from envs.audit.resets import reset_rows
 from envs.audit.trace import reward_trace
 from envs.matches.matches import MatchTrace, PoolFactory, record_trace
-from envs.resets.first_states import ranges_of
+from envs.resets.initial_states import summarize_ranges
 from envs.rewards import default_reward
-from envs.rewards.parts import part_label, parts_of
+from envs.rewards.parts import reward_terms, term_label
 from tests.envs.audit.wrong_rewards import AnyGoal, BluesGoal, FirstCar, NearBall, RightHalf, SaysPerSecond
 from tests.envs.fakes import Scene
 
@@ -118,7 +118,7 @@ def test_charges_and_their_sign_are_told():
 def test_own_goals_come_about_in_every_pool(team_size, action):
     recipe = PoolFactory(partial(POOL, num_arenas=4, team_size=team_size, action=action, tick_skip=4))
     trace = record_trace(recipe, envs.IdleBot(), 1.5, 0, state_setter=Push(own_goal=True))
-    teams = trace.first.team[np.argmax(actors(trace.first), axis=1)]
+    teams = trace.first.team[np.argmax(acting_cars(trace.first), axis=1)]
     assert sorted(teams.tolist()) == ([0, 0, 0, 0] if team_size == (1, 0) else [0, 0, 1, 1])
     scored = np.array([state.scoring_team for state in trace.steps]).max(axis=0)
     assert scored.tolist() == (1 - teams).tolist()
@@ -146,7 +146,7 @@ def test_sums_are_taken_apart_and_add_up(trace):
             "events": envs.AnnealedReward(envs.EventReward(goal=10.0, concede=-4.0)),
         }
     )
-    parts = {part.name: (part.weight, part.unit) for part in parts_of(reward)}
+    parts = {part.name: (part.weight, part.unit) for part in reward_terms(reward)}
     assert parts == {
         "shape/FaceBallReward": (2.0, "per step"),
         "shape/InAirReward": (3.0, "per second"),
@@ -157,9 +157,9 @@ def test_sums_are_taken_apart_and_add_up(trace):
         "events/EventReward/concede": (-4.0, "per event"),
     }
     discounted = envs.PotentialReward(envs.LiuDistanceBallToGoalReward(), gamma=0.99)
-    assert [part.unit for part in parts_of(discounted)] == [""]  # promises nothing about other tick skips
-    assert [part.name for part in parts_of(envs.GoalReward())] == ["GoalReward"]
-    assert [part_label(name) for name in parts] == [
+    assert [part.unit for part in reward_terms(discounted)] == [""]  # promises nothing about other tick skips
+    assert [part.name for part in reward_terms(envs.GoalReward())] == ["GoalReward"]
+    assert [term_label(name) for name in parts] == [
         "shape/FaceBall",
         "shape/InAir",
         "game/Goal",
@@ -178,11 +178,13 @@ def test_sums_are_taken_apart_and_add_up(trace):
         envs.TeamSpiritReward(events, 0.1),
     ]
     reward = envs.CombinedReward(sums, [2.0, 0.5, 0.3])
-    parts = parts_of(reward)
+    parts = reward_terms(reward)
     assert len(parts) == 9
-    whole = replay(reward, trace)
-    np.testing.assert_allclose(sum(replay(part.fresh(), trace) for part in parts), whole, atol=1e-5)
-    np.testing.assert_array_equal(replay(parts[0].fresh(), trace), replay(parts[0].fresh(), trace))
+    whole = compute_rewards(reward, trace)
+    np.testing.assert_allclose(sum(compute_rewards(part.copy_weighted(), trace) for part in parts), whole, atol=1e-5)
+    np.testing.assert_array_equal(
+        compute_rewards(parts[0].copy_weighted(), trace), compute_rewards(parts[0].copy_weighted(), trace)
+    )
 
 
 @pytest.mark.slow
@@ -192,7 +194,7 @@ def test_phases_are_audited_each():
     pool = partial(POOL, num_arenas=2, reward=envs.PhasedReward(rewards), state_setter=setter)
     assert PoolFactory(pool).phases == ["first", "second"]
     recipe = PoolFactory(pool, phase="second")
-    assert [part.name for part in parts_of(recipe.reward())] == ["AnyGoal", "GoalReward"]
+    assert [part.name for part in reward_terms(recipe.reward())] == ["AnyGoal", "GoalReward"]
     audit = audit_rewards(pool, seconds=1, num_arenas=2, phase="second")
     assert found(audit, "own goal") == {"AnyGoal"} and audit.phase == "second"
     assert [part.name for part in audit_rewards(pool, seconds=1, num_arenas=2).parts] == ["TouchReward"]
@@ -214,31 +216,33 @@ def trace():
 
 
 def test_seen_twice_from_the_other_side_it_is_the_same(trace):
-    for seen in (swapped, reordered):
+    for seen in (swap_sides, reorder_cars):
         twice = seen(seen(trace)[0])[0]
-        for (mask, state), (other_mask, other) in zip(trace.frames, twice.frames, strict=True):
+        for (mask, state), (other_mask, other) in zip(trace.states_with_resets, twice.states_with_resets, strict=True):
             assert mask is other_mask
             for name in ROWS:
                 np.testing.assert_array_equal(getattr(state, name), getattr(other, name), err_msg=name)
             for name in state.details.dtype.names:
                 np.testing.assert_array_equal(state.details[name], other.details[name], err_msg=name)
-    there, order = swapped(trace)
-    assert order.tolist() == [2, 3, 0, 1] and reordered(trace)[1].tolist() == [1, 0, 3, 2]
+    there, order = swap_sides(trace)
+    assert order.tolist() == [2, 3, 0, 1] and reorder_cars(trace)[1].tolist() == [1, 0, 3, 2]
     np.testing.assert_array_equal(there.steps[9].world.ball_pos, trace.steps[9].world.ball_pos * [-1, -1, 1])
 
 
 def test_a_longer_step_keeps_the_touches_and_the_last_state(trace):
-    whole = MatchTrace([trace.frames[0], *[frame for frame in trace.frames if frame[0] is None][:40]], 4)
-    longer = coarser(whole, 4)
+    whole = MatchTrace(
+        [trace.states_with_resets[0], *[frame for frame in trace.states_with_resets if frame[0] is None][:40]], 4
+    )
+    longer = merge_steps(whole, 4)
     assert longer.tick_skip == 16 and len(longer.steps) == 10 and longer.minutes == whole.minutes
     fine = np.array([state.touched for state in whole.steps])
     np.testing.assert_array_equal([state.touched for state in longer.steps], fine.reshape(10, 4, 3, 4).any(axis=1))
     np.testing.assert_array_equal(longer.steps[1].world.ball_pos, whole.steps[7].world.ball_pos)
-    cut = MatchTrace([*whole.frames[:6], whole.frames[0]], 4)
+    cut = MatchTrace([*whole.states_with_resets[:6], whole.states_with_resets[0]], 4)
     with pytest.raises(ValueError, match="ends 1 steps into a step of 4"):
-        coarser(cut, 4)
-    assert difference(np.array([1.0, 3.0]), np.array([1.0, -1.0])) == pytest.approx(4 / 6)
-    assert difference(np.zeros(2), np.zeros(2)) == 0
+        merge_steps(cut, 4)
+    assert relative_difference(np.array([1.0, 3.0]), np.array([1.0, -1.0])) == pytest.approx(4 / 6)
+    assert relative_difference(np.zeros(2), np.zeros(2)) == 0
 
 
 def test_settings_are_read_from_what_builds_the_pool():
@@ -288,7 +292,7 @@ def test_first_states_are_those_of_the_setter():
     assert len(rows) == 40 * 5 and [row["what"] for row in rows[:5]] == ["ball", "blue", "blue", "orange", "orange"]
     spots = {(round(row["x"]), round(row["y"])) for row in rows if row["what"] == "blue"}
     assert spots == {tuple(spot[:2]) for spot in envs.Kickoff.BLUE_POS.tolist()}
-    ranges = {(found.what, found.quantity): found for found in ranges_of(rows)}
+    ranges = {(found.what, found.quantity): found for found in summarize_ranges(rows)}
     assert ranges["ball", "z"].least == pytest.approx(93.15)
     assert ranges["blue", "x"].least == pytest.approx(-2048)
     assert ranges["orange", "y"].greatest == pytest.approx(4608)
@@ -303,4 +307,4 @@ def test_a_goal_is_paid_once_in_each_episode():
     scene, begins = Scene(), np.array([True])
     start, goal = scene.state.copy(), scene.put(8, ball=(0, 5300, 300)).state.copy()
     trace = MatchTrace([(begins, start), (None, goal), (None, goal), (begins, start), (None, goal)], 8)
-    assert replay(envs.GoalReward(), trace)[:, 0].tolist() == [[1, -1], [0, 0], [1, -1]]
+    assert compute_rewards(envs.GoalReward(), trace)[:, 0].tolist() == [[1, -1], [0, 0], [1, -1]]

@@ -14,9 +14,17 @@ from envs.actions import (
     MultiDiscreteAction,
     RepeatAction,
 )
-from envs.audit.replay import reordered, swapped
+from envs.audit.replay import reorder_cars, swap_sides
 from envs.bots import BOTS, BallChaser, IdleBot, KickoffThenShoot, RandomBot, TeamBots, nearest_actions
-from envs.bots.scripted import CircleBot, HopBot, HoverBot, arrival_seconds, ball_after, bearing, landing_seconds
+from envs.bots.scripted import (
+    CircleBot,
+    HopBot,
+    HoverBot,
+    angle_and_distance,
+    arrival_seconds,
+    landing_seconds,
+    predict_ball,
+)
 from envs.dones import TimeoutCondition
 from envs.matches.matches import PoolFactory, record_trace
 from envs.pool.rocket_pool import RocketSimPool
@@ -139,11 +147,11 @@ def busy_tape():
 
 
 @pytest.mark.parametrize("name", sorted(set(BOTS) - {"random"}))
-@pytest.mark.parametrize("seen", [swapped, reordered])
+@pytest.mark.parametrize("seen", [swap_sides, reorder_cars])
 def test_bots_know_neither_colours_nor_places(busy_tape, name, seen):
     bot, (other, order) = BOTS[name](), seen(busy_tape)
     assert sorted(order.tolist()) == list(range(6)) and order.tolist() != list(range(6))
-    for (_, state), (_, changed) in zip(busy_tape.frames, other.frames, strict=True):
+    for (_, state), (_, changed) in zip(busy_tape.states_with_resets, other.states_with_resets, strict=True):
         np.testing.assert_allclose(bot.act(changed), bot.act(state)[:, order], atol=1e-4)
 
 
@@ -239,9 +247,9 @@ def test_where_things_will_be_and_when():
     scene = Scene().put(ball=(100, 200, 1000), ball_vel=(300, -400, 500))
     seconds = np.full((1, 2), 2.0, np.float32)
     high = 1000 + 2 * 500 - 650 / 2 * 4
-    close(ball_after(scene.state, seconds), [(700, -600, high), (-700, 600, high)])
+    close(predict_ball(scene.state, seconds), [(700, -600, high), (-700, 600, high)])
     scene.put(ball=(4000, 200, 1000), ball_vel=(300, 6000, -500))  # into a corner, and down to the ground
-    close(ball_after(scene.state, seconds), [(4004.75, 5028.75, 91.25), (-4004.75, -5028.75, 91.25)])
+    close(predict_ball(scene.state, seconds), [(4004.75, 5028.75, 91.25), (-4004.75, -5028.75, 91.25)])
     scene = Scene().put(ball=(0, 0, 525), ball_vel=(0, 0, 0))
     close(landing_seconds(scene.state), [1, 1])  # 325 uu under gravity
     close(landing_seconds(scene.put(ball=(0, 0, 200.001), ball_vel=(0, 0, 650)).state), [2, 2])
@@ -252,6 +260,6 @@ def test_where_things_will_be_and_when():
     scene = Scene().put(pos=[(0, 0, 17), (0, 0, 17)], forward=[(0, 1, 0), (0, -1, 0)])
     scene.state.world.car_right[0] = [(1, 0, 0), (-1, 0, 0)]
     scene.state.complete()
-    angle, distance = bearing(scene.state, np.array([[(300, 300, 17), (300, 0, 17)]], np.float32))
+    angle, distance = angle_and_distance(scene.state, np.array([[(300, 300, 17), (300, 0, 17)]], np.float32))
     close(angle, [np.pi / 4, np.pi / 2])  # to the right, from each car's own side
     close(distance, [300 * 2**0.5, 300])

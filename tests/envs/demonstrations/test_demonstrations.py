@@ -26,19 +26,25 @@ from envs.actions.nearest import nearest_actions, soft_labels
 from envs.adapters.gymnasium_envs import GymnasiumEnvs
 from envs.bots import BallChaser, TeamBots
 from envs.demonstrations.convert import INFERRED, _check_spacing, _episodes, convert, converted_columns
-from envs.demonstrations.file import MEANT, Demonstration, DemonstrationWriter, columns_of_states, states_of
+from envs.demonstrations.file import (
+    INTENDED_CONTROLS,
+    Demonstration,
+    DemonstrationWriter,
+    columns_of_states,
+    states_from_columns,
+)
 from envs.demonstrations.record import (
     RecordedEnvs,
     StateRecorder,
-    about_observations,
-    about_states,
-    columns_of,
+    observation_columns,
+    observations_header,
     record_states,
+    states_header,
 )
-from envs.demonstrations.trajectories import of_observations, trajectories
+from envs.demonstrations.trajectories import observation_trajectories, trajectories
 from envs.dones import GoalCondition, TimeoutCondition
 from envs.obs import AdvancedObs, AdvancedObsPlus, DefaultObs, EntityObs, StackedObs
-from envs.pool.replay_format import CHUNK, TOTAL, Column, ReplayWriter, pack, pack_json
+from envs.pool.replay_format import CHUNK, TOTAL, Column, ReplayWriter, pack_json, pack_record
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.replay import read_replay
 from envs.resets import RandomState
@@ -48,13 +54,13 @@ from envs.state.game_state import GameState
 TEAM = 2
 STEPS = 40
 BOX, TWO = Box(-1, 1, (2,), np.float32), Discrete(2)
-SEEN = about_observations("me", "Mine", BOX, TWO)
+SEEN = observations_header("me", "Mine", BOX, TWO)
 FRAME = {"obs": np.zeros(2), "action": np.ones(()), "reward": np.zeros(())}
 
 
 def played(path, obs, action, seed=0):
     """What random play in a pool saw and did, `[steps + 1, cars, ...]` for each episode; also written to `path`."""
-    about = about_states(("one", "two"), [0] * TEAM + [1] * TEAM, range(2 * TEAM), 8)
+    about = states_header(("one", "two"), [0] * TEAM + [1] * TEAM, range(2 * TEAM), 8)
     with DemonstrationWriter(path, columns_of_states(2 * TEAM), about) as writer:
         recorder = StateRecorder(writer)
         pool = RocketSimPool(
@@ -111,7 +117,7 @@ def test_any_builder_sees_what_it_would_have_seen(tmp_path, obs):
 
 def test_a_step_counts_by_the_state_in_which_it_was_decided(tmp_path):
     """What a car that is demolished was told says nothing; what it was told just before does."""
-    about = about_states(("one", "two"), [0, 1], range(2), 8)
+    about = states_header(("one", "two"), [0, 1], range(2), 8)
     with DemonstrationWriter(tmp_path / "a.frd", columns_of_states(2), about) as writer:
         recorder = StateRecorder(writer)
         for frame, left in enumerate([0, 0, 3, 2, 0, 0]):
@@ -134,15 +140,15 @@ def test_masks_are_those_of_the_game(tmp_path):
 
 
 def test_of_a_noisy_player_it_is_learned_what_it_would_have_done(tmp_path):
-    about = about_states(("chaser", "chaser"), [0, 1], range(2), 8)
+    about = states_header(("chaser", "chaser"), [0, 1], range(2), 8)
     with DemonstrationWriter(tmp_path / "a.frd", columns_of_states(2, noisy=True), about) as writer:
         bots = TeamBots(BallChaser(), BallChaser())
         record_states(bots, writer, 1.2, 1, seed=3, tick_skip=8, delay=1, random_starts=1.0, noise=0.25)
     demonstration = Demonstration(tmp_path / "a.frd")
     other = 0.0
     for number, episode in enumerate(demonstration.episodes()):
-        states = states_of(episode.columns, 1)
-        meant, told = episode.columns[MEANT][1:], episode.columns["controls"][1:]
+        states = states_from_columns(episode.columns, 1)
+        meant, told = episode.columns[INTENDED_CONTROLS][1:], episode.columns["controls"][1:]
         assert np.allclose(meant, BallChaser().act(states)[:-1], atol=1e-5)
         other += float((meant != told).any(axis=2).sum()) / 2
         seen = [
@@ -155,7 +161,10 @@ def test_of_a_noisy_player_it_is_learned_what_it_would_have_done(tmp_path):
             assert np.array_equal(each.action, labels) and (each.weight > 0).any()
             assert np.array_equal(each.obs[1:, AdvancedObs.PREVIOUS_ACTION], told[:, car])
     assert 0.2 < other / 1080 < 0.3
-    for reward, column in ((None, MEANT), (TouchReward(), "controls")):  # a reward is paid for what was done
+    for reward, column in (
+        (None, INTENDED_CONTROLS),
+        (TouchReward(), "controls"),
+    ):  # a reward is paid for what was done
         each = next(trajectories(demonstration, 1, AdvancedObs(), ContinuousAction(), reward=reward))
         rows = ContinuousAction().parse(each.action, None).rows
         assert np.array_equal(rows, next(demonstration.episodes()).columns[column][1:, 0])
@@ -213,7 +222,7 @@ def recorded(path, episodes=3, env_id="CartPole-v1", num_envs=2):
     envs = GymnasiumEnvs(env_id, num_envs)
     spaces = envs.single_observation_space, envs.single_action_space
     rng = np.random.default_rng(0)
-    with DemonstrationWriter(path, columns_of(*spaces), about_observations("me", env_id, *spaces)) as writer:
+    with DemonstrationWriter(path, observation_columns(*spaces), observations_header("me", env_id, *spaces)) as writer:
         watched = RecordedEnvs(envs, writer, episodes)
         seed = 0
         while writer.episodes < episodes:
@@ -228,7 +237,7 @@ def recorded(path, episodes=3, env_id="CartPole-v1", num_envs=2):
 
 def test_observations_come_back_as_they_were(tmp_path):
     spaces = recorded(tmp_path / "a.frd")
-    found = list(of_observations(Demonstration(tmp_path / "a.frd"), *spaces))
+    found = list(observation_trajectories(Demonstration(tmp_path / "a.frd"), *spaces))
     assert len(found) == 3
     for seed, trajectory in enumerate(found):
         envs = GymnasiumEnvs("CartPole-v1", 1)
@@ -244,14 +253,16 @@ def test_observations_come_back_as_they_were(tmp_path):
 @pytest.mark.parametrize("action", [0.5, 2.0, -1.0])
 def test_an_action_that_the_space_does_not_have_is_refused(tmp_path, action):
     """It is not rounded to one that it has."""
-    path = lying(tmp_path / "a.frd", SEEN, columns_of(BOX, Box(-2, 2, ())), FRAME | {"action": np.array(action)})
+    path = lying(
+        tmp_path / "a.frd", SEEN, observation_columns(BOX, Box(-2, 2, ())), FRAME | {"action": np.array(action)}
+    )
     with pytest.raises(ValueError, match=r"a.frd: an action that is not in Discrete\(2\)"):
-        list(of_observations(Demonstration(path), BOX, TWO))
+        list(observation_trajectories(Demonstration(path), BOX, TWO))
 
 
 def test_files_that_are_none(tmp_path):
     path = tmp_path / "a.frd"
-    with pytest.raises(KeyboardInterrupt), DemonstrationWriter(path, columns_of(BOX, TWO), SEEN):
+    with pytest.raises(KeyboardInterrupt), DemonstrationWriter(path, observation_columns(BOX, TWO), SEEN):
         raise KeyboardInterrupt
     assert not list(tmp_path.iterdir())
     (tmp_path / "link.frd").symlink_to("nowhere")
@@ -280,7 +291,7 @@ def test_every_cut_and_every_damage_is_one_line(tmp_path):
 
 def test_nan_is_named_and_replays_are_told_apart(tmp_path):
     path = tmp_path / "a.frd"
-    with DemonstrationWriter(path, columns_of(BOX, TWO), SEEN) as writer:
+    with DemonstrationWriter(path, observation_columns(BOX, TWO), SEEN) as writer:
         writer.add([FRAME, FRAME | {"obs": np.array([0, np.nan])}], {"terminated": True})
     with pytest.raises(ValueError, match=r"a\.frd: obs has NaN or infinity in episode 0"):
         list(Demonstration(path).episodes())
@@ -308,13 +319,13 @@ def refused(path):
     return str(raised.value)
 
 
-STATES = about_states(["a", "b"], [0, 1], [0, 1], 8)
+STATES = states_header(["a", "b"], [0, 1], [0, 1], 8)
 ZEROS = {column.name: np.zeros(column.shape) for column in columns_of_states(2)}
 
 
 def test_columns_that_are_not_of_its_kind_are_one_line(tmp_path):
     path = tmp_path / "a.frd"
-    for about, parts, frame in ((SEEN, columns_of(BOX, TWO), FRAME), (STATES, columns_of_states(2), ZEROS)):
+    for about, parts, frame in ((SEEN, observation_columns(BOX, TWO), FRAME), (STATES, columns_of_states(2), ZEROS)):
         for column in parts:
             rest = [each for each in parts if each is not column]
             assert f"lacks the column {column.name}" in refused(lying(path, about, rest, frame))
@@ -328,9 +339,9 @@ def test_columns_that_are_not_of_its_kind_are_one_line(tmp_path):
 def test_an_episode_that_fits_no_memory_is_one_line(tmp_path):
     """And is not unpacked: each of its chunks is small."""
     frames = (1 << 24) // 16
-    chunk = pack(CHUNK, frames.to_bytes(4, "little") + zlib.compress(bytes(frames * 16), 9))
+    chunk = pack_record(CHUNK, frames.to_bytes(4, "little") + zlib.compress(bytes(frames * 16), 9))
     with (tmp_path / "a.frd").open("wb") as file:
-        ReplayWriter(file, columns_of(BOX, TWO), SEEN).begin({})
+        ReplayWriter(file, observation_columns(BOX, TWO), SEEN).begin({})
         file.write(chunk * 65)
     with pytest.raises(ValueError, match=r"a\.frd: an episode of more than 1,024 MiB"):
         next(Demonstration(tmp_path / "a.frd").episodes())
@@ -339,17 +350,17 @@ def test_an_episode_that_fits_no_memory_is_one_line(tmp_path):
 def test_recording_touches_no_file_of_somebody_else(tmp_path):
     path, pole, notes = tmp_path / "a.frd", tmp_path / "b.frd", tmp_path / "a.frd.tmp"
     notes.write_text("mine")
-    with DemonstrationWriter(path, columns_of(BOX, TWO), SEEN) as writer:
+    with DemonstrationWriter(path, observation_columns(BOX, TWO), SEEN) as writer:
         with pytest.raises(FileExistsError, match=r"a\.frd"):
-            DemonstrationWriter(path, columns_of(BOX, TWO), SEEN)
+            DemonstrationWriter(path, observation_columns(BOX, TWO), SEEN)
         writer.add([FRAME] * 3, {"terminated": True})
     assert notes.read_text() == "mine" and next(Demonstration(path).episodes()).steps == 2
     with pytest.raises(ValueError, match="its header lacks names, env"):
-        DemonstrationWriter(pole, columns_of(BOX, TWO), {"demonstration": "observations"})
+        DemonstrationWriter(pole, observation_columns(BOX, TWO), {"demonstration": "observations"})
     with pytest.raises(TypeError):
-        DemonstrationWriter(pole, columns_of(BOX, TWO), SEEN | {"more": object()})
+        DemonstrationWriter(pole, observation_columns(BOX, TWO), SEEN | {"more": object()})
     pole.mkdir()
-    with pytest.raises(OSError), DemonstrationWriter(pole, columns_of(BOX, TWO), SEEN):
+    with pytest.raises(OSError), DemonstrationWriter(pole, observation_columns(BOX, TWO), SEEN):
         pass
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.frd", "a.frd.tmp", "b.frd"]
 
@@ -357,7 +368,7 @@ def test_recording_touches_no_file_of_somebody_else(tmp_path):
 def test_long_episodes_are_streamed_in_order(tmp_path):
     path = tmp_path / "a.frd"
     values = np.random.default_rng(0).normal(size=(1000, 2)).astype(np.float32)
-    with DemonstrationWriter(path, columns_of(BOX, TWO), SEEN) as writer:
+    with DemonstrationWriter(path, observation_columns(BOX, TWO), SEEN) as writer:
         for first, last in pairwise([0, 400, 1000]):
             writer.add([FRAME | {"obs": row} for row in values[first:last]], {"terminated": False})
     episodes = list(Demonstration(path).episodes())
@@ -411,12 +422,12 @@ def test_every_number_is_that_of_the_frame(tmp_path):
     every = [first.frames(4, 0.5), second.frames(4, 0.5)]
     assert [len(frames) for frames in every] == [26, 14]
     path = tmp_path / "a.frd"
-    with DemonstrationWriter(path, converted_columns(2), about_states(["a"], [0, 1], [0, 1], 4)) as writer:
+    with DemonstrationWriter(path, converted_columns(2), states_header(["a"], [0, 1], [0, 1], 4)) as writer:
         for frames in every:
             writer.add(frames, {"terminated": False})
     at = 0
     for episode in Demonstration(path).episodes():
-        state = states_of(episode.columns, 1)
+        state = states_from_columns(episode.columns, 1)
         for row in range(episode.steps + 1):
             ball, cars, rotations, rest, actions = told[at]
             assert np.array_equal(state.world.ball_pos[row], ball.astype(np.float32))

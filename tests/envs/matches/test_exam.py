@@ -5,7 +5,7 @@ import pytest
 
 from envs import GameState
 from envs.bots import BallChaser, Bot, IdleBot, KickoffThenShoot, RandomBot
-from envs.matches.exam import CLEARANCE, _Exam, take_exam
+from envs.matches.exam import CLEARANCE, _Exam, run_exam
 from envs.resets import check_start
 from envs.resets.training_packs import Pack
 
@@ -40,16 +40,16 @@ def test_shots_that_pass_or_fail_by_themselves():
         pack("Goalie", *mirrored([GOES_IN, MISSES, RESTS, OWN_GOAL])),
     ]
     for team_size in ((1, 0), (2, 1)):
-        striker, goalie = take_exam(idle, packs, team_size=team_size)
+        striker, goalie = run_exam(idle, packs, team_size=team_size)
         assert striker.tolist() == [True, False, False, False] and goalie.tolist() == [False, True, True, True]
     rolls, flies = GOES_IN, ((0, 4000, 400), (0, 1500, 300))
     for kind, shots, passed in (
         ("Striker", [rolls, flies], [False, True]),
         ("Goalie", mirrored([rolls, flies]), [True, False]),
     ):
-        assert take_exam(idle, [pack(kind, *shots, limit=0.4)])[0].tolist() == passed
+        assert run_exam(idle, [pack(kind, *shots, limit=0.4)])[0].tolist() == passed
     behind = ((0, 2000, 17), (0, np.pi / 2, 0))
-    assert take_exam(lambda seed: KickoffThenShoot(), [pack("Striker", RESTS, limit=5.0, car=behind)])[0].tolist() == [
+    assert run_exam(lambda seed: KickoffThenShoot(), [pack("Striker", RESTS, limit=5.0, car=behind)])[0].tolist() == [
         True
     ]
 
@@ -86,7 +86,7 @@ def test_further_cars_stand_beside_the_goal_that_is_safe_and_stay_there(kind):
         return seen[-1]
 
     beside = ((2600, -4700, 93.15), (0, 0, 0)) if kind == "Striker" else ((2600, 4700, 93.15), (0, 0, 0))
-    take_exam(player, [pack(kind, beside, RESTS, limit=0.2)], team_size=(2, 2))
+    run_exam(player, [pack(kind, beside, RESTS, limit=0.2)], team_size=(2, 2))
     state = seen[0].first
     check_start(state, 0, "exam")
     further = state.world.car_pos[:, 1:]
@@ -102,8 +102,8 @@ def test_marks_depend_neither_on_threads_nor_on_how_many_are_played_at_once(play
     shots = [((x, y, 93.15), (0, 2500, 0)) for x, y in rng.uniform((-1500, 3200), (1500, 4200), (24, 2))]
     packs = [pack("Striker", *shots[:16], limit=0.6), pack("Goalie", *mirrored(shots[16:]), limit=1.0)]
     told = []
-    one = take_exam(player, packs, seed=3, num_threads=1, at_once=7, progress=told.append)
-    two = take_exam(player, packs, seed=3, num_threads=2, at_once=at_once)
+    one = run_exam(player, packs, seed=3, num_threads=1, at_once=7, progress=told.append)
+    two = run_exam(player, packs, seed=3, num_threads=2, at_once=at_once)
     assert [len(marks) for marks in one] == [16, 8]
     assert all((a == b).all() for a, b in zip(one, two, strict=True))
     assert 0 < one[0].sum() < 16 and 0 < one[1].sum() < 8
@@ -112,6 +112,6 @@ def test_marks_depend_neither_on_threads_nor_on_how_many_are_played_at_once(play
 
 def test_refuses_nothing_to_do():
     with pytest.raises(ValueError, match="take_exam: the packs contain no shots"):
-        take_exam(idle, [])
+        run_exam(idle, [])
     with pytest.raises(ValueError, match="seed takes one integer"):
-        take_exam(idle, [pack("Striker", RESTS)], seed=-1)
+        run_exam(idle, [pack("Striker", RESTS)], seed=-1)

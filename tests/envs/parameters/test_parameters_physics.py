@@ -8,7 +8,7 @@ import RocketSim
 
 from envs.actions import ContinuousAction, HybridTable
 from envs.parameters import PARAMETERS, Constant, Gaussian, MultirangeUniform, Uniform
-from envs.parameters.live import default_values, mutators
+from envs.parameters.live import default_values, mutator_config
 from envs.resets import RandomState
 from envs.sim.arena import SimArena, init_rocketsim
 from tests.envs.parameters.test_parameters import TICK, HighBall, pool_with
@@ -20,8 +20,8 @@ class Scenes:
     def __init__(self, values):
         init_rocketsim()
         self.sim = SimArena([0, 1], large_cells=True)
-        self.sim.set_mutators(mutators(values))
-        self.sim._renew()
+        self.sim.set_mutators(mutator_config(values))
+        self.sim._replace_bodies()
         self.arena, (self.car, self.other) = self.sim.arena, self.sim.cars
         self.put_car(self.other, (3000, 4000, 17))
         self.put_ball((0, 0, 800), (0, 0, 0.01))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from envs import ContinuousAction, GymnasiumEnvs, HybridTable, MultiDiscreteAction, ProcessPool, RocketSimPool
-from envs.processes.process_pool import GOOD_STEPS, divide
+from envs.processes.process_pool import GOOD_STEPS, divide_arenas
 from tests.envs.fakes import assert_same
 from tests.envs.processes.process_pool_parts import (
     Told,
@@ -246,9 +246,9 @@ def test_groups_step_on_their_own_and_play_the_same(team_size):
 
 
 def test_the_arenas_of_a_group_do_not_depend_on_the_number_of_workers():
-    assert divide(7, 2, 1) == ([0, 3, 7], [range(2)])
-    assert divide(7, 3, 2) == ([0, 3, 5, 7], [range(1), range(1, 3)])
-    assert divide(7, 7, 2) == (list(range(8)), [range(3), range(3, 7)])
+    assert divide_arenas(7, 2, 1) == ([0, 3, 7], [range(2)])
+    assert divide_arenas(7, 3, 2) == ([0, 3, 5, 7], [range(1), range(1, 3)])
+    assert divide_arenas(7, 7, 2) == (list(range(8)), [range(3), range(3, 7)])
 
 
 def test_a_worker_that_is_started_again_cuts_off_its_own_group_only():

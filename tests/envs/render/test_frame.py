@@ -264,7 +264,7 @@ def test_taken_pads_are_false(listener):
     pool = RocketSimPool(1, render_mode="human", num_threads=1)
     pool.reset()
     pool.state.pad_timers[0, [3, 13]] = 5.0
-    states = videos.packet(pool.state)["boost_pad_states"]
+    states = videos.rocketsimvis_packet(pool.state)["boost_pad_states"]
     assert [pad for pad, there in enumerate(states) if not there] == [3, 13] and len(states) == 34
     pool.close()
 

@@ -15,17 +15,17 @@ from hypothesis.extra import numpy as arrays
 from envs.pool.replay_format import (
     CHUNK,
     DTYPES,
+    FILE_START,
     HEADER,
-    START,
     Column,
     ReplayWriter,
     check_columns,
-    column_of,
+    column_from_header,
     game_columns,
-    pack,
+    iter_records,
     pack_chunk,
     pack_json,
-    unpack,
+    pack_record,
     unpack_chunk,
 )
 from envs.replays.replay import read_replay
@@ -74,7 +74,7 @@ def test_what_was_written_comes_back(tmp_path):
 def test_a_game_that_is_played_can_be_read_up_to_its_last_chunk(tmp_path):
     """25 frames in chunks of 10: whatever the writer was stopped at, what is whole is read."""
     data, seen = written(games=1), set()
-    for end in [*range(len(START), len(data), 9), len(data)]:
+    for end in [*range(len(FILE_START), len(data), 9), len(data)]:
         try:
             replay = read(tmp_path, data[:end])
         except ValueError as error:
@@ -105,7 +105,7 @@ def test_every_damaged_byte_is_noticed(tmp_path_factory, data):
 @given(st.binary(max_size=200), st.booleans())
 def test_whatever_lies_in_a_file_is_read_or_refused_in_one_line(tmp_path_factory, junk, begins_well):
     path = tmp_path_factory.mktemp("junk") / "game.frl"
-    path.write_bytes((START if begins_well else b"") + junk)
+    path.write_bytes((FILE_START if begins_well else b"") + junk)
     with pytest.raises(ValueError, match="replay"):
         read_replay(path)
 
@@ -118,7 +118,7 @@ def test_a_newer_version_is_named(tmp_path):
 
 def head(*more):
     described = [vars(column) | {"shape": list(column.shape)} for column in game_columns(2)]
-    return START + pack_json(HEADER, ABOUT | {"columns": [*described, *more]})
+    return FILE_START + pack_json(HEADER, ABOUT | {"columns": [*described, *more]})
 
 
 HEAD = head()
@@ -129,14 +129,17 @@ BIG = {"name": "x", "dtype": "<i4", "shape": [30_000], "scale": 1, "differences"
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (START + struct.pack("<cII", b"C", 2**31, 0), "has just begun"),  # no whole head
-        (HEAD + HEAD[len(START) :], "out of order"),
-        (START + pack_json(HEADER, {"columns": []}), "too many, too large"),
-        (START + pack_json(HEADER, {"columns": [BIG]}), "too many, too large"),
-        (START + pack_json(HEADER, {"columns": [BIG | {"shape": [2]}] * 2}), "the same name"),
-        (BEGUN + pack(CHUNK, struct.pack("<I", 2**31)), "2,147,483,648 frames in a chunk"),
-        (BEGUN + pack(CHUNK, struct.pack("<I", 5) + zlib.compress(bytes(2**20))), "differs from the declared one"),
-        (BEGUN + pack(CHUNK, struct.pack("<I", 5) + zlib.compress(bytes(3))), "differs from the declared one"),
+        (FILE_START + struct.pack("<cII", b"C", 2**31, 0), "has just begun"),  # no whole head
+        (HEAD + HEAD[len(FILE_START) :], "out of order"),
+        (FILE_START + pack_json(HEADER, {"columns": []}), "too many, too large"),
+        (FILE_START + pack_json(HEADER, {"columns": [BIG]}), "too many, too large"),
+        (FILE_START + pack_json(HEADER, {"columns": [BIG | {"shape": [2]}] * 2}), "the same name"),
+        (BEGUN + pack_record(CHUNK, struct.pack("<I", 2**31)), "2,147,483,648 frames in a chunk"),
+        (
+            BEGUN + pack_record(CHUNK, struct.pack("<I", 5) + zlib.compress(bytes(2**20))),
+            "differs from the declared one",
+        ),
+        (BEGUN + pack_record(CHUNK, struct.pack("<I", 5) + zlib.compress(bytes(3))), "differs from the declared one"),
     ],
 )
 def test_what_no_writer_writes_is_refused(tmp_path, data, message):
@@ -148,12 +151,12 @@ def test_what_no_writer_writes_is_refused(tmp_path, data, message):
 
 def test_what_a_file_promises_takes_no_memory(tmp_path):
     promise = struct.pack("<cII", CHUNK, 2**30, 0)
-    file = io.BytesIO(START + promise + struct.pack("<I", zlib.crc32(promise)))
+    file = io.BytesIO(FILE_START + promise + struct.pack("<I", zlib.crc32(promise)))
     with pytest.raises(ValueError, match="head does not fit"):
-        list(unpack(file))
+        list(iter_records(file))
     # However many games it is in: four bytes a number, before anything is unpacked.
     data = head({"name": "x", "dtype": "|u1", "shape": [30_000], "scale": 1, "differences": 0})
-    data += 5 * (pack_json(b"B", {}) + 4 * pack(CHUNK, struct.pack("<I", 550) + b"not unpacked"))
+    data += 5 * (pack_json(b"B", {}) + 4 * pack_record(CHUNK, struct.pack("<I", 550) + b"not unpacked"))
     with pytest.raises(ValueError, match=r"game.frl: 11,000 frames are too many to read at once"):
         read(tmp_path, data)
 
@@ -198,5 +201,5 @@ def test_numbers_come_back_within_half_a_unit(data, column, frames):
 def test_columns_survive_their_description():
     for column in COLUMNS:
         said = json.loads(json.dumps(vars(column) | {"shape": list(column.shape)}))
-        assert column_of(said) == column
+        assert column_from_header(said) == column
     check_columns(COLUMNS)

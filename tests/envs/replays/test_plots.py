@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from envs.replays.plots import action_histogram, position_map, reward_by_part, touch_map
-from envs.replays.replay import excerpt, read_replay
+from envs.replays.replay import extract_games, read_replay
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
 ONE_GOAL = Path(__file__).resolve().parents[2] / "fixtures/replays/one_goal.frl"
@@ -110,7 +110,7 @@ def test_an_excerpt_begins_at_zero(replay, tmp_path):
     goal = next(event for event in game.events if event["kind"] == "goal")
     first, last = goal["frame"] - 60, goal["frame"] + 1
     file = tmp_path / "goal.frl"
-    file.write_bytes(excerpt(replay, [(game, first, last), (game, 0, 5)]))
+    file.write_bytes(extract_games(replay, [(game, first, last), (game, 0, 5)]))
     cut, short = read_replay(file).games
     assert (cut.num_frames, short.num_frames) == (61, 5) and cut.columns["ticks"][0] == 0
     assert cut.columns["ticks"][-1] == game.columns["ticks"][goal["frame"]] - game.columns["ticks"][first]
@@ -118,4 +118,4 @@ def test_an_excerpt_begins_at_zero(replay, tmp_path):
         assert np.array_equal(cut.columns[name], game.columns[name][first:last], equal_nan=True)
     moved = [event for event in cut.events if event["kind"] == "goal"]
     assert [event["frame"] for event in moved] == [60] and moved[0]["seconds"] == pytest.approx(4.0, abs=0.01)
-    assert excerpt(replay) == ONE_GOAL.read_bytes()
+    assert extract_games(replay) == ONE_GOAL.read_bytes()

@@ -17,7 +17,7 @@ from envs.pool.replay_format import FLAGS, game_columns
 from envs.pool.videos import write_video
 from envs.replays.replay import Replay, read_replay, render_frames, states_at
 from envs.rewards import CombinedReward
-from envs.rewards.parts import parts_of
+from envs.rewards.parts import reward_terms
 from envs.state.game_state import GameState
 
 REWARD = CombinedReward([SpeedTowardBallReward(), GoalReward()], [0.5, 10.0])
@@ -42,7 +42,7 @@ def played(tmp_path, blue, orange, seconds, **settings):
 def game(tmp_path_factory):
     """An open goal: the shooter scores, and a kickoff follows."""
     folder = tmp_path_factory.mktemp("game")
-    return played(folder, KickoffThenShoot(), IdleBot(), 30, rewards=parts_of(REWARD))
+    return played(folder, KickoffThenShoot(), IdleBot(), 30, rewards=reward_terms(REWARD))
 
 
 def test_frames_are_the_states_of_the_pool(game):

@@ -17,7 +17,7 @@ from envs.resets import (
     TurtledStart,
     check_start,
 )
-from envs.resets.first_states import describe_problems, inside_field, problems, wall_distance
+from envs.resets.initial_states import describe_problems, find_problems, inside_field, wall_distance
 from tests.envs.fakes import configured, path_of, written
 
 IDLE = int(np.flatnonzero(~LookupTable().table.any(axis=1))[0])
@@ -80,7 +80,7 @@ def test_arenas_do_not_depend_on_threads_or_on_how_many_there_are(name):
 
 @pytest.mark.parametrize("name", SETTERS)
 def test_nothing_is_wrong_with_any_start(name):
-    found = {problem for seed in range(50) for problem in problems(written(SETTERS[name], 3, 3, seed), 0)}
+    found = {problem for seed in range(50) for problem in find_problems(written(SETTERS[name], 3, 3, seed), 0)}
     assert found == ({("a car on its roof", "")} if name in ("turtled", "mixed") else set())
 
 
@@ -350,7 +350,7 @@ PROBLEMS = [
 @pytest.mark.parametrize(("changes", "kinds", "refused"), PROBLEMS, ids=[str(changes) for changes, *_ in PROBLEMS])
 def test_problems(changes, kinds, refused):
     state = start(**changes)
-    assert [problem.kind for problem in problems(state, 0)] == kinds
+    assert [problem.kind for problem in find_problems(state, 0)] == kinds
     if refused is None:
         check_start(state, 0, "Mine")
     else:

@@ -19,17 +19,17 @@ from envs import GymnasiumEnvs
 from fabric_rl.base.argv import (
     DEFAULT_CONFIG,
     PRESETS,
-    file_of,
-    names_of,
-    normalise,
+    complete_help_flags,
+    flag_names,
+    last_flag_value,
+    normalize_flags,
     preset_names,
-    value_of,
-    with_classes_of_help,
-    without,
+    remove_flags,
+    resolve_preset,
 )
-from fabric_rl.base.config_files import section_of
+from fabric_rl.base.config_files import read_section
 from fabric_rl.base.messages import one_line
-from fabric_rl.base.parser import FlagParser, old_names
+from fabric_rl.base.parser import FlagParser, foreign_names
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.cli.command_line import read_settings
 from fabric_rl.commands import main as commands
@@ -174,8 +174,8 @@ def test_a_class_that_is_none_says_what_helps(output, tmp_path, monkeypatch, fla
     ],
 )
 def test_the_last_of_equal_flags_counts(flags, value):
-    assert value_of(flags, "--agent") == value
-    explained = with_classes_of_help([*flags, "--agent.help"], {"--agent": "Usual"})
+    assert last_flag_value(flags, "--agent") == value
+    explained = complete_help_flags([*flags, "--agent.help"], {"--agent": "Usual"})
     assert explained[-1] == f"--agent.help={value or 'Usual'}"
 
 
@@ -246,10 +246,10 @@ def known_flags():
 
 
 def test_hints_for_names_of_other_trainers_name_flags_that_exist(known_flags):
-    named = {flag for hint in old_names().values() for flag in re.findall(r"--[\w.]+", hint)}
+    named = {flag for hint in foreign_names().values() for flag in re.findall(r"--[\w.]+", hint)}
     assert len(named) > 20
     assert named <= known_flags
-    assert known_flags.isdisjoint(f"--{name}" for name in old_names())
+    assert known_flags.isdisjoint(f"--{name}" for name in foreign_names())
 
 
 @pytest.mark.parametrize(
@@ -302,24 +302,24 @@ def test_messages_of_a_command_name_the_file(tmp_path, capsys):
 
 
 def test_a_plain_word_behind_a_flag_with_its_value_stays():
-    assert without(["--config=a.yaml", "runs/x", "--seed", "1"], ["--config"]) == ["runs/x", "--seed", "1"]
-    assert without(["--config", "a.yaml", "runs/x"], ["--config"]) == ["runs/x"]
+    assert remove_flags(["--config=a.yaml", "runs/x", "--seed", "1"], ["--config"]) == ["runs/x", "--seed", "1"]
+    assert remove_flags(["--config", "a.yaml", "runs/x"], ["--config"]) == ["runs/x"]
 
 
 @pytest.mark.parametrize("name", ["cartpole", "cartpole.yaml", "configs/cartpole.yaml"])
 def test_a_preset_has_three_names(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert file_of(name) == str(PRESETS / "cartpole.yaml")
+    assert resolve_preset(name) == str(PRESETS / "cartpole.yaml")
     (tmp_path / "cartpole").mkdir()
-    assert file_of(name) == str(PRESETS / "cartpole.yaml")
+    assert resolve_preset(name) == str(PRESETS / "cartpole.yaml")
 
 
 def test_a_file_of_the_users_own_comes_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "cartpole.yaml").write_text("seed: 7")
-    assert file_of("cartpole.yaml") == "cartpole.yaml"
-    assert file_of("../cartpole") == "../cartpole" and file_of("seed: 7\n") == "seed: 7\n"
-    assert file_of("configs/demonstrations/cartpole.frd") == str(PRESETS / "demonstrations" / "cartpole.frd")
+    assert resolve_preset("cartpole.yaml") == "cartpole.yaml"
+    assert resolve_preset("../cartpole") == "../cartpole" and resolve_preset("seed: 7\n") == "seed: 7\n"
+    assert resolve_preset("configs/demonstrations/cartpole.frd") == str(PRESETS / "demonstrations" / "cartpole.frd")
 
 
 @pytest.mark.parametrize("words", [["--config", "cartpole"], ["--config=cartpole"]])
@@ -328,7 +328,7 @@ def test_a_command_line_takes_its_name(words, tmp_path, monkeypatch):
     settings = read_settings(train_fabric.main, words, "", DEFAULT_CONFIG)
     assert settings.given == words  # as it was said, for what is printed
     assert settings.arguments["env"].keywords["env_id"] == "CartPole-v1"
-    assert section_of(file_of("cartpole"), "env")["class_path"] == "envs.GymnasiumEnvs"
+    assert read_section(resolve_preset("cartpole"), "env")["class_path"] == "envs.GymnasiumEnvs"
 
 
 def test_the_demonstrations_of_a_preset_are_found_from_any_folder(tmp_path, monkeypatch):
@@ -374,22 +374,22 @@ messages = st.lists(pieces | st.text(max_size=10), max_size=6).map("".join)
 
 @given(lines)
 def test_flags_are_normalised_once_and_for_all(given_words):
-    flags = normalise(given_words, SWITCHES)
+    flags = normalize_flags(given_words, SWITCHES)
     assert len(flags) == len(given_words)
-    assert normalise(flags, SWITCHES) == flags
+    assert normalize_flags(flags, SWITCHES) == flags
     for word, flag in zip(given_words, flags, strict=True):
         assert flag == word or word.startswith("--")
-    assert all("-" not in name[2:] for name in names_of(flags))
+    assert all("-" not in name[2:] for name in flag_names(flags))
 
 
 @given(lines)
 def test_a_flag_is_found_until_it_is_taken_out(given_words):
-    flags = normalise(given_words, SWITCHES)
-    for name in names_of(flags):
-        left = without(flags, [name])
-        assert name not in names_of(left) and value_of(left, name) is None
-        assert set(names_of(left)) == set(names_of(flags)) - {name}
-    assert with_classes_of_help(flags, {}) == flags
+    flags = normalize_flags(given_words, SWITCHES)
+    for name in flag_names(flags):
+        left = remove_flags(flags, [name])
+        assert name not in flag_names(left) and last_flag_value(left, name) is None
+        assert set(flag_names(left)) == set(flag_names(flags)) - {name}
+    assert complete_help_flags(flags, {}) == flags
 
 
 @given(messages)

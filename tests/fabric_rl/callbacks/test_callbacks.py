@@ -27,8 +27,8 @@ from fabric_rl import Callback, History, Run, TrainArgs, TrainState, load_checkp
 from fabric_rl.callbacks import AdaptiveBatchSize, Callbacks, KeyPress, Notify, StopAfter, VideoLogger
 from fabric_rl.callbacks.batch_size import RAM, GPUMemory, allowed_sizes, choose_size
 from fabric_rl.hooks import Hooks
-from fabric_rl.learning.update import TooLittleMemoryError
-from fabric_rl.runs.records import checkpoints
+from fabric_rl.learning.update import OutOfMemoryError
+from fabric_rl.runs.records import list_checkpoints
 from fabric_rl.session.saving import Saving
 from tests.forks import ROOT, SECONDS
 
@@ -183,7 +183,7 @@ def test_a_checkpoint_on_demand(fabric, tmp_path):
             state.save |= state.iteration == 2
 
     trained(fabric, [Save()], Run.create(tmp_path, "a"), iterations=4)
-    assert [path.name for path in checkpoints(tmp_path / "a/checkpoints")] == [
+    assert [path.name for path in list_checkpoints(tmp_path / "a/checkpoints")] == [
         "step_000000000128.ckpt",
         "step_000000000256.ckpt",
     ]
@@ -292,7 +292,7 @@ def test_pause_save_go_on_and_stop(begin, ended, session, tmp_path):
     session.types("s")
     shown, _ = session.until("this checkpoint is already being saved\n")
     assert steps_shown(shown) == [paused]  # this iteration is logged and saved, the next one waits
-    assert [path.name for path in checkpoints(tmp_path / "run/checkpoints")] == [f"step_{paused:012d}.ckpt"]
+    assert [path.name for path in list_checkpoints(tmp_path / "run/checkpoints")] == [f"step_{paused:012d}.ckpt"]
     session.types("p")
     shown, _ = session.until("continuing\n")
     assert steps_shown(shown) == []
@@ -357,7 +357,7 @@ def test_two_ranks_pause_save_shrink_and_stop_together(forks, ended, session, tm
     assert session.is_restored
     ranks = [json.loads((tmp_path / f"rank{rank}.json").read_text()) for rank in (0, 1)]
     assert ranks == [{"size": 4, "stopped": True}] * 2
-    first, *_, last = checkpoints(tmp_path / "run/checkpoints")
+    first, *_, last = list_checkpoints(tmp_path / "run/checkpoints")
     assert first.name == "step_000000000256.ckpt"  # the second iteration, asked for by rank 1
     assert load_checkpoint(last)[1]["steps"] > int(found[1].replace(",", ""))
 
@@ -540,7 +540,7 @@ def test_too_little_memory_is_one_line_that_names_the_flag(fabric):
             return super().training_step(minibatch)
 
     calls = Calls()
-    with pytest.raises(TooLittleMemoryError) as raised:
+    with pytest.raises(OutOfMemoryError) as raised:
         trained(fabric, [calls], agent=Endless, minibatch_size=16, batch_size=32)
     message = str(raised.value)
     assert re.match(r"--minibatch_size 16 needs more memory than cpu has left; take a smaller one", message)
@@ -549,7 +549,7 @@ def test_too_little_memory_is_one_line_that_names_the_flag(fabric):
 
 
 def test_a_rollout_beyond_memory_is_one_line_that_names_the_flag(fabric):
-    with pytest.raises(TooLittleMemoryError, match=r"^a rollout of --num_steps \d+ in \d+ sub-environments needs more"):
+    with pytest.raises(OutOfMemoryError, match=r"^a rollout of --num_steps \d+ in \d+ sub-environments needs more"):
         trained(fabric, [], num_steps=2**50)
 
 

@@ -13,7 +13,7 @@ from envs import GymnasiumEnvs, HybridTable, ProcessPool, RocketSimPool
 from fabric_rl import History, Run, Saving, TrainArgs, TrainState, load_checkpoint, train
 from fabric_rl.callbacks import Debug
 from fabric_rl.callbacks.debug import DebugActions, DebugLearning, WarningSigns, action_metrics, batch_metrics
-from fabric_rl.metrics.log import EventLog
+from fabric_rl.metrics.log import BufferedLog
 from fabric_rl.types import Minibatch
 
 POOL = partial(RocketSimPool, 2, num_threads=1)
@@ -128,7 +128,7 @@ def test_looking_changes_nothing(fabric, tmp_path):
 def test_a_run_tells_everything(fabric, tmp_path, capsys):
     run, history = Run.create(tmp_path, "bots"), History()
     debug = Debug(everything=True, every_iterations=1, episodes=2)
-    with EventLog() as log:
+    with BufferedLog() as log:
         log.open(run.dir / "log.txt")
         played(fabric, partial(POOL, action=HybridTable()), [debug, history], run)
     said = capsys.readouterr().out

@@ -12,8 +12,8 @@ import pytest
 from envs import GymnasiumEnvs, ParameterRandomizer, Uniform
 from envs.matches.matches import PAIRS_AT_ONCE, Matches
 from fabric_rl.commands.evaluate import difference_line, results_table, statistics_table
-from fabric_rl.evaluation.play import Block, play_blocks
-from fabric_rl.evaluation.players import Rules, entrant
+from fabric_rl.evaluation.matches import Block, play_blocks
+from fabric_rl.evaluation.players import MatchSettings, load_player
 from fabric_rl.evaluation.results import difference_interval, match_summary, statistics_summary
 from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.rollouts.whole_episodes import play_episodes
@@ -94,7 +94,7 @@ def evaluate(call):
 
 @pytest.mark.slow
 def test_the_number_of_workers_changes_nothing():
-    rules = Rules.of([entrant(name, False, "runs") for name in ("shooter", "random")], PlaySettings(), 0.06)
+    rules = MatchSettings.of([load_player(name, False, "runs") for name in ("shooter", "random")], PlaySettings(), 0.06)
     blocks = [Block("shooter", "random", 3, number) for number in range(3)]
     alone, told = list(play_blocks(rules, blocks, 1, lambda share: None)), []
     several = list(play_blocks(rules, blocks, 2, told.append))
@@ -107,7 +107,7 @@ def test_the_number_of_workers_changes_nothing():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_worker_that_fails_says_why_and_nobody_waits_for_the_others():
-    rules = Rules.of([entrant("idle", False, "runs")], PlaySettings(), 20.0)
+    rules = MatchSettings.of([load_player("idle", False, "runs")], PlaySettings(), 20.0)
     playing = play_blocks(rules, [Block("nobody", "idle", 0, 0), *[Block("idle", "idle", 0, 0)] * 5], 2, print)
     with pytest.raises(ValueError, match="agent nobody: no such checkpoint"):
         next(playing)

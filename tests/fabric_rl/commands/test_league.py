@@ -12,8 +12,8 @@ import pytest
 from envs.matches.matches import Matches
 from envs.replays.replay import read_replay
 from fabric_rl.commands.evaluate import league_tables, league_verdict
-from fabric_rl.evaluation.play import replay_file
-from fabric_rl.evaluation.results import Competitor, circles, standings
+from fabric_rl.evaluation.matches import replay_file
+from fabric_rl.evaluation.results import Competitor, intransitive_share, league_summary
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
 from fabric_rl.runs.start import PRETRAINED
@@ -63,7 +63,7 @@ def test_standings_by_hand():
         return Matches(np.array([goals] * 10), np.zeros((10, 2, 2), int), 1.0, 1, {})
 
     played = {(0, 1): pairs((2, 1), (1, 0)), (0, 2): pairs((0, 0), (1, 1)), (1, 2): pairs((1, 0), (0, 0))}
-    found = standings([Competitor("a", "a", 5), Competitor("b", "b", 7), Competitor("c", "c", 9)], played)
+    found = league_summary([Competitor("a", "a", 5), Competitor("b", "b", 7), Competitor("c", "c", 9)], played)
     assert found["payoff"] == [[0.5, 1.0, 0.5], [0.0, 0.5, 0.75], [0.5, 0.25, 0.5]]
     ratings = [row["rating"] for row in found["ratings"]]
     assert (
@@ -81,7 +81,11 @@ def test_circles_by_hand():
     payoff = np.full((5, 5), 0.5)
     for winner, loser in ((0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3), (4, 0), (4, 1), (4, 2)):
         payoff[winner, loser], payoff[loser, winner] = 0.75, 0.25
-    assert circles(payoff) == 0.1 and circles(payoff[:3, :3]) == 1 and circles(payoff[:2, :2]) is None
+    assert (
+        intransitive_share(payoff) == 0.1
+        and intransitive_share(payoff[:3, :3]) == 1
+        and intransitive_share(payoff[:2, :2]) is None
+    )
 
 
 @pytest.mark.slow

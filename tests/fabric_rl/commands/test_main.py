@@ -11,7 +11,7 @@ import pytest
 
 from fabric_rl import Run
 from fabric_rl.base.tables import progress
-from fabric_rl.cli.report import report
+from fabric_rl.cli.report import format_summary
 from fabric_rl.commands.main import COMMANDS, _groups, _load, _outs, main
 from fabric_rl.commands.output import check_out
 
@@ -103,7 +103,7 @@ def test_progress_is_told_on_standard_error_only(capsys, monkeypatch):
 def test_the_report_says_how_it_began_and_how_it_ended(tmp_path):
     figures = {"total_steps": 60, "wall_seconds": 3.0, "mean_return": 4.5, "touches_per_minute": {"start": 1, "end": 7}}
     speeds = {"collected_steps_per_second": 100.0, "consumed_steps_per_second": 200.0, "overall_steps_per_second": 20.0}
-    said = report(Run(tmp_path), figures | speeds).splitlines()
+    said = format_summary(Run(tmp_path), figures | speeds).splitlines()
     assert said[1:] == [
         f"Run {tmp_path.name}: 60 steps in 3 s",
         "  touches per minute: 1.00 at the start, 7.00 at the end",

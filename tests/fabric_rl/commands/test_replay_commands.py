@@ -16,7 +16,7 @@ from imageio_ffmpeg import read_frames
 from envs.bots import BOTS, BallChaser
 from envs.replays.replay import read_replay
 from fabric_rl.commands.watch import _feed
-from fabric_rl.viewer.feeds import Broadcast, GamesFeed
+from fabric_rl.viewer.feeds import GamesFeed, LiveFeed
 from tests.command import command
 
 ENV = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -198,7 +198,7 @@ def test_watching_until_interrupted(what, replay, tmp_path):
 
 def test_of_a_run_that_has_ended_without_games_the_newest_checkpoint_plays(tmp_path):
     (tmp_path / "games").mkdir()
-    assert isinstance(_feed(str(tmp_path), None, "runs"), Broadcast)
+    assert isinstance(_feed(str(tmp_path), None, "runs"), LiveFeed)
     with FileLock(tmp_path / ".lock"):  # it trains, and will have games
         assert isinstance(_feed(str(tmp_path), None, "runs"), GamesFeed)
     (tmp_path / "games/1.frl").touch()

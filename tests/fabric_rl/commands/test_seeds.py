@@ -14,8 +14,8 @@ import pytest
 import yaml
 from filelock import FileLock
 
-from fabric_rl.runs.records import LOCK, is_worked_on, list_runs
-from fabric_rl.sweeps.trainings import Trainings, seeds_of
+from fabric_rl.runs.records import LOCK, is_training, list_runs
+from fabric_rl.sweeps.train_processes import TrainProcesses, seeds_of
 from tests.command import command
 from tests.forks import ROOT, SECONDS, environment
 
@@ -70,7 +70,7 @@ def test_the_ranks_of_a_training_divide_its_cores(monkeypatch, tmp_path):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     cores = len(os.sched_getaffinity(0))
     words = [*map(str, CARTPOLE), "--devices", str(cores), "--total_timesteps", "128", "--plain"]
-    record, why = Trainings(1, tmp_path).train("run", words)
+    record, why = TrainProcesses(1, tmp_path).train("run", words)
     assert record is not None, why
     said = (tmp_path / "run/log.txt").read_text()
     assert re.search(rf"{cores} ranks? on cpu, 1 of {cores} cores each$", said, re.MULTILINE)
@@ -78,7 +78,7 @@ def test_the_ranks_of_a_training_divide_its_cores(monkeypatch, tmp_path):
 
 
 def test_more_trainings_than_cores_are_said(capsys, tmp_path):
-    Trainings(10_000, tmp_path)
+    TrainProcesses(10_000, tmp_path)
     assert capsys.readouterr().out.startswith("--parallel 10000: more than there are cores (")
 
 
@@ -144,8 +144,8 @@ def test_children_end_with_the_command_and_the_next_call_goes_on(tmp_path, numbe
     out, _ = first.communicate(timeout=SECONDS)
     if number == signal.SIGINT:
         assert first.returncode == 130 and out.endswith("stopped; the same command continues\n")
-        assert not any(map(is_worked_on, two))
-    while any(map(is_worked_on, two)):
+        assert not any(map(is_training, two))
+    while any(map(is_training, two)):
         assert time.monotonic() - began < 2 * SECONDS
         time.sleep(0.1)
     assert not (runs / "cartpole_seed2").exists()
@@ -184,6 +184,6 @@ def test_a_run_that_another_process_has_just_finished_is_not_begun_again(tmp_pat
     with FileLock(folder / LOCK):
         timer = threading.Timer(0.5, finish)
         timer.start()
-        record, reason = Trainings(1, tmp_path).train("one", ["--no_such_flag"])
+        record, reason = TrainProcesses(1, tmp_path).train("one", ["--no_such_flag"])
         timer.join()
     assert record is not None and reason == ""

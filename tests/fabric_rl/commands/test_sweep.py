@@ -13,8 +13,8 @@ from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
 from fabric_rl.commands.seeds import training_settings
 from fabric_rl.runs.records import list_runs
-from fabric_rl.sweeps.sweep import Setting, Sweep, flags_of, is_worse, read_space
-from fabric_rl.sweeps.trainings import Trainings
+from fabric_rl.sweeps.sweep import SearchSetting, Sweep, flags_of, is_worse, read_space
+from fabric_rl.sweeps.train_processes import TrainProcesses
 from tests.command import command
 from tests.forks import ROOT, SECONDS, environment
 
@@ -38,8 +38,8 @@ lr_schedule: [linear, kl_adaptive, cosine]
 desired_kl: {low: 0.005, high: 0.05, when: {lr_schedule: kl_adaptive}}
 """
     space = read_space(space_file(tmp_path, text), lambda flags: training_settings([*FLAGS, *flags], "sweep"))
-    assert space[0] == Setting("agent.actor_lr", (), 1e-4, 0.01, log=True)
-    assert space[1] == Setting("update_epochs", (), 2, 10)
+    assert space[0] == SearchSetting("agent.actor_lr", (), 1e-4, 0.01, log=True)
+    assert space[1] == SearchSetting("update_epochs", (), 2, 10)
     assert space[2].choices == ("[16]", "[32, 32]") and space[3].choices == (None, 0.02)
     tried = {"agent.actor_lr": 0.001, "update_epochs": 3, "agent.actor_hidden_sizes": "[16]", "target_kl": None}
     for schedule, more in (("cosine", {}), ("kl_adaptive", {"desired_kl": 0.01})):
@@ -141,7 +141,7 @@ def test_what_is_logged_late_is_no_early_look(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "metrics.csv").write_text("step,score\n60,1\n80,2\n100,3\n")
-    sweep = Sweep(None, tmp_path, [], [], 100, Trainings(1, tmp_path), "score")
+    sweep = Sweep(None, tmp_path, [], [], 100, TrainProcesses(1, tmp_path), "score")
     assert sweep._looks("run", 100, done=True) == [None, None, 1, 3]
     (folder / "metrics.csv").write_text("step,score\n60,1\n80,2\n")
     assert sweep._looks("run", 100) == [None, None, 1, None]

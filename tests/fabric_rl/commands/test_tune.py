@@ -14,17 +14,17 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from fabric_rl.ranks.devices import gain_of_bfloat16
-from fabric_rl.sweeps.trainings import Trainings
+from fabric_rl.ranks.devices import bfloat16_speedup
+from fabric_rl.sweeps.train_processes import TrainProcesses
 from fabric_rl.sweeps.tune import (
     TURNS,
     Candidate,
     clearly_faster,
+    compare_alternately,
     find_fastest,
     layouts,
     measured_rate,
     single_settings,
-    turns,
 )
 from tests.command import command
 from tests.forks import ROOT, SECONDS, environment
@@ -52,7 +52,7 @@ class Still(Drawn):
 
     def __init__(self, folder, gain=1.0):
         super().__init__(gain=gain)
-        self.draw.gauss, self.trainings = (lambda mean, deviation: mean), Trainings(1, folder)
+        self.draw.gauss, self.trainings = (lambda mean, deviation: mean), TrainProcesses(1, folder)
 
 
 def config(**settings):
@@ -126,7 +126,7 @@ def test_what_is_faster_only_together_is_found(monkeypatch):
         return True
 
     monkeypatch.setattr(bench, "measure", gains)
-    monkeypatch.setattr(tune, "gain_of_bfloat16", lambda device: 4.0)
+    monkeypatch.setattr(tune, "bfloat16_speedup", lambda device: 4.0)
     best, _ = find_fastest(bench, config(devices=2, precision="32-true"), math.inf)
     assert best.flags["overlap"] and best.flags["devices"] == 1 and best.flags["precision"] == "bf16-mixed"
 
@@ -180,14 +180,14 @@ def test_another_layout_replaces_all_of_the_one_before(monkeypatch):
 
 def test_the_turns_change_their_order_and_count_no_measurement_of_before():
     bench, one, other = Drawn(), Candidate({}, [1.0]), Candidate({"overlap": True}, [9000.0])
-    assert turns(bench, one, other, 2) == pytest.approx([1, 1], abs=0.3)
+    assert compare_alternately(bench, one, other, 2) == pytest.approx([1, 1], abs=0.3)
     assert bench.asked == [{}, {"overlap": True}, {"overlap": True}, {}]
 
 
 def test_what_this_machine_cannot_gain_from_is_not_tried(monkeypatch):
     monkeypatch.setattr(tune, "available_cores", lambda: 2)
     for gain, tried in ((1.0, False), (0.0, False), (1.5, True)):
-        monkeypatch.setattr(tune, "gain_of_bfloat16", lambda device, gain=gain: gain)
+        monkeypatch.setattr(tune, "bfloat16_speedup", lambda device, gain=gain: gain)
         assert ({"precision": "bf16-mixed"} in single_settings(config(precision="32-true"))) == tried
     bench = Drawn()
     find_fastest(bench, config(devices=2), math.inf)  # with one core each threads are one anyway
@@ -198,14 +198,14 @@ def test_what_this_machine_cannot_gain_from_is_not_tried(monkeypatch):
 
 @pytest.mark.slow
 def test_products_tell_what_bfloat16_gains():
-    assert 0 <= gain_of_bfloat16() < 100
-    assert gain_of_bfloat16("no_such_device") == 0
+    assert 0 <= bfloat16_speedup() < 100
+    assert bfloat16_speedup("no_such_device") == 0
 
 
 @pytest.mark.parametrize("minutes", [1, 3, 4, 5])
 def test_the_search_leaves_time_for_the_turns(monkeypatch, minutes):
     bench = Drawn(gain=2.0)
-    monkeypatch.setattr(tune, "gain_of_bfloat16", lambda device: 1.5)
+    monkeypatch.setattr(tune, "bfloat16_speedup", lambda device: 1.5)
     monkeypatch.setattr(tune, "time", SimpleNamespace(monotonic=lambda: bench.now))
     best, ratios = find_fastest(bench, config(precision="32-true"), 60 * minutes)
     assert bench.now <= 60 * minutes
@@ -235,7 +235,7 @@ def test_what_starts_too_slowly_for_its_turns_is_not_taken(monkeypatch, capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize(("minutes", "said"), [(0.5, "nothing else was tried"), (60, "nothing was clearly faster")])
 def test_what_is_not_faster_is_not_written(monkeypatch, capsys, tmp_path, minutes, said):
-    monkeypatch.setattr("fabric_rl.commands.tune.Bench", lambda training, folder, seconds: Still(folder))
+    monkeypatch.setattr("fabric_rl.commands.tune.Benchmark", lambda training, folder, seconds: Still(folder))
     assert command("tune", *CARTPOLE, "--minutes", minutes, "--out", tmp_path / "t.yaml") == 0
     assert (tmp_path / "t.yaml").read_text() == f"# By fabric-rl tune: {said}.\n{{}}\n"
     printed = capsys.readouterr().out
@@ -262,7 +262,7 @@ def test_settings_of_before_are_not_lost(monkeypatch, capsys, tmp_path):
     out.write_text("# By fabric-rl tune: 1.31 of the speed before.\nnum_steps: 32\n")
     assert command("tune", *CARTPOLE, "--config", out, "--out", out) == 2
     assert f"--out {out}: --config names this file, too; choose another name" in capsys.readouterr().err
-    monkeypatch.setattr("fabric_rl.commands.tune.Bench", lambda training, folder, seconds: Still(folder))
+    monkeypatch.setattr("fabric_rl.commands.tune.Benchmark", lambda training, folder, seconds: Still(folder))
     assert command("tune", *CARTPOLE, "--minutes", "0.5", "--out", out) == 0
     assert f"nothing else was tried\nleft as it was: {out}\n" in capsys.readouterr().out
     assert "num_steps: 32" in out.read_text()
@@ -307,7 +307,7 @@ def test_the_fastest_settings_are_a_configuration_to_train_with(monkeypatch, cap
     words = ["tune", *CARTPOLE, "--num_steps", "64", "--env.num_envs", "2", "--seconds", "0.2", "--out", out]
     assert command(*words, "--minutes", "0.01") == 0
     assert "(as it is): " in capfd.readouterr().out and yaml.safe_load(out.read_text()) == {}
-    monkeypatch.setattr("fabric_rl.commands.tune.Bench", lambda training, folder, seconds: Still(folder, gain=1.25))
+    monkeypatch.setattr("fabric_rl.commands.tune.Benchmark", lambda training, folder, seconds: Still(folder, gain=1.25))
     assert command(*words, "--minutes", "60") == 0
     said = "1.25 of the speed before, in 4 turns on the same machine"
     assert f"fastest: --overlap true, {said}" in capfd.readouterr().out

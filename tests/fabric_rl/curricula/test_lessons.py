@@ -185,9 +185,9 @@ def test_any_logged_metric_can_measure(state):
     lessons.on_train_start(state)
     iteration(state, lessons, 1, 0.0, **{"game/touches": (20.0, 4.0)})
     iteration(state, lessons, 1, 0.0, **{"game/touches": (5.0, 5.0)})
-    assert (lessons.courses["touches"].lesson, lessons.courses["touches"].measured) == (0, 25 / 9)
+    assert (lessons.lesson_states["touches"].lesson, lessons.lesson_states["touches"].measured) == (0, 25 / 9)
     iteration(state, lessons, 1, 0.0, **{"game/touches": (40.0, 5.0)})
-    assert (lessons.courses["touches"].lesson, lessons.courses["touches"].measured) == (1, 45 / 10)
+    assert (lessons.lesson_states["touches"].lesson, lessons.lesson_states["touches"].measured) == (1, 45 / 10)
 
 
 def test_a_metric_of_another_callback_counts_as_one_number(state):
@@ -197,7 +197,7 @@ def test_a_metric_of_another_callback_counts_as_one_number(state):
         iteration(state, lessons, 1, 0.0)
     state.sums, state.metrics = {"reward/episode_return": (0.0, 1.0)}, {"rating/elo": 1301.0}
     lessons.on_iteration_end(state)
-    assert lessons.courses["by_rating"].lesson == 1
+    assert lessons.lesson_states["by_rating"].lesson == 1
 
 
 def test_what_cannot_be_set_is_found_before_training(state, counter_env):

@@ -21,7 +21,7 @@ from envs import (
 )
 from fabric_rl import History, Phase, Phases, Promotion, Run, Saving, TrainArgs, load_checkpoint, train
 from fabric_rl.runs.checkpoint import read
-from fabric_rl.runs.records import checkpoints
+from fabric_rl.runs.records import list_checkpoints
 from tests.envs.fakes import Dropped
 
 TOUCH = Promotion("game/touch_ratio", 0.8, for_iterations=3)
@@ -238,13 +238,13 @@ def test_a_run_is_promoted_and_everything_follows(fabric, tmp_path, capsys):
 @pytest.mark.parametrize("stop_after", [1, 2, 3])
 def test_resumed_before_at_and_after_the_promotion_it_is_the_same_run(fabric, tmp_path, stop_after):
     whole = run_school(fabric, tmp_path / "whole", 5, [lessons(), History()])
-    saved = read(checkpoints(whole.checkpoints)[stop_after - 1])
+    saved = read(list_checkpoints(whole.checkpoints)[stop_after - 1])
     assert saved["iteration"] == stop_after
     Run.create(tmp_path / "broken", "r")
     history = History()
     broken = run_school(fabric, tmp_path / "broken", 5, [lessons(), history], resume=saved)
     assert [row["phase/number"] for row in history.rows] == [1, 1, 2, 2, 2][stop_after:]
-    expected, got = (read(checkpoints(run.checkpoints)[-1]) for run in (whole, broken))
+    expected, got = (read(list_checkpoints(run.checkpoints)[-1]) for run in (whole, broken))
     for name, weight in expected["agent"].items():
         assert torch.equal(got["agent"][name], weight), name
     assert got["callbacks"][0] == expected["callbacks"][0]

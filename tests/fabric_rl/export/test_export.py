@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 import agents
 from agents.parts.heads import PolicyHead
-from fabric_rl.export.write import write_policy
+from fabric_rl.export.policy import write_policy
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.runs.play import Policy
 from fabric_rl.runs.trained import ExportedAgent, policy

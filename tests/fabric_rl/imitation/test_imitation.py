@@ -18,7 +18,7 @@ from envs.demonstrations import Trajectory
 from fabric_rl import Callback, Minibatch, TrainArgs, train
 from fabric_rl.hooks import Hooks
 from fabric_rl.imitation import Cloning, Kickstart, cloning
-from fabric_rl.imitation.cloning import CloneArgs, learn_pass, loss_on, pretrain, shown
+from fabric_rl.imitation.cloning import CloneArgs, imitation_loss, pretrain, to_batch, train_epoch
 from fabric_rl.imitation.kickstart import Reference
 from fabric_rl.learning.imitation import cloning_loss
 from fabric_rl.schedules import Linear
@@ -49,8 +49,8 @@ def test_pretraining_learns_a_rule(kind):
     critic = [p.clone() for p in agent.value_head.parameters()]
     rows = pretrain(agent, driven(), CloneArgs(epochs=40, batch_size=32, learning_rate=3e-3, patience=40))
     assert rows[0]["validation_loss"] > 0.4 and min(row["validation_loss"] for row in rows) < 0.25
-    unseen = shown(driven(2, seed=1), agent)
-    assert loss_on(agent, unseen) < 0.3
+    unseen = to_batch(driven(2, seed=1), agent)
+    assert imitation_loss(agent, unseen) < 0.3
     assert all(torch.equal(a, b) for a, b in zip(critic, agent.value_head.parameters(), strict=True))
 
 
@@ -65,7 +65,9 @@ def test_it_ends_with_the_best_weights_when_it_gets_no_better():
     assert len(rows) == best["epoch"] + 4
     draws = torch.Generator().manual_seed(0)
     held = torch.randperm(8, generator=draws).tolist()[:2]
-    assert loss_on(agent, shown([noise[i] for i in held], agent)) == pytest.approx(best["validation_loss"], abs=1e-6)
+    assert imitation_loss(agent, to_batch([noise[i] for i in held], agent)) == pytest.approx(
+        best["validation_loss"], abs=1e-6
+    )
 
 
 def test_whole_episodes_in_which_something_counts_are_held_back(monkeypatch):
@@ -74,7 +76,7 @@ def test_whole_episodes_in_which_something_counts_are_held_back(monkeypatch):
     for number, each in enumerate(driven(20, 4)):
         each.obs[:] = number // 2
         found.append(each._replace(episode=f"a.frd:{number // 2}", weight=each.weight * (number // 2 != 4)))
-    monkeypatch.setattr(cloning, "shown", lambda some, agent: parts.append(some) or shown(some, agent))
+    monkeypatch.setattr(cloning, "to_batch", lambda some, agent: parts.append(some) or to_batch(some, agent))
     for seed in range(8):
         parts.clear()
         rows = pretrain(PPOLightningAgent(SEEN, Discrete(2)), found, CloneArgs(epochs=1, seed=seed, validation=0.3))
@@ -89,24 +91,24 @@ def test_weights_of_0_say_nothing():
     assert cloning_loss(log_prob, weight) == pytest.approx((1 + 1.5) / 1.5)
     assert cloning_loss(log_prob, torch.zeros(3)) == 0
     agent = RecurrentPPOAgent(SEEN, Discrete(2), memory_size=8, sequence_length=16)
-    found = shown(driven(2, 20), agent)
+    found = to_batch(driven(2, 20), agent)
     assert found.obs.shape == (16, 4, 4) and found.weight.sum() == 40 and found.size == 4
     other = found._replace(action=torch.where(found.weight > 0, found.action, 1 - found.action))
-    assert loss_on(agent, found) == loss_on(agent, other)
+    assert imitation_loss(agent, found) == imitation_loss(agent, other)
 
 
 def test_soft_labels_are_cross_entropy():
     agent = PPOLightningAgent(SEEN, Discrete(2))
     soft = np.tile(np.array([0.25, 0.75], np.float32), (50, 1))
-    steps = shown(driven(2, soft=soft), agent)
+    steps = to_batch(driven(2, soft=soft), agent)
     expected = -(steps.soft * agent.probabilities(steps.obs).detach().log()).sum(-1).mean()
-    assert loss_on(agent, steps) == pytest.approx(float(expected), abs=1e-6)
+    assert imitation_loss(agent, steps) == pytest.approx(float(expected), abs=1e-6)
 
 
 def test_masked_actions_are_not_asked_for():
     agent = PPOLightningAgent(SEEN, Discrete(3))
     mask = np.tile(np.array([True, True, False]), (50, 1))
-    steps = shown(driven(2, action_mask=mask), agent)
+    steps = to_batch(driven(2, action_mask=mask), agent)
     agent.imitate(steps)[0].backward()
     assert agent.policy_head.layer.bias.grad[2] == 0 and agent.policy_head.layer.bias.grad[:2].abs().min() > 0
 
@@ -177,14 +179,14 @@ def test_cloning_beside_ppo_learns_and_ends():
     rates = [row["cloning/learning_rate"] for row in keep.metrics]
     assert rates == pytest.approx([1e-3 * share for share in (2 / 3, 1 / 3, 0, 0)])
     assert keep.metrics[1]["cloning/loss"] < keep.metrics[0]["cloning/loss"] < 0.7
-    probe = shown(driven(2, seed=1), keep.agent)
-    assert loss_on(keep.agent, probe) < loss_on(trained().agent, probe) - 0.02
+    probe = to_batch(driven(2, seed=1), keep.agent)
+    assert imitation_loss(keep.agent, probe) < imitation_loss(trained().agent, probe) - 0.02
 
 
 def test_fewer_samples_than_a_sequence_are_one_sequence(monkeypatch):
     passed = []
     monkeypatch.setattr(
-        "fabric_rl.imitation.cloning.learn_pass", lambda *given: passed.append(len(given[4])) or learn_pass(*given)
+        "fabric_rl.imitation.cloning.train_epoch", lambda *given: passed.append(len(given[4])) or train_epoch(*given)
     )
     cloning = Cloning(["x"], samples_per_update=8).show(driven())
     trained(cloning, steps=128, agent=partial(RecurrentPPOAgent, memory_size=8, sequence_length=16))
@@ -337,5 +339,5 @@ def test_agents_that_cannot_imitate_are_told():
         pretrain(SACLightningAgent(SEEN, Discrete(2)), driven(), CloneArgs())
     pixels = ConvPPOAgent(Box(0, 255, (84, 84, 3), np.uint8), Discrete(2), encoder="nature_cnn")
     obs = np.random.default_rng(0).integers(0, 255, (5, 84, 84, 3)).astype(np.uint8)
-    steps = shown([Trajectory(obs, np.array([0, 1, 0, 1]), np.ones(4, np.float32), True)], pixels)
-    assert np.isfinite(loss_on(pixels, steps))
+    steps = to_batch([Trajectory(obs, np.array([0, 1, 0, 1]), np.ones(4, np.float32), True)], pixels)
+    assert np.isfinite(imitation_loss(pixels, steps))

@@ -5,7 +5,7 @@ import pytest
 import torch
 from lightning import Fabric
 
-from fabric_rl.learning.normalize import ObsNormalizer, ReturnScaler, RunningMoments, combine, moments_of
+from fabric_rl.learning.normalize import ObsNormalizer, ReturnScaler, RunningMoments, combine_moments, moments_of
 
 OFFSET, DEVIATION = 1e6, 1e-3
 
@@ -66,10 +66,10 @@ def test_many_chunks_are_one_batch(monkeypatch):
 def test_combining_is_seeing_both():
     data = samples(5, 100, 3)
     one, other, empty = (moments_of(part, dims=1) for part in (data[:30], data[30:], data[:0]))
-    both, whole = combine(combine(one, other), empty), moments_of(data, dims=1)
+    both, whole = combine_moments(combine_moments(one, other), empty), moments_of(data, dims=1)
     for combined, expected in zip(both, whole, strict=True):
         torch.testing.assert_close(combined, expected)
-    assert torch.equal(combine(empty, other).m2, other.m2)
+    assert torch.equal(combine_moments(empty, other).m2, other.m2)
 
 
 def test_no_sample_one_sample_and_an_empty_batch():

@@ -6,7 +6,7 @@ import torch
 
 from agents import PPOLightningAgent
 from fabric_rl import Minibatch, TrainArgs, learn
-from fabric_rl.learning.update import concat_batches, take
+from fabric_rl.learning.update import concat_batches, index_batch
 from fabric_rl.schedules import KLAdaptive
 
 SPACES = (gymnasium.spaces.Box(-1, 1, (4,)), gymnasium.spaces.Discrete(3))
@@ -134,7 +134,7 @@ def test_joined_experience():
     assert joined.obs.shape == (3, 5, 1)
     assert joined.state[:, 0].tolist() == [0, 10, 0, 10, 20]
     assert joined.burn_in_obs is None
-    assert take(joined, torch.tensor([4, 0])).obs[..., 0].tolist() == [[20, 0], [21, 1], [22, 2]]
+    assert index_batch(joined, torch.tensor([4, 0])).obs[..., 0].tolist() == [[20, 0], [21, 1], [22, 2]]
     flat = concat_batches([random_batch(4, 0), random_batch(6, 1)])
     assert torch.equal(flat.obs[4:], random_batch(6, 1).obs)
     assert flat.state is None

@@ -16,9 +16,9 @@ from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import Callback, StartArgs, TrainArgs, load_checkpoint, train
 from fabric_rl.metrics.console import TrainConsole, _table
-from fabric_rl.metrics.csv_tables import number, read_rows
-from fabric_rl.metrics.loggers import Loggers, MetricsFile, wait_for_a_later_name
-from fabric_rl.runs.announcement import Announcement, loggers_of
+from fabric_rl.metrics.csv_tables import parse_number, read_rows
+from fabric_rl.metrics.loggers import Loggers, MetricsFile, wait_for_next_second
+from fabric_rl.runs.announcement import Announcement, build_loggers
 from fabric_rl.runs.start import open_run
 
 SETTINGS = {"num_steps": 8, "env": "envs.RocketSimPool", "agent.sizes": [8, 8], "env_id": None}
@@ -84,7 +84,7 @@ def test_other_loggers_get_them_as_hyperparameters_and_one_that_fails_is_a_warni
 def test_two_sessions_in_one_second_are_read_in_their_order(tmp_path, monkeypatch):
     values = range(6)
     for value in values:  # process 999,998, and so on to 1,000,003, whose names would come first
-        wait_for_a_later_name(tmp_path)
+        wait_for_next_second(tmp_path)
         monkeypatch.setattr(os, "getpid", lambda value=value: 999_998 + value)
         logger = TensorBoardLogger(tmp_path, name="", version="")
         logger.log_metrics({"seen": value}, value)
@@ -99,8 +99,8 @@ def test_files_of_other_seconds_and_other_names_are_not_waited_for(tmp_path, mon
     for name in (f"events.out.tfevents.{int(time.time()) + 3600}.host.1.0", "events.out.tfevents.mine", "x"):
         (tmp_path / name).touch()
     monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail(f"waits for {seconds} s"))
-    wait_for_a_later_name(tmp_path / "not_there")
-    wait_for_a_later_name(tmp_path)
+    wait_for_next_second(tmp_path / "not_there")
+    wait_for_next_second(tmp_path)
 
 
 def test_a_run_that_goes_on_keeps_the_rows_up_to_its_step(tmp_path):
@@ -141,7 +141,7 @@ def test_the_end_of_a_long_file_begins_with_a_whole_row(tmp_path):
 
 
 def test_only_finite_numbers_are_numbers():
-    assert [number(cell) for cell in ("1.5", "-2", "", None, "nan", "inf", "x")] == [1.5, -2.0, *[None] * 5]
+    assert [parse_number(cell) for cell in ("1.5", "-2", "", None, "nan", "inf", "x")] == [1.5, -2.0, *[None] * 5]
 
 
 ENV = partial(GymnasiumEnvs, "CartPole-v1", 2)
@@ -173,7 +173,7 @@ def rows(fabric, tmp_path):
         adds.stop_after, adds.calls = stop_after, 0 if not resume else stop_after_of[name]
         stop_after_of[name] = stop_after or 0
         with open_run(ENV, PPOLightningAgent, args, start, None) as opened:
-            fabric._loggers = loggers_of(opened, None)
+            fabric._loggers = build_loggers(opened, None)
             opened.share(fabric)
             hooks = [adds, Announcement(opened, args, None, "")]
             train(fabric, ENV, PPOLightningAgent, args, opened.run, hooks, plain=True, resume=opened.state)

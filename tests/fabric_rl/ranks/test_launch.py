@@ -13,7 +13,7 @@ from torch.distributed import TCPStore
 
 from fabric_rl.ranks import launch
 from fabric_rl.ranks.devices import check_bfloat16
-from fabric_rl.ranks.processes import lost_rank
+from fabric_rl.ranks.processes import describe_lost_rank
 
 TORCHRUN = {"TORCHELASTIC_RUN_ID": "none", "RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}
 TORCHRUN |= {"GROUP_WORLD_SIZE": "2", "TORCHELASTIC_RESTART_COUNT": "1", "TORCHELASTIC_MAX_RESTARTS": "3"}
@@ -56,9 +56,9 @@ def launched(monkeypatch):
 )
 def test_what_the_launcher_has_decided(launched, variables, rank_0, local_rank_0, machines, decided):
     launched(variables)
-    found = launch.detect()
+    found = launch.detect_launcher()
     assert (found.is_rank_0, found.local_rank == 0, found.machines) == (rank_0, local_rank_0, machines)
-    assert tuple(launch.devices_and_nodes(1, 1).values()) == decided
+    assert tuple(launch.resolve_devices_and_nodes(1, 1).values()) == decided
 
 
 @pytest.mark.parametrize(("cores", "most"), [(1, 16), (2, 16), (8, 32)])
@@ -76,13 +76,13 @@ def test_more_ranks_than_a_machine_has_room_for_are_refused_where_they_are_start
 
 def test_what_the_user_says_is_left_to_fabric_which_compares(launched):
     launched(TORCHRUN)
-    assert launch.devices_and_nodes("0,3", 4) == {"devices": "0,3", "num_nodes": 4}
+    assert launch.resolve_devices_and_nodes("0,3", 4) == {"devices": "0,3", "num_nodes": 4}
 
 
 def test_machines_of_different_size_are_refused(launched):
     launched(TORCHRUN | {"WORLD_SIZE": "5"})
     with pytest.raises(ValueError, match="5 ranks on 2 machines"):
-        launch.devices_and_nodes(1, 1)
+        launch.resolve_devices_and_nodes(1, 1)
 
 
 @pytest.mark.parametrize(
@@ -108,23 +108,23 @@ def test_the_command_that_does_it_again(launched, monkeypatch, variables, words)
     launched(variables)
     monkeypatch.setattr("sys.argv", ["train_fabric.py", "--resume"])
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
-    assert " ".join(launch.command()) == words
-    assert launch.command(alone=True) == ["python", "train_fabric.py"]
+    assert " ".join(launch.training_command()) == words
+    assert launch.training_command(alone=True) == ["python", "train_fabric.py"]
 
 
 def test_the_command_that_does_it_again_by_another_name(launched, monkeypatch):
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     monkeypatch.setattr("sys.argv", ["/somewhere/fabric-rl", "train"])
     launched(SLURM)
-    assert launch.command() == ["srun", "fabric-rl", "train"]
+    assert launch.training_command() == ["srun", "fabric-rl", "train"]
     launched(TORCHRUN)
-    assert launch.command()[-2:] == ["/somewhere/fabric-rl", "train"]
-    assert launch.command(alone=True) == ["fabric-rl", "train"]
+    assert launch.training_command()[-2:] == ["/somewhere/fabric-rl", "train"]
+    assert launch.training_command(alone=True) == ["fabric-rl", "train"]
 
 
 def test_a_program_that_its_name_does_not_find_is_called_by_its_path(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert launch.installed("python") == str(Path(sys.executable).with_name("python"))
+    assert launch.program_command("python") == str(Path(sys.executable).with_name("python"))
 
 
 def test_the_run_is_remembered_by_the_launch_and_only_by_it(launched, tmp_path):
@@ -144,7 +144,7 @@ def test_the_run_is_remembered_by_the_launch_and_only_by_it(launched, tmp_path):
 
 def test_without_restarts_nothing_is_remembered(launched, tmp_path):
     launched(FABRIC_RUN)  # at an address that does not answer
-    assert launch.detect().most_restarts == 0
+    assert launch.detect_launcher().most_restarts == 0
     launch.remember_run(tmp_path)
     assert launch.run_before_restart() is None
 
@@ -153,14 +153,14 @@ def test_ranks_meet_at_a_new_place_after_each_restart(launched):
     agents = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     before = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(agents.port)}
     launched(TORCHRUN | before | {"RANK": "0"})
-    launch.connect_freshly()
+    launch.use_new_store()
     port = os.environ["MASTER_PORT"]
     assert port != before["MASTER_PORT"] and os.environ["TORCHELASTIC_USE_AGENT_STORE"] == "False"
     server = launch._own_server("127.0.0.1")
     assert server.port == int(port)
     launch._agents.cache_clear()
     launched(TORCHRUN | before)
-    launch.connect_freshly()
+    launch.use_new_store()
     assert os.environ["MASTER_PORT"] == port
 
 
@@ -181,7 +181,7 @@ def test_ranks_meet_at_a_new_place_after_each_restart(launched):
     ],
 )
 def test_which_errors_mean_that_a_rank_is_lost(error, words):
-    assert lost_rank(error) == words
+    assert describe_lost_rank(error) == words
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")

@@ -14,9 +14,9 @@ from tests.runs import CPU, TASK, TORCHRUN, Launched, descendants, until
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 RANK = """
 import sys, time
-from fabric_rl.ranks.processes import end_with_launcher
+from fabric_rl.ranks.processes import exit_with_launcher
 assert "torch" not in sys.modules
-end_with_launcher()
+exit_with_launcher()
 print("watches", flush=True)
 time.sleep(2)
 """

@@ -9,14 +9,14 @@ import torch
 from lightning import Fabric
 
 from fabric_rl.ranks.collectives import check_same_on_all_ranks
-from fabric_rl.ranks.players_strategy import PeerFabric, fabric_arguments
+from fabric_rl.ranks.players_strategy import PeerFabric, fabric_kwargs
 
 HARDWARE = {"accelerator": "cpu", "devices": 3, "num_nodes": 1, "strategy": "auto", "precision": "32-true"}
 
 
 def main(folder):
     """Each rank brings 3, 5 or 7."""
-    fabric = Fabric(**fabric_arguments(1, HARDWARE, timedelta(minutes=1)))
+    fabric = Fabric(**fabric_kwargs(1, HARDWARE, timedelta(minutes=1)))
     fabric.launch()
     strategy, own = fabric.strategy, (3.0, 5.0, 7.0)[fabric.global_rank]
     peers = PeerFabric(fabric, strategy.peer_group)

@@ -21,21 +21,21 @@ from lightning import Fabric
 
 from envs import RocketSimPool
 from envs.state.layout import CAR_DETAILS, CAR_STATE
-from fabric_rl.ranks.collectives import gather_to_rank_0
+from fabric_rl.ranks.collectives import gather_object
 from fabric_rl.runs.checkpoint import (
     _MARK,
     _TRAILER,
     CheckpointWarning,
     NewerFormatError,
-    from_primitives,
-    newest_good,
+    decode_state,
+    encode_state,
+    load_latest,
     prune,
     read,
-    to_primitives,
     verify,
     write,
 )
-from fabric_rl.runs.records import checkpoints, file_name, steps_of
+from fabric_rl.runs.records import checkpoint_name, checkpoint_steps, list_checkpoints
 from fabric_rl.types import CheckpointError
 
 
@@ -95,7 +95,7 @@ def structured(dtype):
 )
 def test_everything_comes_back_exactly(state, tmp_path):
     assert same(through_a_file(state, tmp_path), state)
-    assert same(from_primitives(to_primitives(state)), state)
+    assert same(decode_state(encode_state(state)), state)
 
 
 @pytest.mark.parametrize("generator", [np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64])
@@ -159,12 +159,12 @@ def test_a_pool_goes_on_to_the_bit(tmp_path):
 
 def test_restored_arrays_are_writable_and_apart_from_the_file_state():
     original = np.arange(3)
-    primitives = to_primitives({"a": original})
+    primitives = encode_state({"a": original})
     original[0] = 9
-    restored = from_primitives(primitives)["a"]
+    restored = decode_state(primitives)["a"]
     restored[1] = 9
     assert restored.tolist() == [0, 9, 2]
-    assert from_primitives(primitives)["a"].tolist() == [0, 1, 2]
+    assert decode_state(primitives)["a"].tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_what_could_not_be_loaded_again_is_refused_when_writing(state, where, tm
 
 @pytest.fixture
 def good(tmp_path):
-    path = tmp_path / file_name(1000)
+    path = tmp_path / checkpoint_name(1000)
     write(path, {"steps": 1000, "weights": torch.arange(50.0)})
     return path
 
@@ -223,7 +223,7 @@ def test_too_little_memory_does_not_make_a_file_bad(good, monkeypatch):
 
     monkeypatch.setattr(torch, "load", load)
     with pytest.raises(MemoryError):
-        newest_good(good.parent)
+        load_latest(good.parent)
 
 
 def test_foreign_files_are_refused(tmp_path):
@@ -293,7 +293,7 @@ def test_a_tensor_is_saved_once_and_without_the_rest_of_its_storage(tmp_path):
 
 def fill(folder, *steps):
     for n in steps:
-        write(folder / file_name(n), {"steps": n})
+        write(folder / checkpoint_name(n), {"steps": n})
 
 
 def spoil(path):
@@ -303,55 +303,55 @@ def spoil(path):
 
 
 def steps_in(folder):
-    return [steps_of(path) for path in checkpoints(folder)]
+    return [checkpoint_steps(path) for path in list_checkpoints(folder)]
 
 
 def test_names_sort_by_steps(tmp_path):
-    assert file_name(1_000_000) == "step_000001000000.ckpt"
+    assert checkpoint_name(1_000_000) == "step_000001000000.ckpt"
     fill(tmp_path, 5, 10**13, 999_999_999_999, 40)
     for name in ("step_x.ckpt", "final.ckpt", "step_000000000050.ckpt.bak"):
         (tmp_path / name).write_bytes(b"")
     assert steps_in(tmp_path) == [5, 40, 999_999_999_999, 10**13]
-    assert checkpoints(tmp_path / "missing") == []
+    assert list_checkpoints(tmp_path / "missing") == []
     with pytest.raises(ValueError, match=r"final\.ckpt"):
-        steps_of(tmp_path / "final.ckpt")
+        checkpoint_steps(tmp_path / "final.ckpt")
 
 
 def test_the_newest_good_one_is_found_and_each_damaged_one_told_once(tmp_path):
     fill(tmp_path, 10, 20, 30, 40)
-    spoil(tmp_path / file_name(30))
-    (tmp_path / file_name(40)).write_bytes(b"")
+    spoil(tmp_path / checkpoint_name(30))
+    (tmp_path / checkpoint_name(40)).write_bytes(b"")
     before = sorted(path.name for path in tmp_path.iterdir())
     with pytest.warns(CheckpointWarning) as warned:
-        found = newest_good(tmp_path)
-    assert found == (tmp_path / file_name(20), {"steps": 20})
-    assert [file_name(n) in str(w.message) for n, w in zip((40, 30), warned, strict=True)] == [True, True]
+        found = load_latest(tmp_path)
+    assert found == (tmp_path / checkpoint_name(20), {"steps": 20})
+    assert [checkpoint_name(n) in str(w.message) for n, w in zip((40, 30), warned, strict=True)] == [True, True]
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
 def test_no_checkpoint_is_none_but_only_damaged_ones_are_an_error(tmp_path):
-    assert newest_good(tmp_path / "missing") is None
-    assert newest_good(tmp_path) is None
+    assert load_latest(tmp_path / "missing") is None
+    assert load_latest(tmp_path) is None
     fill(tmp_path, 10)
-    spoil(tmp_path / file_name(10))
+    spoil(tmp_path / checkpoint_name(10))
     with pytest.warns(CheckpointWarning), pytest.raises(CheckpointError, match="none of the 1 checkpoints"):
-        newest_good(tmp_path)
+        load_latest(tmp_path)
 
 
 def test_prune_keeps_the_newest(tmp_path):
     fill(tmp_path, 10, 20, 30, 40)
-    assert [steps_of(path) for path in prune(tmp_path, 2)] == [10, 20]
+    assert [checkpoint_steps(path) for path in prune(tmp_path, 2)] == [10, 20]
     assert steps_in(tmp_path) == [30, 40]
     assert prune(tmp_path, 5) == []
 
 
 def test_prune_never_removes_the_newest_good_one(tmp_path):
     fill(tmp_path, 10, 20, 30, 40)
-    spoil(tmp_path / file_name(30))
-    spoil(tmp_path / file_name(40))
+    spoil(tmp_path / checkpoint_name(30))
+    spoil(tmp_path / checkpoint_name(40))
     prune(tmp_path, 2)
     assert steps_in(tmp_path) == [20, 30, 40]
-    spoil(tmp_path / file_name(20))
+    spoil(tmp_path / checkpoint_name(20))
     assert prune(tmp_path, 1) == []
 
 
@@ -360,7 +360,7 @@ def test_content_is_on_disk_before_the_name_and_the_name_before_write_returns(tm
     fsync, replace = os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda handle: (calls.append(os.fstat(handle)), fsync(handle)))
     monkeypatch.setattr(os, "replace", lambda a, b: (calls.append((Path(a), Path(b))), replace(a, b)))
-    path = tmp_path / file_name(1)
+    path = tmp_path / checkpoint_name(1)
     write(path, {"steps": 1})
     content, (temporary, final), *folder = calls
     assert (content.st_size, content.st_ino) == (path.stat().st_size, path.stat().st_ino)
@@ -378,13 +378,13 @@ def test_a_full_disk_leaves_the_checkpoints_and_nothing_else(tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
     try:
         with pytest.raises(CheckpointError, match="cannot be written") as error:
-            write(tmp_path / file_name(20), {"weights": torch.zeros(100_000)})
+            write(tmp_path / checkpoint_name(20), {"weights": torch.zeros(100_000)})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     one_line(error)
     assert isinstance(error.value.__cause__, OSError)
-    assert [path.name for path in tmp_path.iterdir()] == [file_name(10)]
-    assert newest_good(tmp_path) == (tmp_path / file_name(10), {"steps": 10})
+    assert [path.name for path in tmp_path.iterdir()] == [checkpoint_name(10)]
+    assert load_latest(tmp_path) == (tmp_path / checkpoint_name(10), {"steps": 10})
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kill -9")
@@ -399,9 +399,9 @@ def test_what_a_killed_writer_leaves_is_ignored_and_removed(tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert newest_good(tmp_path) == (tmp_path / file_name(10), {"steps": 10})
+        assert load_latest(tmp_path) == (tmp_path / checkpoint_name(10), {"steps": 10})
     fill(tmp_path, 30)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [file_name(10), file_name(30)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [checkpoint_name(10), checkpoint_name(30)]
 
 
 # ---------------------------------------------------------------- several ranks
@@ -409,7 +409,7 @@ def test_what_a_killed_writer_leaves_is_ignored_and_removed(tmp_path):
 
 def pack(fabric):
     """What rank 0 gets; the other one makes sure that it gets nothing."""
-    packed = gather_to_rank_0(fabric, {"rank": fabric.global_rank, "array": np.arange(1 + fabric.global_rank)})
+    packed = gather_object(fabric, {"rank": fabric.global_rank, "array": np.arange(1 + fabric.global_rank)})
     assert (packed is None) == (fabric.global_rank == 1)
     return packed
 
@@ -488,30 +488,30 @@ def test_what_is_no_file_is_refused_without_waiting(tmp_path, make):
 
 
 def test_a_file_of_a_newer_format_is_refused_in_one_line_and_no_older_one_takes_its_place(tmp_path, monkeypatch):
-    write(tmp_path / file_name(1), {"steps": 1})
+    write(tmp_path / checkpoint_name(1), {"steps": 1})
     monkeypatch.setattr("fabric_rl.runs.checkpoint.FORMAT", 2)
-    write(tmp_path / file_name(2), {"steps": 2})
+    write(tmp_path / checkpoint_name(2), {"steps": 2})
     monkeypatch.undo()
     says = r"^checkpoint .*step_000000000002\.ckpt has format 2, this fabric-rl reads 1: install a newer one$"
     with pytest.raises(NewerFormatError, match=says):
-        read(tmp_path / file_name(2))
+        read(tmp_path / checkpoint_name(2))
     with pytest.raises(NewerFormatError, match=says):
-        newest_good(tmp_path)
+        load_latest(tmp_path)
 
 
 @pytest.mark.parametrize("number", [0, -1, 2.0, "2", None, True, [2], torch.tensor(2)])
 def test_what_is_no_number_of_a_format_is_damaged_and_an_older_file_takes_its_place(tmp_path, monkeypatch, number):
-    write(tmp_path / file_name(1), {"steps": 1})
+    write(tmp_path / checkpoint_name(1), {"steps": 1})
     monkeypatch.setattr("fabric_rl.runs.checkpoint.FORMAT", number)
-    write(tmp_path / file_name(2), {"steps": 2})
+    write(tmp_path / checkpoint_name(2), {"steps": 2})
     monkeypatch.undo()
     with pytest.warns(CheckpointWarning, match="is refused: fabric-rl did not write it; trying the one before"):
-        assert newest_good(tmp_path) == (tmp_path / file_name(1), {"steps": 1})
+        assert load_latest(tmp_path) == (tmp_path / checkpoint_name(1), {"steps": 1})
 
 
 def test_a_file_that_names_no_format_is_of_the_first_one(tmp_path):
     content = io.BytesIO()
-    torch.save(to_primitives({"steps": 1}), content)
+    torch.save(encode_state({"steps": 1}), content)
     data = content.getvalue()
     trailer = _TRAILER.pack(_MARK, len(data), hashlib.sha256(data).digest())
     (tmp_path / "first.ckpt").write_bytes(data + trailer)

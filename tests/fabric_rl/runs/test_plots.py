@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import fabric_rl
-from fabric_rl.analysis.plots import band_of, learning_curves
+from fabric_rl.analysis.plots import learning_curves, mean_with_interval
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
 RETURN, SPEED = "reward/episode_return", "speed/overall_steps_per_second"
@@ -43,7 +43,7 @@ def test_a_band_is_student_s_over_runs(runs):
     assert x.tolist() == [150, 200, 250]  # what all of them cover
     samples = np.array([[1.5, 2, 3], [2.5, 2, 4], [2, 3.5, 5]])
     low, high = stats.t.interval(0.95, 2, loc=samples.mean(axis=0), scale=stats.sem(samples, axis=0))
-    _, means, half = band_of([(np.array([1.0, 2]), np.array([k, k + 1.0])) for k in (0.0, 1, 5)])
+    _, means, half = mean_with_interval([(np.array([1.0, 2]), np.array([k, k + 1.0])) for k in (0.0, 1, 5)])
     assert means.tolist() == [2, 3] and half[0] == pytest.approx(4.302652729911275 * np.sqrt(7 / 3))
     assert np.allclose(mean, samples.mean(axis=0))
     vertices = axes.collections[0].get_paths()[0].vertices
@@ -81,7 +81,7 @@ def test_mistakes(asked, message, runs):
     with pytest.raises(ValueError, match=message):
         learning_curves(**asked, runs_dir=runs)
     with pytest.raises(ValueError, match="two or more runs"):
-        band_of([(np.arange(2.0), np.arange(2.0))])
+        mean_with_interval([(np.arange(2.0), np.arange(2.0))])
 
 
 def test_without_matplotlib(runs, monkeypatch):

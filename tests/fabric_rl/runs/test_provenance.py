@@ -16,9 +16,9 @@ from fabric_rl.base.files import write_text
 from fabric_rl.metrics.loggers import MetricsFile
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs import provenance as code
-from fabric_rl.runs.provenance import Weights, commit_of, digest_of, flat_settings, patch_of
-from fabric_rl.runs.records import file_name
-from fabric_rl.runs.start import load_weights, other_world
+from fabric_rl.runs.provenance import Weights, config_digest, flat_settings, git_patch, git_state
+from fabric_rl.runs.records import checkpoint_name
+from fabric_rl.runs.start import describe_env_differences, load_weights
 from fabric_rl.types import CheckpointError
 
 CONFIG = "seed: 3\ninitialize_from: null\ninference: false\nagent:\n  initialize_from: 7\n"
@@ -141,9 +141,9 @@ def test_a_name_that_is_none_somewhere_is_refused(tmp_path, name, line):
 def test_what_is_set_aside_stays_beside_what_was(tmp_path):
     run, state = Run.create(tmp_path, "r"), {"steps": 100, "x": 1}
     for _ in range(3):
-        checkpoint.write(run.checkpoints / file_name(200), {"steps": 200})
-        good = checkpoint.write(run.checkpoints / file_name(100), state)
-        assert good is None and run.go_on_from(run.checkpoints / file_name(100), state) == 1
+        checkpoint.write(run.checkpoints / checkpoint_name(200), {"steps": 200})
+        good = checkpoint.write(run.checkpoints / checkpoint_name(100), state)
+        assert good is None and run.rewind_to(run.checkpoints / checkpoint_name(100), state) == 1
     names = sorted(path.name for path in (run.checkpoints / "set_aside").iterdir())
     assert names == [f"step_000000000200{number}.ckpt" for number in ("-2", "-3", "")]
 
@@ -207,14 +207,14 @@ def test_what_is_lost_is_written_again(tmp_path):
     assert len(before) == 3
     run.provenance.config.unlink()
     (run.dir / "environment.json").write_text("edited")
-    run.provenance.ensure()
+    run.provenance.rewrite_missing()
     assert texts(run) == before | {"environment.json": "edited"}
     shutil.rmtree(run.dir)
-    run.provenance.ensure()
+    run.provenance.rewrite_missing()
     lost = str(run.dir / "initial.ckpt")
     # The copy is lost with the folder: the settings name where it was from.
     config = before["config.yaml"].replace(lost, str(WEIGHTS.path.absolute()))
-    digests = digest_of(before["config.yaml"]), digest_of(config)
+    digests = config_digest(before["config.yaml"]), config_digest(config)
     assert texts(run) == {each: before[each].replace(*digests) for each in before} | {"config.yaml": config}
 
 
@@ -274,13 +274,13 @@ ADVANCED = pool(obs=obs("AdvancedObs", zero_padding=2))
     ],
 )
 def test_what_gives_an_environment_other_spaces_is_told(own, said):
-    assert other_world(flat_settings({"env": ADVANCED}), flat_settings({"env": own})) == said
+    assert describe_env_differences(flat_settings({"env": ADVANCED}), flat_settings({"env": own})) == said
 
 
 def test_a_task_by_its_name_is_another_world():
     cartpole, acrobot = ({"env": None, "env_id": name} for name in ("CartPole-v1", "Acrobot-v1"))
-    assert other_world(cartpole, acrobot) == "--env_id CartPole-v1 (yours: Acrobot-v1)"
-    assert other_world(cartpole, cartpole) == ""
+    assert describe_env_differences(cartpole, acrobot) == "--env_id CartPole-v1 (yours: Acrobot-v1)"
+    assert describe_env_differences(cartpole, cartpole) == ""
 
 
 def git(folder, *words):
@@ -302,7 +302,7 @@ def project(tmp_path):
 def test_a_link_to_itself_is_no_code(project, tmp_path):
     (project / "loop.yaml").symlink_to("loop.yaml")
     (project / "new.py").write_text("a = 1\n")
-    assert "new.py" in patch_of(project, project / "runs")
+    assert "new.py" in git_patch(project, project / "runs")
 
 
 def test_the_patch_makes_of_the_commit_what_was_there(project, tmp_path):
@@ -318,10 +318,10 @@ def test_the_patch_makes_of_the_commit_what_was_there(project, tmp_path):
         (project / name).write_bytes(text.encode())
     (project / "runs/r").mkdir(parents=True)
     (project / "runs/r/config.yaml").write_text("seed: 1\n")
-    about = commit_of(project / "more")
+    about = git_state(project / "more")
     assert (about["folder"], about["commit"]) == (str(project), git(project, "rev-parse", "HEAD").strip())
     assert "agent.py" in about["changed_files"]
-    patch = patch_of(project, besides=project / "runs")
+    patch = git_patch(project, besides=project / "runs")
     copy = tmp_path / "copy"
     git(tmp_path, "clone", "-q", str(project), str(copy))
     subprocess.run(["git", "apply"], cwd=copy, input=patch.encode(), check=True)
@@ -332,14 +332,14 @@ def test_the_patch_makes_of_the_commit_what_was_there(project, tmp_path):
 
 def test_a_folder_without_git_has_its_sources(tmp_path):
     (tmp_path / "agent.py").write_text("lr = 1\n")
-    assert commit_of(tmp_path) == {"folder": str(tmp_path), "commit": None, "branch": None, "changed_files": None}
-    assert patch_of(tmp_path, tmp_path / "runs") == "--- /dev/null\n+++ b/agent.py\n@@ -0,0 +1 @@\n+lr = 1\n"
+    assert git_state(tmp_path) == {"folder": str(tmp_path), "commit": None, "branch": None, "changed_files": None}
+    assert git_patch(tmp_path, tmp_path / "runs") == "--- /dev/null\n+++ b/agent.py\n@@ -0,0 +1 @@\n+lr = 1\n"
 
 
 def test_a_long_patch_is_cut(project, monkeypatch):
     monkeypatch.setattr(code, "MOST_BYTES", 200)
     (project / "new.py").write_text("line\n" * 100)
-    patch = patch_of(project, project / "runs")
+    patch = git_patch(project, project / "runs")
     assert len(patch) < 300 and patch.endswith("git apply does not take it\n")
 
 
@@ -369,7 +369,7 @@ def test_what_runs_and_sweeps_have_written_is_no_code(project, tmp_path):
     (project / "old/r/checkpoints").mkdir()
     (project / "old/r/environment.json").write_text("{}")
     (project / "old/mine.py").write_text("a = 1\n")
-    patch = patch_of(project, tmp_path / "runs")
+    patch = git_patch(project, tmp_path / "runs")
     assert patch.count("+++ ") == 1 and "+++ b/old/mine.py" in patch
 
 
@@ -378,12 +378,15 @@ def test_sources_differ_by_what_they_are_and_not_by_how_they_are_kept(project, t
     runs, first = tmp_path / "runs", git(project, "rev-parse", "HEAD").strip()
     (project / "ü b.py").write_text("a = 1\n")
     (project / "agent.py").write_text("lr = 2\n")
-    then = patch_of(project, runs)
+    then = git_patch(project, runs)
     (project / "notes.md").write_text("words\n")
     git(project, "add", ".")
     git(project, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "second")
-    assert code.sources_that_differ((then, patch_of(project, runs, first))) == []
+    assert code.differing_sources((then, git_patch(project, runs, first))) == []
     (project / "agent.py").unlink()
     (project / "ü b.py").write_text("a = 2\n")
-    assert code.sources_that_differ((then, patch_of(project, runs, first))) == ["agent.py", "ü b.py"]
-    assert code.changed_since(project, first) == ["agent.py", "ü b.py"] and code.changed_since(project, "abc") is None
+    assert code.differing_sources((then, git_patch(project, runs, first))) == ["agent.py", "ü b.py"]
+    assert (
+        code.files_changed_since(project, first) == ["agent.py", "ü b.py"]
+        and code.files_changed_since(project, "abc") is None
+    )

@@ -11,7 +11,7 @@ import torch
 
 from fabric_rl.runs import start as choose
 from fabric_rl.runs.checkpoint import write
-from fabric_rl.runs.records import Milestone, checkpoints, file_name, list_runs
+from fabric_rl.runs.records import Milestone, checkpoint_name, list_checkpoints, list_runs
 from fabric_rl.runs.start import ask_for_milestone, milestones_that_fit
 from fabric_rl.types import CheckpointError
 
@@ -32,13 +32,13 @@ def state(steps, fingerprint=OURS):
 def make_run(folder, *steps, fingerprint=OURS):
     (folder / "checkpoints").mkdir(parents=True)
     for number in steps:
-        write(folder / "checkpoints" / file_name(number), state(number, fingerprint))
+        write(folder / "checkpoints" / checkpoint_name(number), state(number, fingerprint))
     return folder
 
 
 def make_milestone(run, phase, steps, meta=None, fingerprint=OURS):
     folder = run / "milestones" / phase / f"{steps:012d}"
-    write(folder / file_name(steps), state(steps, fingerprint))
+    write(folder / checkpoint_name(steps), state(steps, fingerprint))
     if meta is not None:
         (folder / "meta.json").write_text(json.dumps({"steps": steps, "phase": phase} | meta))
     return folder
@@ -78,7 +78,7 @@ def test_one_more_run_that_does_not_fit(tmp_path, capsys):
 @pytest.mark.filterwarnings("ignore::fabric_rl.runs.checkpoint.CheckpointWarning")
 def test_a_run_whose_checkpoints_are_damaged_names_its_milestones(tmp_path):
     run = make_run(tmp_path / "r", 64, 128)
-    for path in checkpoints(run / "checkpoints"):
+    for path in list_checkpoints(run / "checkpoints"):
         damage(path)
     with pytest.raises(CheckpointError, match=r"none of the 2 checkpoints in .* can be read; start a new run$"):
         choose.load_checkpoint(run)
@@ -118,7 +118,7 @@ def test_only_milestones_that_fit_are_offered_newest_first(tmp_path):
     noon, one = "2024-05-01T12:00:00", "2024-05-01T13:00:00"
     late = make_milestone(new, "main", 10, {"timestamp": one, "fingerprint": OURS}, fingerprint=OTHER)
     early = make_milestone(old, "main", 30, {"timestamp": noon}, fingerprint=OURS)
-    damage(make_milestone(old, "main", 40, {"timestamp": noon}) / file_name(40))  # cannot be known
+    damage(make_milestone(old, "main", 40, {"timestamp": noon}) / checkpoint_name(40))  # cannot be known
     make_milestone(other, "main", 50, {"timestamp": one, "fingerprint": OTHER}, fingerprint=OURS)
     make_milestone(other, "late", 60, None, fingerprint=OTHER)
     (other / "milestones/main/000000000070").mkdir()  # never finished
@@ -151,7 +151,7 @@ def test_only_a_number_that_is_shown_chooses_a_milestone(monkeypatch, tmp_path):
 def test_a_name_of_nothing_says_what_could_be_meant(tmp_path, name, message):
     (tmp_path / "first/checkpoints").mkdir(parents=True)
     with pytest.raises(CheckpointError) as caught:
-        choose.locate("--initialize_from", tmp_path, name)
+        choose.resolve_checkpoint_path("--initialize_from", tmp_path, name)
     message = message.replace("school_2v2)", f"school_2v2; runs are looked for in {tmp_path})")
     assert str(caught.value) == f"--initialize_from {name}: no such checkpoint, run or milestone{message}"
 
@@ -160,12 +160,12 @@ def test_a_run_and_an_exported_agent_of_one_name_are_told_apart_by_the_user(tmp_
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs/duo/checkpoints").mkdir(parents=True)
     (tmp_path / "duo").mkdir()
-    assert choose.locate("agent", "runs", "duo") == Path("runs/duo")  # a folder that is no agent
+    assert choose.resolve_checkpoint_path("agent", "runs", "duo") == Path("runs/duo")  # a folder that is no agent
     (tmp_path / "duo/weights.ckpt").touch()
     with pytest.raises(CheckpointError, match="agent duo: runs/duo is a run and duo an exported agent; say which: "):
-        choose.locate("agent", "runs", "duo")
+        choose.resolve_checkpoint_path("agent", "runs", "duo")
     (tmp_path / "duo/weights.ckpt").rename(tmp_path / "duo/metadata.json")  # of another format
     with pytest.raises(CheckpointError, match="say which"):
-        choose.locate("agent", "runs", "duo")
-    assert choose.locate("agent", "runs", "runs/duo") == Path("runs/duo")
-    assert choose.locate("agent", "runs", str(tmp_path / "duo")) == tmp_path / "duo"
+        choose.resolve_checkpoint_path("agent", "runs", "duo")
+    assert choose.resolve_checkpoint_path("agent", "runs", "runs/duo") == Path("runs/duo")
+    assert choose.resolve_checkpoint_path("agent", "runs", str(tmp_path / "duo")) == tmp_path / "duo"

@@ -14,7 +14,7 @@ from fabric_rl.analysis.curves import choose_metrics, draw_png, draw_text, read_
 from fabric_rl.commands.main import main
 from fabric_rl.commands.runs import USUAL_METRICS
 from fabric_rl.runs.checkpoint import write
-from fabric_rl.runs.records import file_name, find_run, list_runs, load_run
+from fabric_rl.runs.records import checkpoint_name, find_run, list_runs, load_run
 
 NAMES = ["step", "reward/episode_return", "ppo/entropy"]
 
@@ -85,8 +85,8 @@ def test_milestones_that_the_run_has_gone_back_from_are_counted_only(tmp_path):
 def test_steps_come_from_the_checkpoint_where_nothing_was_logged(tmp_path):
     folder = make_run(tmp_path, "r")
     assert load_run(folder).steps == 0
-    write(folder / "checkpoints" / file_name(700), {})
-    write(folder / "checkpoints" / file_name(90), {})
+    write(folder / "checkpoints" / checkpoint_name(700), {})
+    write(folder / "checkpoints" / checkpoint_name(90), {})
     assert load_run(folder).steps == 700
 
 

@@ -26,7 +26,7 @@ from envs import (
     TouchReward,
 )
 from envs.demonstrations.file import DemonstrationWriter, columns_of_states
-from envs.demonstrations.record import StateRecorder, about_states
+from envs.demonstrations.record import StateRecorder, states_header
 from envs.rewards import default_reward
 from fabric_rl import (
     ActOutput,
@@ -46,9 +46,9 @@ from fabric_rl import (
 )
 from fabric_rl import train_off_policy as train
 from fabric_rl.evaluation.demonstrations import trajectories_of
-from fabric_rl.sac.replay import replayed
+from fabric_rl.sac.replay import demonstration_buffer
 from fabric_rl.selfplay import SelfPlay
-from fabric_rl.selfplay.roster import LATEST
+from fabric_rl.selfplay.opponent_pool import LATEST
 from fabric_rl.signals import RND, Curiosity, RewardSignal
 from fabric_rl.types import CheckpointError, Minibatch
 from train_fabric import cli
@@ -162,12 +162,12 @@ def like(signals=0, masked=False):
 
 
 def buffer_of(trajectories, strength=1.0, **kind):
-    return replayed(trajectories, strength, like(**kind), torch.Generator().manual_seed(0), None, True)
+    return demonstration_buffer(trajectories, strength, like(**kind), torch.Generator().manual_seed(0), None, True)
 
 
 def test_their_steps_end_where_their_episodes_do():
     replay = buffer_of([trajectory(10, 3, terminated=True), trajectory(20, 2), trajectory(30, 1)], strength=0.5)
-    found = replay.take(torch.arange(6), 2, torch.tensor(0.5))
+    found = replay.transitions(torch.arange(6), 2, torch.tensor(0.5))
     assert found.obs[:, 0].tolist() == [10, 11, 12, 20, 21, 30]
     assert found.reward.tolist() == [7.5, 7.5, 5, 15, 10, 15]
     assert found.discount.tolist() == [0.25, 0, 0, 0.25, 0.5, 0.5]
@@ -177,14 +177,14 @@ def test_their_steps_end_where_their_episodes_do():
 
 def test_steps_are_drawn_as_often_as_they_count():
     replay = buffer_of([trajectory(10, 2), trajectory(20, 2, weight=0.5), trajectory(30, 2, weight=0.0)])
-    drawn = torch.bincount(replay.draw(3000), minlength=6)
+    drawn = torch.bincount(replay.sample(3000), minlength=6)
     assert drawn.tolist() == [1000, 1000, 500, 500, 0, 0]
 
 
 def test_what_signals_pay_is_left_open_and_what_nobody_knows_is_allowed():
     known = np.array([[True, False], [False, True]])
     replay = buffer_of([trajectory(10, 2, mask=known), trajectory(20, 1)], signals=2, masked=True)
-    found = replay.take(torch.arange(3), 1, torch.tensor([0.5, 0.5, 0.5]))
+    found = replay.transitions(torch.arange(3), 1, torch.tensor([0.5, 0.5, 0.5]))
     assert found.reward.tolist() == [[10, 0, 0], [10, 0, 0], [20, 0, 0]]
     assert found.action_mask.tolist() == [[True, False], [False, True], [True, True]]
 
@@ -200,7 +200,7 @@ def test_a_step_without_a_reward_is_refused():
 def test_states_of_rocket_league_are_worth_what_the_pool_would_have_paid(tmp_path, reward):
     path, rng = tmp_path / "a.frd", np.random.default_rng(0)
     make = partial(RocketSimPool, team_size=2, num_threads=1, reward=reward)
-    with DemonstrationWriter(path, columns_of_states(4), about_states("ab", [0, 0, 1, 1], range(4), 8)) as writer:
+    with DemonstrationWriter(path, columns_of_states(4), states_header("ab", [0, 0, 1, 1], range(4), 8)) as writer:
         recorder = StateRecorder(writer)
         pool = make(1, loggers=[recorder])
         pool.reset(seed=0)

@@ -87,7 +87,7 @@ def check_unrolled(replay, episodes, burn_in, n_step):
         for number, step in enumerate(episode):
             known[step[0]] = sums[number]
             last[step[3]] = sums[number] + step[3]
-    found = replay.sequences(2000, 7, burn_in, n_step, GAMMA)
+    found = replay.sample_sequences(2000, 7, burn_in, n_step, GAMMA)
     kept = found.sequences
     memory, seen = kept.state[:, :1], []
     for obs, start in zip(kept.burn_in_obs, kept.burn_in_start, strict=True) if burn_in else ():
@@ -146,7 +146,7 @@ def test_an_update_of_q_is_that_of_a_plain_computation(n_step, burn_in):
     else:
         batch = batch._replace(state=torch.full_like(batch.state, 9.0))
     replay = buffer_of(batch, 2, 140, added=5)
-    found = replay.sequences(20, 6, burn_in, n_step, GAMMA)
+    found = replay.sample_sequences(20, 6, burn_in, n_step, GAMMA)
     loss, stats = agent.training_step(found)
     loss.backward()
 
@@ -216,7 +216,7 @@ def test_the_critics_alone_teach_the_memory(cell):
     batch, _ = played(2, 60)
     batch = batch._replace(obs=batch.obs / 99, next_obs=batch.next_obs / 99)
     agent = SACLightningAgent(Box(0, 1, (1,)), Discrete(3), **SMALL, cell=cell)
-    found = buffer_of(batch, 2, 60, 5).sequences(8, 4, 2, 1, GAMMA)
+    found = buffer_of(batch, 2, 60, 5).sample_sequences(8, 4, 2, 1, GAMMA)
     agent.training_step(found)[0].backward()
     whole = [p.grad.clone() for p in agent.critics.memory.parameters()]
     agent.zero_grad()

@@ -33,7 +33,7 @@ def test_the_root_is_the_sum_of_what_was_set_last(size):
 
 def test_of_equal_parts_of_the_sum_each_gives_one():
     """8 draws of weights 1, 0, 5, 2: as many as the weights say, whatever is random."""
-    found = tree_of([1.0, 0.0, 5.0, 2.0]).draw(8, torch.Generator().manual_seed(0))
+    found = tree_of([1.0, 0.0, 5.0, 2.0]).sample(8, torch.Generator().manual_seed(0))
     assert torch.bincount(found, minlength=4).tolist() == [1, 0, 5, 2]
 
 
@@ -41,7 +41,7 @@ def test_a_weight_of_zero_is_never_drawn():
     weights = torch.rand(999, generator=torch.Generator().manual_seed(0)) * 1e-30
     weights[torch.arange(999) % 3 > 0] = 0
     weights[0] = 1e30  # beside which the others are lost in rounding
-    drawn = tree_of(weights.tolist()).draw(10_000, torch.Generator().manual_seed(1))
+    drawn = tree_of(weights.tolist()).sample(10_000, torch.Generator().manual_seed(1))
     assert (weights[drawn] > 0).all() and drawn.max() < 999
 
 
@@ -115,7 +115,7 @@ def buffer_of(size, batch, num_envs, folder=None):
 
 
 def sampled(replay, count=3000, n_step=1):
-    return replay.take(replay.draw(count), n_step, torch.tensor(GAMMA))
+    return replay.transitions(replay.sample(count), n_step, torch.tensor(GAMMA))
 
 
 def drawn(replay, n_step=1, count=3000):
@@ -323,8 +323,8 @@ def test_steps_are_drawn_by_their_errors_and_weigh_less_for_it():
     replay = prioritized(batch)
     replay.add(batch)
     at = torch.tensor([0, 1, 2, 3])
-    replay.prioritize(at, torch.tensor([0.0, 4.0, 16.0, 4.0]))
-    shares = torch.bincount(replay.draw(8001)).div(8001).tolist()
+    replay.update_priorities(at, torch.tensor([0.0, 4.0, 16.0, 4.0]))
+    shares = torch.bincount(replay.sample(8001)).div(8001).tolist()
     assert shares == pytest.approx([0.001 / 8, 0.25, 0.5, 0.25], abs=0.001)
     weights = replay.weights(torch.tensor([1, 2]), 0.4).tolist()
     assert weights == pytest.approx([1.0, (2 / 4) ** 0.4])
@@ -335,11 +335,11 @@ def test_new_steps_have_the_highest_priority_and_dropped_ones_none():
     batch = episodes.rollout(3)
     replay = prioritized(batch)
     replay.add(batch)
-    replay.prioritize(replay.draw(50), torch.full((50,), 9.0))
+    replay.update_priorities(replay.sample(50), torch.full((50,), 9.0))
     for _ in range(5):
         newest = episodes.rollout(3)
         replay.add(newest)
-        found = replay.take(replay.draw(4000), 1, torch.tensor(GAMMA))
+        found = replay.transitions(replay.sample(4000), 1, torch.tensor(GAMMA))
         assert len(set(found.obs[:, 0].tolist())) == 8  # as many as it holds
         counts = {obs: int((found.obs == obs).sum()) for obs in newest.obs[:, 0].tolist()}
         assert all(count == 4000 / 8 for count in counts.values())
@@ -350,10 +350,10 @@ def test_errors_that_are_not_finite_change_nothing():
     batch = episodes.rollout(2)
     replay = prioritized(batch)
     replay.add(batch)
-    replay.prioritize(torch.arange(4), torch.tensor([4.0, torch.nan, 16.0, torch.inf]))
+    replay.update_priorities(torch.arange(4), torch.tensor([4.0, torch.nan, 16.0, torch.inf]))
     state = replay.state_dict()
     assert state["priority"].flatten().tolist() == pytest.approx([2, 1, 4, 1]) and state["highest"] == pytest.approx(4)
-    shares = torch.bincount(replay.draw(8000)).div(8000).tolist()
+    shares = torch.bincount(replay.sample(8000)).div(8000).tolist()
     assert shares == pytest.approx([2 / 8, 1 / 8, 4 / 8, 1 / 8], abs=0.001)
 
 
@@ -364,8 +364,8 @@ def test_a_restored_buffer_draws_by_the_same_priorities(added):
     replay, again = prioritized(like), prioritized(like)
     for number in range(added):
         replay.add(episodes.rollout(3))
-        drawn = replay.draw(5)
-        replay.prioritize(drawn, drawn.float() + number)
+        drawn = replay.sample(5)
+        replay.update_priorities(drawn, drawn.float() + number)
     state = replay.state_dict()
     again.add(episodes.rollout(3))
     again.load_state_dict(state)
@@ -373,7 +373,7 @@ def test_a_restored_buffer_draws_by_the_same_priorities(added):
     for each in (replay, again):
         each.add(more)
     again._generator.set_state(replay._generator.get_state())
-    assert torch.equal(replay.draw(200), again.draw(200))
+    assert torch.equal(replay.sample(200), again.sample(200))
     assert torch.equal(replay._tree._nodes, again._tree._nodes)
 
 
@@ -388,11 +388,11 @@ def test_steps_for_signals_have_the_last_observations_of_all_episodes():
         replay.add(batch)
         batch = episodes.rollout(4)
     after = {step[0]: step[3] for steps in episodes.steps for step in steps}
-    found = replay.steps(replay.draw(600))
+    found = replay.steps(replay.sample(600))
     assert [after[obs] for obs in found.obs[:, 0].tolist()] == found.next_obs[:, 0].tolist()
     again = ReplayBuffer(30, batch, 3, torch.Generator().manual_seed(0), keep_ends=True)
     again.load_state_dict(replay.state_dict())
-    found = again.steps(again.draw(600))
+    found = again.steps(again.sample(600))
     assert [after[obs] for obs in found.obs[:, 0].tolist()] == found.next_obs[:, 0].tolist()
 
 

@@ -14,7 +14,7 @@ from envs.dones import GoalCondition
 from envs.obs import AdvancedObs
 from fabric_rl.runs.trained import policy
 from fabric_rl.selfplay import Oldest, Opponents, Uniform
-from fabric_rl.selfplay.roster import LATEST, Roster
+from fabric_rl.selfplay.opponent_pool import LATEST, OpponentPool
 from tests.envs.fakes import assert_same
 
 SECONDS = 0.4  # an episode: 6 steps
@@ -42,7 +42,7 @@ RECURRENT = partial(RecurrentPPOAgent, hidden_sizes=[8], memory_size=8)
 
 
 def roster(guests=(), latest=0.0, window=3):
-    return Roster(window, latest, Uniform(), Oldest(), 1200.0, 16.0, guests)
+    return OpponentPool(window, latest, Uniform(), Oldest(), 1200.0, 16.0, guests)
 
 
 def opponents(env, share=1.0, agent=SMALL, others=None, at_once=2, bots=()):
@@ -138,7 +138,7 @@ def test_each_opponent_decides_for_its_own_arenas_with_its_own_weights():
     env = opponents(pool(), others=others, at_once=4)
     wanted = [7, 30, 60]
     for steps, action in enumerate(wanted):
-        others.admit(steps, always(action, env), None)
+        others.add_snapshot(steps, always(action, env), None)
     env.pairings.slots[:] = [0, 1, 2, 2]
     play(env, 8)
     for given in env.pool.given:
@@ -169,7 +169,7 @@ def test_an_opponent_with_memory_forgets_at_the_end_of_an_episode():
     for step in range(1, 13):
         env.step(actions)
         remembers = env.policies.memory.abs().sum(dim=1) > 0
-        assert remembers[env.assignment.rivals].any() == (step % 6 != 0)
+        assert remembers[env.assignment.opponent_rows].any() == (step % 6 != 0)
         assert not remembers[env.assignment.learners].any()
 
 
@@ -183,7 +183,7 @@ def test_opponents_of_every_group_forget_at_the_end_of_an_episode():
             for group in range(2):
                 env.wait_group(group)
             remembers = env.policies.memory.any(dim=1)
-            assert remembers[env.assignment.rivals].all() if step < 6 else not remembers.any()
+            assert remembers[env.assignment.opponent_rows].all() if step < 6 else not remembers.any()
     finally:
         env.close()
 
@@ -231,7 +231,7 @@ def test_guests_drive_exactly_as_they_want_to(make):
     begun = np.ones(2, bool)
     for _ in range(20):
         actions = rng.integers(90, size=2)
-        rivals, learners = env.assignment.rivals, env.assignment.learners
+        rivals, learners = env.assignment.opponent_rows, env.assignment.learners
         obs, *_ = env.step(actions)
         if begun.any():
             bot.reset(begun, raw.state)
@@ -311,7 +311,7 @@ def test_it_goes_on_to_the_bit(agent):
     module = agent(env.single_observation_space, env.single_action_space)
     with torch.no_grad():
         module.policy_head.layer.weight.mul_(1000)  # what it remembers decides
-    others.admit(0, module.state_dict(), None)
+    others.add_snapshot(0, module.state_dict(), None)
     env.policies.refresh(module.state_dict())
     env.pairings.slots[:] = [0, 1, 1, 2]
     play(env, 9)

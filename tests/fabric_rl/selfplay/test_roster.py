@@ -9,9 +9,9 @@ import torch
 from torch.distributions import Categorical
 
 from fabric_rl.selfplay import ByRating, MostSimilar, Newest, Oldest, PFSPHard, PFSPVariance, Uniform, Weakest
-from fabric_rl.selfplay.policies import divergence, diversity, probe_of
+from fabric_rl.selfplay.opponent_pool import LATEST, OpponentPool
+from fabric_rl.selfplay.policies import divergence, diversity, probe_observations
 from fabric_rl.selfplay.ratings.ladder import elo_update, expected_score
-from fabric_rl.selfplay.roster import LATEST, Roster
 from fabric_rl.types import Minibatch
 
 
@@ -77,15 +77,15 @@ def test_policies_of_which_nobody_can_tell_are_as_far_apart_as_can_be():
 
 def test_probes_are_spread_over_the_batch():
     fields = [torch.zeros(2048)] * 5
-    obs, mask = probe_of(Minibatch(torch.arange(2048.0)[:, None], *fields))
+    obs, mask = probe_observations(Minibatch(torch.arange(2048.0)[:, None], *fields))
     assert mask is None and len(obs) == 512 and obs[0] == 0 and obs[-1] == 2047
     sequences = Minibatch(torch.arange(12.0).view(3, 4, 1), *[torch.zeros(3, 4)] * 5)
-    obs, mask = probe_of(sequences._replace(episode_start=torch.zeros(3, 4), action_mask=torch.ones(3, 4, 5)))
+    obs, mask = probe_observations(sequences._replace(episode_start=torch.zeros(3, 4), action_mask=torch.ones(3, 4, 5)))
     assert obs[:, 0].tolist() == list(range(12)) and mask.shape == (12, 5)
 
 
 def roster(latest=0.0, sampling=None, window=2, guests=()):
-    return Roster(window, latest, sampling or Uniform(), Oldest(), 1200.0, 16.0, guests)
+    return OpponentPool(window, latest, sampling or Uniform(), Oldest(), 1200.0, 16.0, guests)
 
 
 WEIGHTS = {"w": torch.zeros(2)}
@@ -93,52 +93,52 @@ WEIGHTS = {"w": torch.zeros(2)}
 
 def test_window_and_who_is_drawn():
     pool, rng = roster(latest=0.25, guests=["chaser"]), np.random.default_rng(0)
-    assert {pool.draw(rng) for _ in range(50)} == {LATEST, 0}
+    assert {pool.sample(rng) for _ in range(50)} == {LATEST, 0}
     for steps in (0, 100, 200):
-        pool.admit(steps, WEIGHTS, None)
+        pool.add_snapshot(steps, WEIGHTS, None)
     assert [each.number for each in pool.active] == [0, 2, 3]
-    drawn = [pool.draw(rng) for _ in range(4000)]
+    drawn = [pool.sample(rng) for _ in range(4000)]
     shares = [drawn.count(number) / 4000 for number in (LATEST, 0, 1, 2, 3)]
     np.testing.assert_allclose(shares, [0.25, 0.25, 0, 0.25, 0.25], atol=0.03)
-    pool.forget({1})
+    pool.remove_retired({1})
     assert pool.numbers == {0, 1, 2, 3}  # somebody plays it still
-    pool.forget(set())
+    pool.remove_retired(set())
     assert pool.numbers == {0, 2, 3}
 
 
 def test_latest_only_and_nobody_else():
     rng = np.random.default_rng(0)
-    assert {roster(latest=0.0).draw(rng) for _ in range(9)} == {LATEST}
+    assert {roster(latest=0.0).sample(rng) for _ in range(9)} == {LATEST}
     pool = roster(latest=1.0)
-    pool.admit(0, WEIGHTS, None)
-    assert {pool.draw(rng) for _ in range(9)} == {LATEST}
+    pool.add_snapshot(0, WEIGHTS, None)
+    assert {pool.sample(rng) for _ in range(9)} == {LATEST}
 
 
 def test_where_all_weights_are_zero_all_are_alike():
     pool = roster(sampling=PFSPVariance())
     for steps in (0, 1):
-        pool.admit(steps, WEIGHTS, None)
+        pool.add_snapshot(steps, WEIGHTS, None)
         pool.opponents[-1].score = pool.opponents[-1].games = 1e18
-    assert {pool.draw(np.random.default_rng(seed)) for seed in range(9)} == {0, 1}
+    assert {pool.sample(np.random.default_rng(seed)) for seed in range(9)} == {0, 1}
 
 
 def test_results_make_ratings_and_win_rates():
     pool = roster()
-    pool.admit(0, WEIGHTS, None)
-    pool.note([(0, 1.0), (LATEST, 0.0), (0, 0.5), (99, 0.0)])
+    pool.add_snapshot(0, WEIGHTS, None)
+    pool.record_results([(0, 1.0), (LATEST, 0.0), (0, 0.5), (99, 0.0)])
     first, own = pool.opponents[0], pool.rating
     assert own == pytest.approx(1208 - 16 * (expected_score(1208, 1192) - 0.5))
     assert own + first.rating == pytest.approx(2400)
     assert first.games == pytest.approx(1.99) and first.score == pytest.approx(0.99 + 0.5)
     assert first.win_rate == pytest.approx((1.49 + 1) / 3.99)
-    pool.admit(50, WEIGHTS, None)
+    pool.add_snapshot(50, WEIGHTS, None)
     assert pool.opponents[-1].rating == own and pool.opponents[-1].win_rate == 0.5
 
 
 def test_a_pool_goes_on_as_it_was_and_refuses_what_is_none():
     pool = roster(guests=["chaser"])
-    pool.admit(0, WEIGHTS, None)
-    pool.note([(1, 1.0)])
+    pool.add_snapshot(0, WEIGHTS, None)
+    pool.record_results([(1, 1.0)])
     state = pool.state_dict()
     other = roster(guests=["chaser"])
     other.load_state_dict(state)

@@ -12,11 +12,11 @@ from envs.bots import BallChaser, HopBot, PolicyBot
 from fabric_rl import Run, Saving, TrainArgs, load_checkpoint, train
 from fabric_rl.callbacks import Callback
 from fabric_rl.curricula.phases import Promotion
-from fabric_rl.evaluation.players import guests_of
+from fabric_rl.evaluation.players import load_guests
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.records import load_run
 from fabric_rl.selfplay import MostSimilar, SelfPlay
-from fabric_rl.selfplay.roster import LATEST
+from fabric_rl.selfplay.opponent_pool import LATEST
 from fabric_rl.types import ActorCritic
 from train_fabric import cli
 
@@ -247,7 +247,7 @@ def test_guests_by_name(fabric, tmp_path):
     )
     names = ["chaser", "envs.bots.HopBot", "r"]
     self_play = settings(guests=names, play_against_latest_model_ratio=0.0, save_steps=10**9)
-    bots = guests_of(names, ENV, str(tmp_path), seed=0)
+    bots = load_guests(names, ENV, str(tmp_path), seed=0)
     assert [type(bot) for bot in bots] == [BallChaser, HopBot, PolicyBot]
     seen = run(fabric, self_play, look=lambda state: state.env.pairings.playing, bots=bots)
     assert set().union(*(playing for _, playing in seen)) >= {0, 1, 2}
@@ -268,12 +268,12 @@ def test_guests_that_cannot_play_are_one_line(tmp_path, name, words):
     torn = tmp_path / "torn.ckpt"
     torn.write_bytes(b"half of a checkpoint")
     with pytest.raises(ValueError, match=f"^--self_play.guests: .*{words}"):
-        guests_of(["chaser", name.format(torn=torn)], ENV, str(tmp_path), seed=0)
+        load_guests(["chaser", name.format(torn=torn)], ENV, str(tmp_path), seed=0)
 
 
 def test_a_run_cannot_be_a_guest_of_itself(tmp_path):
     with pytest.raises(ValueError, match=r"^--self_play\.guests: 'r': is the run itself; export its agent"):
-        guests_of(["r"], ENV, str(tmp_path), seed=0, run=tmp_path / "r")
+        load_guests(["r"], ENV, str(tmp_path), seed=0, run=tmp_path / "r")
 
 
 SMALL = ["--env", "envs.RocketSimPool", "--env.num_arenas", "2", "--num_steps", "32", "--self_play", "SelfPlay"]

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from fabric_rl import Callback, History, Run, Saving, TrainArgs, load_checkpoint, train
-from fabric_rl.cli.report import report
-from fabric_rl.metrics.log import EventLog, logger
-from fabric_rl.runs.records import checkpoints, file_name, load_run
+from fabric_rl.cli.report import format_summary
+from fabric_rl.metrics.log import BufferedLog, logger
+from fabric_rl.runs.records import checkpoint_name, list_checkpoints, load_run
 
 BOTH = Saving(30, milestone_interval=15, keep_checkpoints=100, exact_resume=True)
 
@@ -41,8 +41,8 @@ def meta_of(run, steps):
 def test_what_is_due_is_saved_after_the_iteration_that_passes_it(known, tmp_path):
     """Iterations of 15 steps pass 20, 40, 60 and 80; and 40 and 80."""
     known("a", 90, saving=Saving(20, milestone_interval=40, keep_checkpoints=100, exact_resume=True))
-    saved = checkpoints(tmp_path / "a/checkpoints")
-    assert [path.name for path in saved] == [file_name(steps) for steps in (30, 45, 60, 90)]
+    saved = list_checkpoints(tmp_path / "a/checkpoints")
+    assert [path.name for path in saved] == [checkpoint_name(steps) for steps in (30, 45, 60, 90)]
     assert all(load_checkpoint(path)[1]["exact"] for path in saved)
     milestones = (tmp_path / "a/milestones/main").iterdir()
     assert sorted(int(folder.name) for folder in milestones) == [45, 90]
@@ -51,7 +51,7 @@ def test_what_is_due_is_saved_after_the_iteration_that_passes_it(known, tmp_path
 @pytest.mark.parametrize("overlap", [False, True])
 def test_the_end_of_a_run_that_collects_ahead_is_not_the_middle_of_a_longer_one(known, tmp_path, overlap):
     known("a", 60, overlap=overlap)
-    exact = [load_checkpoint(path)[1]["exact"] for path in checkpoints(tmp_path / "a/checkpoints")]
+    exact = [load_checkpoint(path)[1]["exact"] for path in list_checkpoints(tmp_path / "a/checkpoints")]
     assert exact == [True, not overlap]
 
 
@@ -65,8 +65,8 @@ def test_the_minutes_begin_anew_with_every_checkpoint(known, monkeypatch, tmp_pa
             seconds[0] += 30
 
     known("a", 75, callbacks=[HalfAMinute()], saving=Saving(checkpoint_every_minutes=1, keep_checkpoints=100))
-    saved = checkpoints(tmp_path / "a/checkpoints")
-    assert [path.name for path in saved] == [file_name(steps) for steps in (30, 60, 75)]
+    saved = list_checkpoints(tmp_path / "a/checkpoints")
+    assert [path.name for path in saved] == [checkpoint_name(steps) for steps in (30, 60, 75)]
     assert [load_checkpoint(path)[1]["exact"] for path in saved] == [False] * 3  # the clock never says it twice
 
 
@@ -128,7 +128,7 @@ def test_a_rollout_that_lay_ready_took_what_one_takes_on_average(known, tmp_path
             speeds.append(state.metrics["speed/collected_steps_per_second"])
 
     known("a", 60, overlap=True)
-    state = load_checkpoint(tmp_path / "a/checkpoints" / file_name(30))[1]
+    state = load_checkpoint(tmp_path / "a/checkpoints" / checkpoint_name(30))[1]
     state["seconds"] = {"wall": 5000.0, "collect": 1000.0, "learn": 2000.0}
     known(Run(tmp_path / "a"), 60, overlap=True, resume=state, callbacks=[Look()])
     assert speeds[0] == pytest.approx(15 / 500) and speeds[1] > 1  # 1,000 s in 2 iterations
@@ -187,13 +187,13 @@ def test_a_run_that_has_nothing_left_to_do_moves_nothing(known, tmp_path):
 def test_a_milestone_that_a_run_was_killed_before_is_written_when_it_goes_on(known, tmp_path, left, total):
     known("a", 30)
     folder = tmp_path / "a/milestones/main" / f"{30:012d}"
-    content, meta = (folder / file_name(30)).read_bytes(), meta_of(tmp_path / "a", 30)
+    content, meta = (folder / checkpoint_name(30)).read_bytes(), meta_of(tmp_path / "a", 30)
     if left == "nothing":
         shutil.rmtree(folder)
     else:
         (folder / "meta.json").unlink()
     known(Run(tmp_path / "a"), total, resume=load_checkpoint(tmp_path / "a")[1])
-    assert (folder / file_name(30)).read_bytes() == content
+    assert (folder / checkpoint_name(30)).read_bytes() == content
     assert meta_of(tmp_path / "a", 30) | {"timestamp": ""} == meta | {"timestamp": ""}
     assert [m.steps for m in load_run(tmp_path / "a").milestones] == list(range(15, total + 1, 15))
 
@@ -209,7 +209,7 @@ def test_the_checkpoint_interval_changes_nothing_that_is_learned(known, tmp_path
         known(name, 90, callbacks=[metrics], saving=Saving(interval, keep_checkpoints=100))
         ends[name] = [{k: v for k, v in row.items() if "speed/" not in k} for row in metrics.rows]
     assert len(ends["none"]) == 6 and ends["many"] == ends["few"] == ends["none"]
-    assert not any(load_checkpoint(path)[1]["exact"] for path in checkpoints(tmp_path / "many/checkpoints"))
+    assert not any(load_checkpoint(path)[1]["exact"] for path in list_checkpoints(tmp_path / "many/checkpoints"))
 
 
 def test_new_episodes_at_checkpoints_are_asked_for(known, tmp_path):
@@ -256,10 +256,10 @@ def test_a_disk_that_is_full_at_the_end(known, file_limit, tmp_path):
     with pytest.warns(RuntimeWarning, match="older checkpoints stay") as warned:
         summary = known("a", 60, callbacks=[FullDisk(begins=3)])
     assert "training continues" not in str([w.message for w in warned if "checkpoint" in str(w.message)][-1])
-    good = tmp_path / "a/checkpoints" / file_name(30)
+    good = tmp_path / "a/checkpoints" / checkpoint_name(30)
     assert (summary["unsaved_steps"], summary["checkpoint"]) == (30, str(good))
-    assert checkpoints(tmp_path / "a/checkpoints") == [good]
-    (line,) = (line for line in report(Run(tmp_path / "a"), summary).splitlines() if "NOT SAVED" in line)
+    assert list_checkpoints(tmp_path / "a/checkpoints") == [good]
+    (line,) = (line for line in format_summary(Run(tmp_path / "a"), summary).splitlines() if "NOT SAVED" in line)
     assert "the last 30 steps" in line and line.endswith(f"the newest good checkpoint is {good}")
 
 
@@ -267,7 +267,7 @@ def test_a_disk_that_has_room_again_at_the_end(known, file_limit, tmp_path):
     with pytest.warns(RuntimeWarning, match="training continues"):
         summary = known("a", 60, callbacks=[FullDisk(begins=2, ends=4)])
     assert "unsaved_steps" not in summary
-    assert summary["checkpoint"] == str(tmp_path / "a/checkpoints" / file_name(60))
+    assert summary["checkpoint"] == str(tmp_path / "a/checkpoints" / checkpoint_name(60))
 
 
 @pytest.mark.parametrize(("damaged", "unsaved", "newest"), [(True, 45, 30), (False, 15, 60)])
@@ -275,19 +275,19 @@ def test_the_newest_good_checkpoint_is_none_that_is_damaged(known, file_limit, t
     class Damage(Callback):
         def on_iteration_end(self, state):
             if damaged and state.iteration == 5:
-                os.truncate(tmp_path / "a/checkpoints" / file_name(60), 100)
+                os.truncate(tmp_path / "a/checkpoints" / checkpoint_name(60), 100)
 
     with pytest.warns(RuntimeWarning, match="cannot be written"):
         summary = known("a", 75, callbacks=[Damage(), FullDisk(begins=5)])
     assert (summary["unsaved_steps"], summary["checkpoint"]) == (
         unsaved,
-        str(tmp_path / "a/checkpoints" / file_name(newest)),
+        str(tmp_path / "a/checkpoints" / checkpoint_name(newest)),
     )
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux")
 def test_a_log_that_cannot_be_written_to_its_end_is_left_out():
-    with EventLog() as log:
+    with BufferedLog() as log:
         log.open(Path("/dev/full"))
         logger.debug("something")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fabric_rl import Callback, Run, TrainArgs, train
-from fabric_rl.cli.report import next_steps, report
+from fabric_rl.cli.report import format_summary, next_steps
 from fabric_rl.commands.runs import show_run
-from fabric_rl.metrics.log import EventLog
+from fabric_rl.metrics.log import BufferedLog
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals to oneself")
 
@@ -39,7 +39,7 @@ def stopped(fabric, counter_env, known_agent, tmp_path):
     def call(*callbacks):
         run = Run.create(tmp_path, "bots")
         args = TrainArgs(num_steps=5, update_epochs=1, minibatch_size=15, total_timesteps=60)
-        with EventLog() as log:
+        with BufferedLog() as log:
             log.open(run.dir / "log.txt")
             return run, train(fabric, counter_env, known_agent, args, run, callbacks, plain=True)
 
@@ -63,7 +63,7 @@ def test_the_signal_that_has_stopped_it(stopped, hangup, number, name):
     run, summary = stopped(Signals(getattr(signal, number)))
     assert summary["total_steps"] == 30
     assert summary["stopped_by"].startswith(name)
-    assert f", stopped early by {name}" in report(run, summary)
+    assert f", stopped early by {name}" in format_summary(run, summary)
     assert f"stopped early by {name}" in (run.dir / "log.txt").read_text()
 
 
@@ -78,7 +78,7 @@ def test_under_nohup_a_closed_terminal_stops_nothing(stopped, hangup):
 def test_a_callback_has_stopped_it(stopped, tmp_path, capsys):
     run, summary = stopped(Stop())
     assert summary["stopped_by"] == "Stop"
-    assert "30 steps in" in report(run, summary) and "stopped early by Stop" in report(run, summary)
+    assert "30 steps in" in format_summary(run, summary) and "stopped early by Stop" in format_summary(run, summary)
     capsys.readouterr()
     assert show_run("bots", tmp_path) == 0
     assert " Stop " in capsys.readouterr().out
@@ -87,7 +87,7 @@ def test_a_callback_has_stopped_it(stopped, tmp_path, capsys):
 def test_nothing_has_stopped_it(stopped):
     run, summary = stopped()
     assert summary["total_steps"] == 60 and "stopped_by" not in summary
-    assert "stopped early" not in report(run, summary)
+    assert "stopped early" not in format_summary(run, summary)
 
 
 class SignalAtTheEnd(Callback):

@@ -15,7 +15,7 @@ from envs import GymnasiumEnvs
 from fabric_rl import GAE, Callback, Rollout, Run, Saving, TrainArgs, load_checkpoint, train
 from fabric_rl.rollouts.collect import collect
 from fabric_rl.signals import GAIL, RND, Curiosity, RewardSignal, Steps
-from fabric_rl.signals.base import Actions, Features
+from fabric_rl.signals.base import ActionEncoder, ObsEncoder
 from fabric_rl.signals.signals import build_signals
 from fabric_rl.types import CheckpointError
 
@@ -56,21 +56,21 @@ def run(total=1024, signals=BOTH, env_id="MountainCar-v0", agent=None, **others)
 
 
 def test_actions_are_vectors():
-    discrete = Actions(THREE)(torch.tensor([5, 7]))
+    discrete = ActionEncoder(THREE)(torch.tensor([5, 7]))
     assert discrete.tolist() == [[1, 0, 0], [0, 0, 1]]
-    several = Actions(gymnasium.spaces.MultiDiscrete([2, 3]))(torch.tensor([[1, 0]]))
+    several = ActionEncoder(gymnasium.spaces.MultiDiscrete([2, 3]))(torch.tensor([[1, 0]]))
     assert several.tolist() == [[0, 1, 1, 0, 0]]
-    box = Actions(gymnasium.spaces.Box(np.float32([0, -2]), np.float32([4, 2])))(torch.tensor([[1.0, 9.0]]))
+    box = ActionEncoder(gymnasium.spaces.Box(np.float32([0, -2]), np.float32([4, 2])))(torch.tensor([[1.0, 9.0]]))
     assert box.tolist() == [[-0.5, 1.0]]
-    half = Actions(gymnasium.spaces.Box(np.float32([0, -np.inf]), np.float32([4, np.inf])))
+    half = ActionEncoder(gymnasium.spaces.Box(np.float32([0, -np.inf]), np.float32([4, np.inf])))
     assert half(torch.tensor([[-9.0, 3.5]])).tolist() == [[-1.0, 3.5]]
 
 
 def test_told_actions_are_off_by_the_cross_entropy_or_the_squared_error():
-    several = Actions(gymnasium.spaces.MultiDiscrete([2, 2]))
+    several = ActionEncoder(gymnasium.spaces.MultiDiscrete([2, 2]))
     even = torch.zeros(1, 4)
     assert several.loss(even, torch.tensor([[1, 0]])).item() == pytest.approx(2 * math.log(2))
-    box = Actions(gymnasium.spaces.Box(-1, 1, (2,)))
+    box = ActionEncoder(gymnasium.spaces.Box(-1, 1, (2,)))
     assert box.loss(torch.tensor([[0.5, 0.0]]), torch.tensor([[1.0, 0.0]])).item() == pytest.approx(0.125)
 
 
@@ -132,7 +132,7 @@ def test_rewards_are_divided_by_the_deviation_of_their_discounted_sums():
 @pytest.mark.parametrize("shape", [(3,), (4, 5), (60, 50, 3), (3, 60, 50), (2, 60, 50, 3)])
 def test_features_of_any_observation(shape):
     space = gymnasium.spaces.Box(0, 255, shape, np.uint8 if len(shape) > 2 else np.float32)
-    assert Features(space, [8], 7)(torch.rand(2, *shape)).shape == (2, 7)
+    assert ObsEncoder(space, [8], 7)(torch.rand(2, *shape)).shape == (2, 7)
 
 
 # ---------------------------------------------------------------------- rollouts

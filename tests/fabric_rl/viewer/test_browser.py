@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from envs.replays.replay import excerpt, read_replay
-from fabric_rl.evaluation.play import Duel, play_live
+from envs.replays.replay import extract_games, read_replay
+from fabric_rl.evaluation.matches import Duel, play_live
 from fabric_rl.evaluation.settings import PlaySettings
-from fabric_rl.viewer.feeds import Broadcast, FileFeed, GamesFeed
+from fabric_rl.viewer.feeds import FileFeed, GamesFeed, LiveFeed
 from fabric_rl.viewer.page import page_with
 from fabric_rl.viewer.server import ViewerServer
 
@@ -151,7 +151,7 @@ def test_a_ball_of_another_size_lies_on_the_ground(opened, tmp_path):
     small = replace(read_replay(REPLAY), about=read_replay(REPLAY).about | {"ball_radius": 60})
     small.games[0].columns["ball_pos"][:, 2] = 60
     file = tmp_path / "game.html"
-    file.write_text(page_with(excerpt(small)), encoding="utf-8")
+    file.write_text(page_with(extract_games(small)), encoding="utf-8")
     page = ready(opened(file.as_uri()))
     picture(page, 2)
     assert page.evaluate("viewer.sample.ball.position.y") == pytest.approx(0.6, abs=1e-3)
@@ -199,7 +199,7 @@ def test_a_game_of_a_run_says_which_and_how_it_stands(opened, tmp_path):
     replay, file = read_replay(REPLAY), tmp_path / "game.html"
     next(event for event in replay.games[0].events if event["kind"] == "goal")["score"] = [3, 2]
     about = replay.about | {"title": "a_run after 5,000 steps", "seconds": 60.0}
-    file.write_text(page_with(excerpt(replace(replay, about=about))), encoding="utf-8")
+    file.write_text(page_with(extract_games(replace(replay, about=about))), encoding="utf-8")
     page = ready(opened(file.as_uri()))
     picture(page, 2)
     assert page.text_content("#score") == "2 : 2"
@@ -245,7 +245,7 @@ def test_games_of_a_run_can_be_chosen_and_the_newest_begins(opened, tmp_path):
     games.mkdir(parents=True)
     for number, rewards in enumerate((["other"] * len(replay.about["rewards"]), *[replay.about["rewards"]] * 2)):
         about = replay.about | {"title": f"a_run after {number} steps", "rewards": rewards}
-        (games / f"{number}.frl").write_bytes(excerpt(replace(replay, about=about)))
+        (games / f"{number}.frl").write_bytes(extract_games(replace(replay, about=about)))
         os.utime(games / f"{number}.frl", (number + 1, number + 1))
     server = ViewerServer(GamesFeed(games))
     with server.running():
@@ -348,7 +348,7 @@ class Over(Exception):
 @pytest.mark.slow
 def test_players_who_play_live(opened):
     """The page follows; when one looks back it stays there, until one asks for what is played now."""
-    feed, over = Broadcast(), threading.Event()
+    feed, over = LiveFeed(), threading.Event()
     duel = Duel.of("chaser", "shooter", PlaySettings(team_size=1))
     server = ViewerServer(feed)
 

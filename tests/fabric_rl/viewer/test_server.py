@@ -13,7 +13,7 @@ from http.client import HTTPConnection, HTTPException
 import pytest
 from filelock import FileLock
 
-from fabric_rl.viewer.feeds import Broadcast, FileFeed, GamesFeed
+from fabric_rl.viewer.feeds import FileFeed, GamesFeed, LiveFeed
 from fabric_rl.viewer.server import MOST_CONNECTIONS, MOST_WATCHERS, ViewerServer
 
 connect = pytest.importorskip("websockets.sync.client", reason="pip install websockets").connect
@@ -157,7 +157,7 @@ def test_of_a_run_that_has_ended_all_games_and_that_nothing_follows(tmp_path):
 
 
 def test_before_the_first_picture_the_page_says_so():
-    feed = Broadcast("Loading somebody ...")
+    feed = LiveFeed("Loading somebody ...")
     server = ViewerServer(feed)
     with server.running(), connect(stream(server)) as socket:
         assert [json.loads(socket.recv(10)) for _ in range(2)] == [{"live": True}, {"waiting": "Loading somebody ..."}]
@@ -220,13 +220,13 @@ def test_a_port_in_use_and_an_address_of_another_machine(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(OSError, match=rf"--port {port}: is in use; choose another one, or 0"):
-            ViewerServer(Broadcast(), port=port)
+            ViewerServer(LiveFeed(), port=port)
     with pytest.raises(OSError, match=r"--host 192.0.2.1 --port 0: "):
-        ViewerServer(Broadcast(), host="192.0.2.1")
+        ViewerServer(LiveFeed(), host="192.0.2.1")
 
 
 def test_watchers_get_the_beginning_and_the_present_game():
-    feed = Broadcast()
+    feed = LiveFeed()
     server = ViewerServer(feed)
     with server.running():
         feed.write(b"head")
@@ -236,7 +236,7 @@ def test_watchers_get_the_beginning_and_the_present_game():
             assert feed.wait_for_watchers(0)
             feed.write(b", over")
             assert early.recv(10) == b", over"
-            feed.forget()
+            feed.clear()
             feed.write(b"second game")
             assert early.recv(10) == b"second game"
             with connect(stream(server)) as late:
@@ -335,9 +335,9 @@ def test_who_takes_nothing_leaves_the_place(tmp_path, monkeypatch):
 
 def test_port_80_is_left_out_by_browsers_and_no_host_is_refused(tmp_path):
     with pytest.raises(ValueError, match="--host: must be an address"):
-        ViewerServer(Broadcast(), host="")
+        ViewerServer(LiveFeed(), host="")
     try:
-        server = ViewerServer(Broadcast(), port=80)
+        server = ViewerServer(LiveFeed(), port=80)
     except OSError:
         pytest.skip("port 80 is not to be had")
     with server.running():

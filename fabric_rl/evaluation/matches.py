@@ -21,14 +21,14 @@ from envs.bots import TeamBots
 from envs.matches.matches import PAIRS_AT_ONCE, Matches, Player, PoolFactory, RecordedMatch, play_matches
 from envs.pool.replay_format import CHUNK_FRAMES, Sink
 from envs.replays.replay import read_replay
-from envs.rewards.parts import Part, parts_of
+from envs.rewards.parts import RewardTerm, reward_terms
 from fabric_rl.base.errors import describe_failure
-from fabric_rl.base.messages import MISTAKES
-from fabric_rl.evaluation.players import Rules, entrant, short_name
+from fabric_rl.base.messages import USER_ERRORS
+from fabric_rl.evaluation.players import MatchSettings, load_player, short_name
 from fabric_rl.evaluation.settings import PlaySettings
-from fabric_rl.ranks.devices import one_thread
+from fabric_rl.ranks.devices import single_thread
 from fabric_rl.ranks.processes import end_with_parent
-from fabric_rl.viewer.feeds import Broadcast
+from fabric_rl.viewer.feeds import LiveFeed
 
 Tell = Callable[[float], None]
 
@@ -42,7 +42,9 @@ class Block(NamedTuple):
     number: int
 
 
-def play_blocks(rules: Rules, blocks: Sequence[Block], workers: int, tell: Tell) -> Generator[Matches, None, None]:
+def play_blocks(
+    rules: MatchSettings, blocks: Sequence[Block], workers: int, tell: Tell
+) -> Generator[Matches, None, None]:
     """Play blocks and yield their results in order; close the generator to stop early.
 
     Args:
@@ -56,7 +58,7 @@ def play_blocks(rules: Rules, blocks: Sequence[Block], workers: int, tell: Tell)
     """
     if workers == 1:
         players: dict[str, Player] = {}
-        with one_thread():
+        with single_thread():
             for done, block in enumerate(blocks):
                 yield _play_here(rules, players, block, lambda share, done=done: tell((done + share) / len(blocks)))  # type: ignore[misc]
         return
@@ -77,11 +79,11 @@ def play_blocks(rules: Rules, blocks: Sequence[Block], workers: int, tell: Tell)
                     child.terminate()
 
 
-def _play_here(rules: Rules, players: dict[str, Player], block: Block, progress: Tell | None = None) -> Matches:
+def _play_here(rules: MatchSettings, players: dict[str, Player], block: Block, progress: Tell | None = None) -> Matches:
     """Play a block in this process; `players` keeps players that are built, by name."""
     for name in (block.player, block.opponent):
         if name not in players:
-            found = entrant(name, rules.play.sample, rules.play.runs_dir)
+            found = load_player(name, rules.play.sample, rules.play.runs_dir)
             players[name] = found.build(rules.team_size, rules.tick_skip)
     return play_matches(
         players[block.player],
@@ -97,11 +99,11 @@ def _play_here(rules: Rules, players: dict[str, Player], block: Block, progress:
     )
 
 
-_worker: list[tuple[Rules, dict[str, Player]]] = []
+_worker: list[tuple[MatchSettings, dict[str, Player]]] = []
 """Rules and players of this process, if `_begin` has made it a worker."""
 
 
-def _begin(rules: Rules) -> None:
+def _begin(rules: MatchSettings) -> None:
     """Make this process a worker, which ends with its parent and leaves Ctrl+C to it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if (parent := multiprocessing.parent_process()) is not None:
@@ -114,7 +116,7 @@ def _play(block: Block) -> Matches:
     try:
         return _play_here(*_worker[0], block)
     except (Exception, SystemExit) as error:
-        if isinstance(error, MISTAKES) or (failure := describe_failure(error)) is None:
+        if isinstance(error, USER_ERRORS) or (failure := describe_failure(error)) is None:
             raise
         raise RuntimeError(failure) from error  # the parent cannot tell which part failed
 
@@ -147,17 +149,17 @@ class Duel(NamedTuple):
 
     names: tuple[str, str]
     players: tuple[Player, Player]
-    rules: Rules
+    rules: MatchSettings
     trained_in: PoolFactory | None
     """Environment of the first agent among the players."""
 
     @classmethod
     def of(cls, player: str, opponent: str, play: PlaySettings) -> "Duel":
         """Find the players; a ValueError names one that does not exist."""
-        both = [entrant(name, play.sample, play.runs_dir, explain=True) for name in (player, opponent)]
-        rules = Rules.of(both, play)
+        both = [load_player(name, play.sample, play.runs_dir, explain=True) for name in (player, opponent)]
+        rules = MatchSettings.of(both, play)
         first, second = (each.build(rules.team_size, rules.tick_skip) for each in both)
-        trained_in = both[0].recipe or both[1].recipe
+        trained_in = both[0].trained_in or both[1].trained_in
         return cls((short_name(player), short_name(opponent)), (first, second), rules, trained_in)
 
     def bots(self, seed: int) -> TeamBots:
@@ -166,11 +168,11 @@ class Duel(NamedTuple):
 
     def match(self, sink: Sink, seed: int, chunk_frames: int = CHUNK_FRAMES) -> RecordedMatch:
         """Return a match that writes its replay to `sink`, with the rewards of the last phase of `trained_in`."""
-        rewards: list[Part] = []
+        rewards: list[RewardTerm] = []
         if (recipe := self.trained_in) is not None:
             if recipe.phases:
                 recipe = PoolFactory(partial(recipe.pool_class, **recipe.arguments), "record", recipe.phases[-1])
-            rewards = parts_of(recipe.reward())
+            rewards = reward_terms(recipe.reward())
         return RecordedMatch(
             self.bots(seed),
             sink,
@@ -187,7 +189,7 @@ class Duel(NamedTuple):
         """Play a match, write its replay to `sink`, and return the goals of both."""
         match = self.match(sink, seed)
         try:
-            with one_thread():
+            with single_thread():
                 match.begin()
                 for _ in range(max(1, round(minutes * 60 * TICKS_PER_SECOND / self.rules.tick_skip))):
                     match.step()
@@ -201,8 +203,8 @@ _FRAMES = 2
 """Frames per message of a live match."""
 
 
-@one_thread()
-def play_live(feed: Broadcast, duel: Duel, again: Callable[[], Duel], minutes: float, seed: int) -> NoReturn:
+@single_thread()
+def play_live(feed: LiveFeed, duel: Duel, again: Callable[[], Duel], minutes: float, seed: int) -> NoReturn:
     """Play game after game in real time while somebody watches.
 
     Args:
@@ -214,7 +216,7 @@ def play_live(feed: Broadcast, duel: Duel, again: Callable[[], Duel], minutes: f
     """
     with closing(duel.match(feed, seed, _FRAMES)) as match:
         while True:
-            feed.forget()
+            feed.clear()
             match.begin(duel.bots(seed))
             due = time.monotonic()
             while match.recorder.seconds < minutes * 60:

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 
 from fabric_rl.ranks.processes import ENDS_WITH_PARENT, cores
 from fabric_rl.runs.provenance import Provenance
-from fabric_rl.runs.records import RunRecord, is_worked_on, load_run
+from fabric_rl.runs.records import RunRecord, is_training, load_run
 from fabric_rl.session.stopping import STOP_NAMES
 
 Item = TypeVar("Item")
@@ -51,13 +51,13 @@ def make_folder(flag: str, folder: Path) -> None:
         raise ValueError(f"{flag} {folder}: cannot be made a folder ({error.strerror}); choose another") from error
 
 
-def done(folder: Path) -> RunRecord | None:
+def finished_run(folder: Path) -> RunRecord | None:
     """Return the run of a folder if it is finished or was stopped by a callback, else None."""
     record = load_run(folder) if folder.is_dir() else None
-    return record if record and (record.status == "finished" or ended_by(record)) else None
+    return record if record and (record.status == "finished" or stopped_by_callback(record)) else None
 
 
-def ended_by(record: RunRecord) -> str | None:
+def stopped_by_callback(record: RunRecord) -> str | None:
     """Return the callback that stopped a run early, or None."""
     by = record.summary.get("stopped_by")
     return None if by in STOP_NAMES.values() else by
@@ -74,7 +74,7 @@ def check_unchanged(folder: Path, settings: str) -> None:
         )
 
 
-class Trainings:
+class TrainProcesses:
     """Starts training runs as processes, which end with this one.
 
     Attributes:
@@ -134,10 +134,10 @@ class Trainings:
         self, run_id: str, output: Path, words: Sequence[str], hopeless: Callable[[], bool]
     ) -> tuple[RunRecord | None, str]:
         folder, began = self.runs_dir / run_id, time.monotonic()
-        while done(folder) is None and is_worked_on(folder):  # by a process that a killed command left behind
+        while finished_run(folder) is None and is_training(folder):  # by a process that a killed command left behind
             if self.stopping.wait(_POLL_SECONDS) or time.monotonic() - began > _PATIENCE_SECONDS:
                 break
-        if (record := done(folder)) is not None or self.stopping.is_set():  # it may have finished meanwhile
+        if (record := finished_run(folder)) is not None or self.stopping.is_set():  # it may have finished meanwhile
             return record, ""
         command = [sys.executable, "-m", "train_fabric", *words, f"--runs_dir={self.runs_dir}", f"--run_id={run_id}"]
         command += ["--resume=true"] if (folder / "checkpoints").is_dir() else []
@@ -146,7 +146,7 @@ class Trainings:
             status, was_stopped = self._run(command, output, own_cores, hopeless)
         finally:
             self._free.put(own_cores)
-        if (record := done(folder)) is not None:
+        if (record := finished_run(folder)) is not None:
             output.unlink()
             return record, ""
         if was_stopped:

@@ -141,7 +141,7 @@ class MostSimilar(Eviction):
         return int(min(np.unravel_index(np.argmin(apart), apart.shape)))
 
 
-class Roster:
+class OpponentPool:
     """Opponents that may be sampled, with ratings and results.
 
     Attributes:
@@ -189,7 +189,7 @@ class Roster:
         """Return the weights of the snapshot `number`."""
         return next(each.weights for each in self.opponents if each.number == number)
 
-    def draw(self, rng: np.random.Generator) -> int:
+    def sample(self, rng: np.random.Generator) -> int:
         """Sample an opponent's number: `LATEST` with its ratio, else by the weights of the sampling rule."""
         if rng.random() < self._latest_ratio or not self.active:
             return LATEST
@@ -197,7 +197,7 @@ class Roster:
         share = np.full(len(weights), 1.0) if not weights.any() else weights
         return self.active[int(rng.choice(len(share), p=share / share.sum()))].number
 
-    def admit(self, steps: int, weights: Weights, divergence: NDArray[np.float64] | None) -> None:
+    def add_snapshot(self, steps: int, weights: Weights, divergence: NDArray[np.float64] | None) -> None:
         """Add a snapshot with the learner's rating; retire one if there are more than `window`.
 
         `weights` are not copied. `divergence [K + 1, K + 1]` includes the new snapshot (last), see `Eviction.choose`.
@@ -210,11 +210,11 @@ class Roster:
         while len(self.snapshots) > self._window:
             self.snapshots[self._eviction.choose(self.snapshots, divergence)].retired = True
 
-    def forget(self, playing: Collection[int]) -> None:
+    def remove_retired(self, playing: Collection[int]) -> None:
         """Remove retired opponents whose numbers are not in `playing`."""
         self.opponents = [each for each in self.opponents if not each.retired or each.number in playing]
 
-    def note(self, results: Iterable[tuple[int, float]]) -> None:
+    def record_results(self, results: Iterable[tuple[int, float]]) -> None:
         """Update the ratings with results (number, the learner's score), in order; unknown numbers are ignored."""
         by_number = {each.number: each for each in self.opponents}
         for number, score in results:

@@ -19,11 +19,11 @@ from torch.distributions import Bernoulli, Categorical, Distribution, Normal
 
 from fabric_rl.base.files import json_text, write_text
 from fabric_rl.import_names import class_path
-from fabric_rl.rollouts.checks import within
+from fabric_rl.rollouts.step_checks import clip_actions
 from fabric_rl.runs import play
 from fabric_rl.runs.provenance import METADATA, describe_environment
 from fabric_rl.runs.trained import CHECK, MODELS, load_policy
-from fabric_rl.types import ActorCritic, reads_masks
+from fabric_rl.types import ActorCritic, accepts_action_mask
 
 OPSET = 18
 """Version of ONNX operators; onnxruntime 1.14 and later support it."""
@@ -137,8 +137,8 @@ def write_policy(
     kind = type(agent).__name__
     obs, infos = env.reset(seed=0)
     agent.requires_grad_(False)
-    graph = PolicyGraph(agent, "action_mask" in infos and reads_masks(agent), columns)
-    known = played(graph, env, obs, infos, steps)
+    graph = PolicyGraph(agent, "action_mask" in infos and accepts_action_mask(agent), columns)
+    known = record_policy(graph, env, obs, infos, steps)
     example = [torch.from_numpy(known[name][:2]) for name in graph.inputs]
     model = folder / MODELS[form]
     try:
@@ -172,7 +172,7 @@ def write_policy(
 
 
 @torch.no_grad()
-def played(
+def record_policy(
     graph: PolicyGraph, env: VectorEnv, obs: NDArray[Any], infos: dict[str, Any], steps: int
 ) -> dict[str, NDArray[Any]]:
     """Play some steps, and return inputs and outputs of the policy, `[M, ...]` by name.
@@ -187,7 +187,7 @@ def played(
         outputs = graph(*given)
         for name, tensor in zip((*graph.inputs, *graph.outputs), (*given, *outputs), strict=True):
             rows.setdefault(name, []).append(tensor)
-        action = within(env.single_action_space, outputs[0].numpy())
+        action = clip_actions(env.single_action_space, outputs[0].numpy())
         obs, _, terminated, truncated, infos = env.step(action)
         if "new_state" in graph.outputs:
             memory = outputs[-1].masked_fill(torch.from_numpy(terminated | truncated)[:, None], 0)

@@ -49,12 +49,12 @@ def check_start(state: GameState, arena: int, name: str) -> None:
         ValueError: NaN or infinity, the ball or a car outside the field or faster than the game lets them be, boost or
             a timer out of range, or two bodies in one place.
     """
-    for problem in problems(state, arena):
+    for problem in find_problems(state, arena):
         if problem.refused:
             raise ValueError(f"{name}: in arena {int(state.arena_index[arena])} {problem.refused}")
 
 
-def problems(state: GameState, arena: int) -> Iterator[Problem]:
+def find_problems(state: GameState, arena: int) -> Iterator[Problem]:
     """Yield the problems of the initial state in row `arena` of `state`: impossible, or usually unintended."""
     slots = np.flatnonzero(state.present[arena])
     here = View(state.ball_rows[arena, 0], state.car_rows[arena, slots, 0], state.pad_timers[arena])
@@ -157,7 +157,7 @@ def describe_problems(found: Sequence[Iterable[str]]) -> list[str]:
 
 
 ResetRow = dict[str, str | float]
-"""The ball, or a car, in an initial state; see `rows_of`."""
+"""The ball, or a car, in an initial state; see `initial_state_rows`."""
 KINDS = ("ball", "blue", "orange")
 NUMBERS = ("x", "y", "z", "speed", "spin", "yaw", "pitch", "roll", "boost", "on_ground", "demoed")
 BALL_NUMBERS = NUMBERS[:5]
@@ -175,7 +175,7 @@ class Range(NamedTuple):
     greatest: float
 
 
-def rows_of(state: GameState, arena: int, episode: int) -> list[ResetRow]:
+def initial_state_rows(state: GameState, arena: int, episode: int) -> list[ResetRow]:
     """Return rows for the ball and the cars of one arena of `state`, labelled with `episode`.
 
     Returns:
@@ -202,7 +202,7 @@ def _numbers(place: Float, velocity: Float, spin: Float) -> list[float]:
     return [*place.tolist(), float(np.linalg.norm(velocity)), float(np.linalg.norm(spin))]
 
 
-def ranges_of(rows: Sequence[ResetRow]) -> list[Range]:
+def summarize_ranges(rows: Sequence[ResetRow]) -> list[Range]:
     """Return the ranges of all numbers, for the ball, the blue and the orange cars."""
     found = []
     for what in KINDS:

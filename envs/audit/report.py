@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from envs.bots import BallChaser, Bot, CircleBot, HopBot, HoverBot, IdleBot, KickoffThenShoot
 
-FARMING: dict[str, type[Bot]] = {"idle": IdleBot, "circle": CircleBot, "hover": HoverBot, "hop": HopBot}
+FARMING_BOTS: dict[str, type[Bot]] = {"idle": IdleBot, "circle": CircleBot, "hover": HoverBot, "hop": HopBot}
 
 """Behaviour that must not be rewarded more than scoring."""
 
-PLAYING: dict[str, type[Bot]] = {"chase": BallChaser, "score": KickoffThenShoot}
+PLAYING_BOTS: dict[str, type[Bot]] = {"chase": BallChaser, "score": KickoffThenShoot}
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class PartReport:
     @property
     def farmed(self) -> tuple[str, float]:
         """Farming behaviour with the highest reward, and its reward per minute."""
-        return max(((name, self.per_minute[name]) for name in FARMING), key=lambda pair: pair[1])
+        return max(((name, self.per_minute[name]) for name in FARMING_BOTS), key=lambda pair: pair[1])
 
 
 @dataclass(frozen=True)

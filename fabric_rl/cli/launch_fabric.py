@@ -13,14 +13,14 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from fabric_rl.args import Hardware
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.ranks import launch
-from fabric_rl.ranks.players_strategy import OF_FABRIC_RUN, PlayersStrategy, fabric_arguments
-from fabric_rl.ranks.processes import RANK_0, cores, end_with_launcher, lost_rank
+from fabric_rl.ranks.players_strategy import OF_FABRIC_RUN, PlayersStrategy, fabric_kwargs
+from fabric_rl.ranks.processes import RANK_0, cores, describe_lost_rank, exit_with_launcher
 from fabric_rl.ranks.sharding import ShardedStrategy
 
 _HALF_PRECISION = ("16", "16-mixed")
 
 
-def connect(hardware: Hardware, num_players: int, loggers: list[Logger]) -> Fabric:
+def launch_fabric(hardware: Hardware, num_players: int, loggers: list[Logger]) -> Fabric:
     """Build and launch Fabric. Every rank calls this.
 
     Args:
@@ -38,14 +38,14 @@ def connect(hardware: Hardware, num_players: int, loggers: list[Logger]) -> Fabr
             "fabric_rl.train() to Fabric(...).launch(), as notebooks/03_rewards_and_states.ipynb does"
         )
     launch.check_devices(hardware.devices)
-    end_with_launcher()
-    arguments: dict[str, Any] = launch.devices_and_nodes(hardware.devices, hardware.num_nodes)
+    exit_with_launcher()
+    arguments: dict[str, Any] = launch.resolve_devices_and_nodes(hardware.devices, hardware.num_nodes)
     arguments |= {name: getattr(hardware, name) for name in ("accelerator", "strategy", "precision")}
     if launch.used_fabric_run():
         arguments = _left_by_fabric_run(hardware)
-    launch.connect_freshly()
+    launch.use_new_store()
     if num_players:
-        arguments = fabric_arguments(num_players, arguments, timedelta(minutes=hardware.timeout_minutes))
+        arguments = fabric_kwargs(num_players, arguments, timedelta(minutes=hardware.timeout_minutes))
     fabric = _fabric(loggers, arguments)
     if not launch.used_fabric_run():
         os.environ[RANK_0] = str(os.getpid())  # for the processes that Fabric starts now
@@ -55,7 +55,7 @@ def connect(hardware: Hardware, num_players: int, loggers: list[Logger]) -> Fabr
     return fabric
 
 
-def share_cores(fabric: Fabric, num_threads: int | None) -> str:
+def divide_cores(fabric: Fabric, num_threads: int | None) -> str:
     """Divide the cores between the ranks of this machine (pools read LOCAL_WORLD_SIZE), and return a description.
 
     Args:
@@ -66,14 +66,14 @@ def share_cores(fabric: Fabric, num_threads: int | None) -> str:
     os.environ["LOCAL_WORLD_SIZE"] = str(ranks)
     here = len(cores())
     share = max(1, here // ranks)
-    given = "" if launch.detect().by == "torchrun" else os.environ.get("OMP_NUM_THREADS", "")
+    given = "" if launch.detect_launcher().by == "torchrun" else os.environ.get("OMP_NUM_THREADS", "")
     torch.set_num_threads(num_threads or (int(given) if given.isdecimal() else 0) or share)
     threads = torch.get_num_threads()
     torchs = "" if threads == share else f" ({threads} for torch)"
     count = f"{fabric.world_size} rank{'s' if fabric.world_size > 1 else ''}"
     nodes = int(getattr(fabric.strategy, "num_nodes", 1))
     where = f"{nodes} machines ({fabric.device.type})" if nodes > 1 else fabric.device.type
-    roles = f"; {fabric.strategy.roles()}" if isinstance(fabric.strategy, PlayersStrategy) else ""
+    roles = f"; {fabric.strategy.describe_roles()}" if isinstance(fabric.strategy, PlayersStrategy) else ""
     return f"{count} on {where}, {share} of {here} cores each{torchs}{roles}"
 
 
@@ -110,7 +110,7 @@ def _fabric(loggers: list[Logger], arguments: dict[str, Any]) -> Fabric:
     try:
         return Fabric(loggers=loggers, **arguments)
     except (RuntimeError, TypeError, ValueError) as error:  # missing or unknown hardware
-        if lost_rank(error):
+        if describe_lost_rank(error):
             raise
         flag = next((name for name in ("devices", "num_nodes") if name in arguments and name in str(error)), None)
         named = f"--{flag} {arguments[flag]}: " if flag else ""

@@ -19,7 +19,7 @@ import yaml
 from rlgym.rocket_league import common_values
 
 from envs.actions import ActionParser
-from envs.adapters.rlbot_packets import UNSENT, format_team_sizes
+from envs.adapters.rlbot_packets import MISSING_FIELDS, format_team_sizes
 from envs.obs import ObsBuilder
 from envs.pool.rocket_pool import RocketSimPool
 from envs.state.game_state import GameState
@@ -53,7 +53,7 @@ def write_bot(
     Raises:
         ValueError: Its observations or actions need data that the game does not send, or the bot does not start.
     """
-    if asked := unsent(env):
+    if asked := fields_not_sent(env):
         raise ValueError(f"--format rlbot: the game does not send what this agent sees or acts by: {', '.join(asked)}")
     given = _pool_settings(yaml.safe_load(settings)["env"])
     classes, agent_id = set[str](), f"fabric-rl/{name}"
@@ -77,18 +77,18 @@ def write_bot(
 
 
 class _Watched(GameState):
-    """State that records reads of `UNSENT` fields."""
+    """State that records reads of `MISSING_FIELDS` fields."""
 
     asked: set[str]
 
     def __getattribute__(self, name: str) -> Any:  # noqa: ANN401
-        if name in UNSENT:
+        if name in MISSING_FIELDS:
             self.asked.add(name)
         return super().__getattribute__(name)
 
 
-def unsent(env: RocketSimPool) -> list[str]:
-    """Return the `UNSENT` fields of a state that observations and actions read; RLBot's packets lack them."""
+def fields_not_sent(env: RocketSimPool) -> list[str]:
+    """Return the `MISSING_FIELDS` fields of a state that observations and actions read; RLBot's packets lack them."""
     pool = env.state
     state = _Watched(pool.num_arenas, pool.num_blue, pool.num_orange, pool.present)
     state.asked = set()
@@ -100,7 +100,7 @@ def unsent(env: RocketSimPool) -> list[str]:
     env.obs_builder.build(state, np.empty(shape, np.float32))
     env.action_parser.mask(state)
     env.action_parser.parse(np.zeros((pool.present.size, *(space.shape or ())), space.dtype), state)
-    return [name for name in UNSENT if name in state.asked]
+    return [name for name in MISSING_FIELDS if name in state.asked]
 
 
 def _pool_settings(section: Any) -> dict[str, Any]:  # noqa: ANN401 - of a configuration

@@ -27,22 +27,22 @@ class Step(NamedTuple):
     infos: dict[str, Any]
 
 
-def checked_step(what: str, returned: Any, n: int, obs_shape: tuple[int, ...]) -> Step:  # noqa: ANN401 - checked here
+def check_step(what: str, returned: Any, n: int, obs_shape: tuple[int, ...]) -> Step:  # noqa: ANN401 - checked here
     """Return the result of a `step` as arrays; ValueError if it is not as `Step` says."""
     names = ("observations", "rewards", "terminated", "truncated", "infos")
-    obs, reward, terminated, truncated, infos = checked_tuple(what, returned, names)
+    obs, reward, terminated, truncated, infos = check_tuple(what, returned, names)
     if not isinstance(infos, dict):
-        raise ValueError(f"{what}: infos must be a dict, got {kind_of(infos)}")
+        raise ValueError(f"{what}: infos must be a dict, got {describe_type(infos)}")
     return Step(
-        checked_array(f"{what}: the observations", obs, (n, *obs_shape)),
-        checked_array(f"{what}: the rewards", reward, (n,)),
-        checked_array(f"{what}: terminated", terminated, (n,), BOOLS),
-        checked_array(f"{what}: truncated", truncated, (n,), BOOLS),
+        check_array(f"{what}: the observations", obs, (n, *obs_shape)),
+        check_array(f"{what}: the rewards", reward, (n,)),
+        check_array(f"{what}: terminated", terminated, (n,), BOOLS),
+        check_array(f"{what}: truncated", truncated, (n,), BOOLS),
         infos,
     )
 
 
-def checked_array(what: str, value: Any, shape: tuple[int, ...], kind: str = NUMBERS) -> Array:  # noqa: ANN401
+def check_array(what: str, value: Any, shape: tuple[int, ...], kind: str = NUMBERS) -> Array:  # noqa: ANN401
     """Return the value as an array; ValueError if it has another shape or dtype."""
     array = np.asarray(value)
     if array.shape != shape or array.dtype.kind not in _KINDS[kind]:
@@ -52,14 +52,14 @@ def checked_array(what: str, value: Any, shape: tuple[int, ...], kind: str = NUM
     return array
 
 
-def checked_tuple(what: str, value: Any, names: tuple[str, ...]) -> tuple[Any, ...]:  # noqa: ANN401
+def check_tuple(what: str, value: Any, names: tuple[str, ...]) -> tuple[Any, ...]:  # noqa: ANN401
     """Return the value; ValueError unless it is a tuple with one element per name."""
     if not isinstance(value, tuple) or len(value) != len(names):
-        raise ValueError(f"{what} must return a tuple ({', '.join(names)}), got {kind_of(value)}")
+        raise ValueError(f"{what} must return a tuple ({', '.join(names)}), got {describe_type(value)}")
     return value
 
 
-def kind_of(value: Any) -> str:  # noqa: ANN401 - whatever was returned
+def describe_type(value: Any) -> str:  # noqa: ANN401 - whatever was returned
     """Describe the type of a value for messages."""
     if value is None:
         return "None (is a return missing?)"
@@ -79,7 +79,7 @@ def find_non_finite(array: NDArray[Any], sub_envs: NDArray[np.intp] | None = Non
     return f"{array[tuple(where)]}: sub-environment {sub_env}{column}"
 
 
-def within(space: gymnasium.Space[Any], actions: NDArray[Any]) -> NDArray[Any]:
+def clip_actions(space: gymnasium.Space[Any], actions: NDArray[Any]) -> NDArray[Any]:
     """Return the actions, clipped to the bounds of a Box."""
     return np.clip(actions, space.low, space.high) if isinstance(space, gymnasium.spaces.Box) else actions
 
