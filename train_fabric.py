@@ -114,9 +114,8 @@ def main(
             agent = partial(agent, value_heads=1 + len(signals))
         resolved_config, lost = settings_as_yaml(main, locals(), to_config)
         if lost and launch.is_rank_0():
-            print_lines(
-                f"note: config.yaml cannot hold {', '.join(lost)}; give it to what reads the run (docs/export.md)"
-            )
+            note = f"config.yaml cannot hold {', '.join(lost)}; give it to what reads the run (docs/export.md)"
+            print_lines(f"note: {note}")
     of_id = {"--num_envs": num_envs is not None, "--env_kwargs": env_kwargs is not None, "--wrappers": bool(wrappers)}
     if env_id is None and (given := ", ".join(flag for flag, is_given in of_id.items() if is_given)):
         raise ValueError(

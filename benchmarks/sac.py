@@ -40,7 +40,7 @@ from fabric_rl.callback import TrainState
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.sac.learner import ReplayLearner
-from fabric_rl.signals.signals import RewardSignals
+from fabric_rl.signals.signals import IntrinsicRewards
 
 OBS, STEPS, GAMMA, TAU = 17, 20_000, 0.99, 0.005
 SPACES = {"box": Box(-1, 1, (6,)), "discrete": Discrete(6)}
@@ -221,7 +221,7 @@ def ours(steps: Minibatch, space: gymnasium.Space, sizes: list[int], batch: int,
     sac = SACArgs(buffer_size=STEPS + 1, tau=TAU)
     state, signals = (
         TrainState(fabric, agent, world, args, model, optimizer),
-        RewardSignals([], args, fabric, fabric, 1),
+        IntrinsicRewards([], args, fabric, fabric, 1),
     )
     learner = ReplayLearner(state, Timers(), sac, rollout, torch.tensor(GAMMA), signals, [])
     learner.replay.add(steps)

@@ -1,8 +1,10 @@
 """The rules of the architecture, checked on the source of every module."""
 
 import ast
+import collections
 import functools
 import graphlib
+import re
 import sys
 from pathlib import Path
 
@@ -51,6 +53,18 @@ FLOORS = {
     ],
 }
 MOST_LINES, MOST_FLAT_FILES = 600, 10
+# A docstring that begins like this is half a sentence.
+CLIPPED = re.compile(r"(What|Who|Whose|Whether|Where|When|How|Of|Those|That|It|As|Once|Then|With|Without|Nothing)\b")
+# Public names that several files may define: hooks and verbs of a contract ...
+CONTRACT = {"main", "check", "build", "reset", "apply", "compute", "load", "save", "read", "write", "describe", "train"}
+# ... and these, for the reason given.
+SHARED = {
+    "Constant": "a schedule and a sampler: users write them with their path",
+    "Uniform": "a rule for opponents and a sampler: users write them with their path",
+    "Policy": "an agent in this process, and the same without fabric_rl in the play.py of an export",
+    "compare": "the library's function and the command",
+    "export": "the library's function and the command",
+}
 
 
 def parsed(file: Path) -> ast.Module:
@@ -204,6 +218,28 @@ def import_violations(root: Path) -> list[str]:
     ]
 
 
+def clipped_docstrings(root: Path) -> list[str]:
+    """Docstrings that begin in the middle of a sentence, as file, line and first words."""
+    return [
+        f"{file.relative_to(root).as_posix()}:{getattr(node, 'lineno', 1)}: {text[:40]}"
+        for package in PACKAGES
+        for file in sorted((root / package).rglob("*.py"))
+        for node in ast.walk(parsed(file))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and CLIPPED.match(text := ast.get_docstring(node) or "")
+    ]
+
+
+def shared_names(root: Path) -> dict[str, list[str]]:
+    """Public names that several files define, with the files."""
+    owners = collections.defaultdict(list)
+    for file in (file for package in PACKAGES for file in sorted((root / package).rglob("*.py"))):
+        for node in parsed(file).body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
+                owners[node.name].append(file.relative_to(root).as_posix())
+    return {name: files for name, files in owners.items() if len(files) > 1 and name not in CONTRACT}
+
+
 def form_violations(root: Path) -> list[str]:
     """Files called utils.py and bare excepts, in every Python file of the project's own folders."""
     found = []
@@ -246,6 +282,14 @@ def test_no_utils_file_and_no_bare_except():
     assert form_violations(ROOT) == []
 
 
+def test_docstrings_begin_with_a_sentence():
+    assert clipped_docstrings(ROOT) == []
+
+
+def test_a_name_has_one_owner():
+    assert shared_names(ROOT).keys() == SHARED.keys()
+
+
 BROKEN = {
     "envs/sub/a.py": "import os\n\ndef f():\n    from ...fabric_rl import types\n    import pandas",
     "envs/b.py": "import importlib, numpy\nimportlib.import_module('torch')",
@@ -258,8 +302,8 @@ BROKEN = {
     "fabric_rl/commands/evaluate.py": "from fabric_rl.commands.output import console\nimport agents, envs",
     "fabric_rl/sub/utils.py": "try:\n    pass\nexcept:\n    pass",
     "envs/state/a.py": "def f():\n    from envs.pool import b",
-    "envs/obs/a.py": "import envs.actions.b",
-    "envs/actions/a.py": "from envs.obs import b",
+    "envs/obs/a.py": "import envs.actions.b\n\ndef look():\n    'What it sees.'",
+    "envs/actions/a.py": "from envs.obs import b\n\ndef look():\n    'Return what it sees.'",
     "fabric_rl/long.py": "x = 1\n" * 601,
 }
 
@@ -295,6 +339,11 @@ def test_the_checkers_find_what_breaks_a_rule(tmp_path):
         "fabric_rl/a.py:4",
         "fabric_rl/c.py:2",
     ]
+    assert clipped_docstrings(tmp_path) == ["envs/obs/a.py:3: What it sees."]
+    assert shared_names(tmp_path) == {
+        "f": ["envs/state/a.py", "envs/sub/a.py", "fabric_rl/a.py"],
+        "look": ["envs/actions/a.py", "envs/obs/a.py"],
+    }
     assert size_violations(tmp_path, "fabric_rl") == ["fabric_rl/long.py: 601 lines"]
     assert form_violations(tmp_path) == [
         "fabric_rl/sub/utils.py: name the file after its one purpose",

@@ -20,7 +20,7 @@ from fabric_rl.ranks.sharding import is_sharded
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.sac.replay import ReplayBuffer, demonstration_buffer
 from fabric_rl.signals.base import Steps
-from fabric_rl.signals.signals import RewardSignals
+from fabric_rl.signals.signals import IntrinsicRewards
 from fabric_rl.types import Minibatch, NonFiniteError, OffPolicyAgent, SettingError, Transitions
 
 
@@ -36,7 +36,7 @@ class ReplayLearner(FrozenLearner):
         sac: SACArgs,
         rollout: Rollout,
         gamma: Tensor,
-        signals: RewardSignals,
+        signals: IntrinsicRewards,
         demonstrations: Sequence[Trajectory],
     ) -> None:
         """Allocate the buffers; ValueError if they do not fit, or if the agent is sharded."""

@@ -23,7 +23,7 @@ from fabric_rl.session.monitor import TrainingMonitor
 from fabric_rl.session.saving import Saver
 from fabric_rl.session.stopping import StopSignals
 from fabric_rl.signals.base import SignalFactory
-from fabric_rl.signals.signals import RewardSignals
+from fabric_rl.signals.signals import IntrinsicRewards
 from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, Minibatch, OffPolicyAgent, Transitions
 
 BATCH_SIZE, STEPS_PER_ROW = 256, 1000
@@ -133,7 +133,7 @@ class OffPolicyAlgorithm(Algorithm):
         rollout: Rollout,
         rollout_steps: int,
         gamma: Tensor,
-        signals: RewardSignals,
+        signals: IntrinsicRewards,
     ) -> ReplayLearner:
         self._check_buffer(state, rollout, rollout_steps)
         if self.sac.demonstrations and not self.demonstrations:

@@ -36,7 +36,7 @@ from fabric_rl.session.saving import Saver
 from fabric_rl.session.session import Session
 from fabric_rl.session.stopping import StopSignals
 from fabric_rl.signals.base import SignalFactory
-from fabric_rl.signals.signals import RewardSignals, build_signals
+from fabric_rl.signals.signals import IntrinsicRewards, build_signals
 from fabric_rl.types import (
     ActorCritic,
     AgentFactory,
@@ -82,7 +82,7 @@ class Algorithm:
         rollout: Rollout,
         rollout_steps: int,
         gamma: Tensor,
-        signals: RewardSignals,
+        signals: IntrinsicRewards,
     ) -> FrozenLearner:
         """Return the learner; `gamma` holds the discounts of the rollout's rewards, the last ones for `signals`."""
         return Learner(state, peers, timers, state.args.rollouts_kept(rollout_steps))
@@ -182,7 +182,7 @@ def build(
     learns = trains and not inference
     if learns and reward_signals and is_sharded(module):
         raise ValueError("--signals: --strategy fsdp cannot divide their networks; use --strategy ddp")
-    added = RewardSignals(reward_signals, args, fabric, peers, rollout.num_envs, learns)
+    added = IntrinsicRewards(reward_signals, args, fabric, peers, rollout.num_envs, learns)
     learner = (
         scheme.learner(state, peers, timers, rollout, rollout_steps, gamma, added) if learns else FrozenLearner(state)
     )

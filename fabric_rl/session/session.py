@@ -28,7 +28,7 @@ from fabric_rl.rollouts.step_checks import check_tuple, describe_type
 from fabric_rl.runs.checkpoint import check_run_state
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.start import check_fingerprint, fingerprint
-from fabric_rl.signals.signals import RewardSignals, add_value_heads
+from fabric_rl.signals.signals import IntrinsicRewards, add_value_heads
 from fabric_rl.types import ActorCritic, CheckpointError
 
 
@@ -54,7 +54,7 @@ class Session:
     collector: Collector
     learner: FrozenLearner
     timers: Timers
-    signals: RewardSignals
+    signals: IntrinsicRewards
     inference: bool
     exchange: PlayerTrainerLink | None = None
     """Link between players and trainers; None without players."""

@@ -56,7 +56,7 @@ def add_value_heads(weights: Mapping[str, Any], agent: ActorCritic) -> dict[str,
     return found
 
 
-class RewardSignals:
+class IntrinsicRewards:
     """The reward signals of this rank; their rewards are the last columns of a rollout's.
 
     Fabric sets up each signal like the agent, so DDP averages its gradients over the ranks. Random numbers (the order
