@@ -9,8 +9,9 @@ from fabric_rl.args import Saving, TrainArgs
 from fabric_rl.callback import Callback
 from fabric_rl.learning.gae import GAE, Estimator
 from fabric_rl.runs.folder import Run
-from fabric_rl.session.build import Algorithm, build, dump_on_nan, finish
+from fabric_rl.session.build import Algorithm, build, finish
 from fabric_rl.session.monitor import TrainingMonitor
+from fabric_rl.session.nan_dump import dump_on_nan
 from fabric_rl.session.saving import Saver
 from fabric_rl.session.stopping import StopSignals
 from fabric_rl.signals.base import SignalFactory
@@ -60,36 +61,36 @@ def train(
             `Optimizer`.
         CheckpointError: The checkpoint in `resume` or `weights` belongs to a different architecture.
         NonFiniteError: Observations, rewards or the loss contain NaN or infinity.
-        TooLittleMemoryError: There is not enough memory for a rollout or a training step.
+        NotEnoughMemoryError: There is not enough memory for a rollout or a training step.
     """
     session = build(fabric, env, agent, args, run, callbacks, estimator, inference, Algorithm(), signals)
     session.dry_run_estimator()
     exact = session.begin(resume, weights)
-    record = TrainingMonitor(session, plain, resume)
-    saver = Saver(session, record, saving, exact)
+    monitor = TrainingMonitor(session, plain, resume)
+    saver = Saver(session, monitor, saving, exact)
     state, hooks, collector, learner = session.state, session.hooks, session.collector, session.learner
 
-    with hooks, record, StopSignals(state) as stops, dump_on_nan(session):
+    with hooks, monitor, StopSignals(state) as stops, dump_on_nan(session):
         saver.begin(resume)
         while not state.done:
             hooks.on_iteration_start()
             learner.apply_schedules(state.progress, state.learning_rate, state.learning_rate_factor)
-            with record("collect"):
+            with monitor("collect"):
                 rollout = collector.next_rollout()  # [T, N]
-            with record("advantages"):
+            with monitor("advantages"):
                 session.signals.add_intrinsic_rewards(rollout)
                 advantage, returns = session.estimate(rollout)  # [T, N]
             batch = hooks.on_learn_start(rollout.flat(advantage, returns))  # [T * N]
             with (
                 collector.while_learning(another=state.goes_on),
-                record("learn"),
+                monitor("learn"),
             ):  # --overlap plays here
                 losses = learner.learn(batch, state.minibatch_size)  # epochs x minibatches of agent.training_step
                 losses |= session.signals.learn(rollout, state.minibatch_size)
             state.advance()
-            record.reduce(losses)
+            monitor.reduce(losses)
             hooks.on_iteration_end()
-            record.publish()
+            monitor.publish()
             save_now = stops.agree(saver.minutes_due)  # all ranks stop, or save, after the same iteration
             saver.after_iteration(save_now)
-    return finish(session, record, saver)
+    return finish(session, monitor, saver)

@@ -28,7 +28,7 @@ PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH",
 PROGRAMS = {
     "train_fabric.py": ("train_fabric", "cli"),
     "fabric-rl": ("fabric_rl.commands.main", "main"),
-    "lightning": ("fabric_rl.cli.launcher", "lightning"),
+    "lightning": ("fabric_rl.cli.lightning_run_model", "lightning"),
 }
 """Command lines; every other program is a function, `package.module:name`, that gets the words."""
 

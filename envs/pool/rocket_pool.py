@@ -213,7 +213,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         timers.stop("gather")
         rewards = self._rewards()
         timers.stop("rewards")
-        terminated, truncated = self._judge()
+        terminated, truncated = self._check_dones()
         done = terminated | truncated
         self._show(done)
         timers.stop("dones_and_resets")
@@ -400,7 +400,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         signals = np.where(self._arenas.broken[:, None, None], np.float32(0), self.reward.last)
         return {"reward_signals": self._slots.cars_of(signals)}
 
-    def _judge(self) -> tuple[Bool, Bool]:
+    def _check_dones(self) -> tuple[Bool, Bool]:
         """Return terminated and truncated episodes, `[A]` each; those of broken arenas are truncated."""
         broken = self._arenas.broken
         terminated, truncated = np.zeros(self.num_arenas, np.bool_), broken.copy()

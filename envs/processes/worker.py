@@ -1,4 +1,4 @@
-"""Worker process of a ProcessPool: its main loop, the pool's handle on it, and the memory that they share.
+"""Worker process of a ProcessPool: its main loop, and the pool's handle on it.
 
 A step costs two semaphore operations per worker; everything that has a row per sub-environment is in shared memory.
 The pipe carries the rest, which is rare: building, resets, metrics, states, errors and unusual infos. Semaphores were
@@ -6,7 +6,6 @@ measured to wake the other side 4 to 7 times faster than a pipe (after which the
 its parent), and no slower than spinning, which would take a core from the workers.
 """
 
-import math
 import multiprocessing
 import os
 import pickle
@@ -21,7 +20,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import connection
 from multiprocessing.connection import Connection
-from multiprocessing.shared_memory import SharedMemory
 from multiprocessing.synchronize import Semaphore
 from pathlib import Path
 from types import ModuleType
@@ -32,6 +30,7 @@ from gymnasium import Space, spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
+from envs.processes.shared_memory import Layout, SharedArrays
 from fabric_rl.base.state_schema import CannotBeSavedError
 
 # Columns of the "header" array.
@@ -47,48 +46,6 @@ _NO_PARTS = (str(Path(__file__).parent), *(sysconfig.get_paths()[name] for name 
 
 StepResult = tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 """Observations, rewards, terminated, truncated and infos of a step, as of any vector environment."""
-Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
-"""Name -> (shape, dtype) of every array."""
-
-_ALIGNMENT_BYTES = 64
-
-
-class SharedArrays:
-    """Arrays of a fixed layout. One process creates the block, the other attaches to it by its name.
-
-    As soon as the other process has attached, the creator calls `forget_name`: from then on the memory is freed with
-    the last process that uses it, however that process ends.
-    """
-
-    def __init__(self, layout: Layout, name: str | None = None) -> None:
-        """Create a block of zeros, or attach to the one called `name`."""
-        size, offsets = 0, []
-        for shape, dtype in layout.values():
-            offsets.append(size)
-            size += math.ceil(math.prod(shape) * dtype.itemsize / _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
-        self._memory = SharedMemory(name, create=name is None, size=size)
-        self.name, self._named = self._memory.name, name is None
-        self._arrays: dict[str, NDArray[Any]] = {
-            key: np.ndarray(shape, dtype, self._memory.buf, offset)
-            for (key, (shape, dtype)), offset in zip(layout.items(), offsets, strict=True)
-        }
-
-    def __getitem__(self, key: str) -> NDArray[Any]:
-        """Return the array itself. Drop every reference to it before `close`."""
-        return self._arrays[key]
-
-    def forget_name(self) -> None:
-        """Remove the name of a block that this object created; attached processes keep the memory."""
-        if self._named:
-            self._named = False
-            self._memory.unlink()
-
-    def close(self) -> None:
-        """Release the memory."""
-        self.forget_name()
-        self._arrays.clear()
-        with suppress(BufferError):  # an array is still referenced, for example by a traceback: freed together with it
-            self._memory.close()
 
 
 @dataclass(frozen=True)

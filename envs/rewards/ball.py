@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league import common_values as game
+from rlgym.rocket_league.common_values import BALL_MAX_SPEED
 
 from envs.rewards.base import (
     ONE,
@@ -157,3 +158,17 @@ class PossessionReward(RememberingReward):
             owner = np.where(now.any(axis=1, keepdims=True), now - now[:, ::-1], owner)
             self._hold(owner=owner)
         return zero_absent_cars(state, team_to_cars(state, owner).copy())
+
+
+class VelocityBallToGoalReward(Reward):
+    """Speed of the ball toward the opponents' net: `max(0, v_ball . d_goal / 6000)`, `d_goal` to the back of the net.
+
+    Range 0..1; per step, so it depends on the tick skip. Source: RLGym's training guide, whose code rewards orange for
+    shooting into its own net; here both teams are rewarded for speed toward the *opponents'* net.
+    """
+
+    value_range = (0, 1)
+
+    def compute(self, state: GameState) -> Float:
+        share = state.quantities.ball_speed_to_net / np.float32(BALL_MAX_SPEED)
+        return zero_absent_cars(state, team_to_cars(state, np.maximum(share, ZERO)))

@@ -1,22 +1,22 @@
-"""Rewards for the car (place, speed, pose, boost), and those of RLGym's training guide."""
+"""Rewards for the car: place, speed, pose and boost; and the default reward."""
 
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from rlgym.rocket_league.common_values import BALL_MAX_SPEED, BALL_RADIUS, CAR_MAX_SPEED
+from rlgym.rocket_league.common_values import BALL_RADIUS, CAR_MAX_SPEED
 
+from envs.rewards.ball import VelocityBallToGoalReward
 from envs.rewards.base import (
     ONE,
     ZERO,
     RememberingReward,
     Reward,
     nonzero_weights,
-    team_to_cars,
     zero_absent_cars,
-    zeros,
 )
 from envs.rewards.combinators import CombinedReward, PerSecondReward
+from envs.rewards.events import GoalReward
 from envs.state.game_state import GameState
 from envs.state.layout import Float
 from envs.state.quantities import dot
@@ -120,50 +120,6 @@ class InAirReward(Reward):
 
     def compute(self, state: GameState) -> Float:
         return zero_absent_cars(state, ~state.quantities.on_ground)
-
-
-class VelocityBallToGoalReward(Reward):
-    """Speed of the ball toward the opponents' net: `max(0, v_ball . d_goal / 6000)`, `d_goal` to the back of the net.
-
-    Range 0..1; per step, so it depends on the tick skip. Source: RLGym's training guide, whose code rewards orange for
-    shooting into its own net; here both teams are rewarded for speed toward the *opponents'* net.
-    """
-
-    value_range = (0, 1)
-
-    def compute(self, state: GameState) -> Float:
-        share = state.quantities.ball_speed_to_net / np.float32(BALL_MAX_SPEED)
-        return zero_absent_cars(state, team_to_cars(state, np.maximum(share, ZERO)))
-
-
-class GoalReward(Reward):
-    """+1 for every car of the team that scored, -1 for every car of the other one.
-
-    Range -1..1; per event, at any tick skip. Source: RLGym's `GoalReward`.
-    """
-
-    unit = "per event"
-    value_range = (-1, 1)
-
-    def compute(self, state: GameState) -> Float:
-        if not state.quantities.any_goal:
-            return zeros(state)
-        scoring = state.scoring_team[:, None]
-        return zero_absent_cars(state, np.where(scoring < 0, 0, np.where(scoring == state.team, 1, -1)))
-
-
-class TouchReward(Reward):
-    """1 for each step in which the car touches the ball, else 0.
-
-    Range 0..1; per touching step: a long contact is rewarded in every step, so for a dribble the sum depends on the
-    tick skip (`EventReward(touch=1)` pays once per contact). Source: RLGym's `TouchReward`.
-    """
-
-    unit = "per touching step"
-    value_range = (0, 1)
-
-    def compute(self, state: GameState) -> Float:
-        return state.quantities.touched.astype(np.float32)
 
 
 class FaceBallReward(Reward):

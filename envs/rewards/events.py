@@ -10,6 +10,7 @@ from rlgym.rocket_league.common_values import CAR_MAX_SPEED
 from envs.rewards.base import (
     ZERO,
     RememberingReward,
+    Reward,
     TermStatistics,
     nonzero_weights,
     team_sums,
@@ -175,3 +176,19 @@ class DemoReward(RememberingReward):
             self._hold(velocity=now.car_vel)
         self._hold(demoed=demoed, demos=now.counters[..., _DEMOS])
         return zero_absent_cars(state, paid)
+
+
+class GoalReward(Reward):
+    """+1 for every car of the team that scored, -1 for every car of the other one.
+
+    Range -1..1; per event, at any tick skip. Source: RLGym's `GoalReward`.
+    """
+
+    unit = "per event"
+    value_range = (-1, 1)
+
+    def compute(self, state: GameState) -> Float:
+        if not state.quantities.any_goal:
+            return zeros(state)
+        scoring = state.scoring_team[:, None]
+        return zero_absent_cars(state, np.where(scoring < 0, 0, np.where(scoring == state.team, 1, -1)))

@@ -12,6 +12,7 @@ from envs.rewards.base import (
     ONE,
     ZERO,
     RememberingReward,
+    Reward,
     nonzero_weights,
     team_sums,
     team_to_cars,
@@ -209,3 +210,17 @@ class KickoffReward(RememberingReward):
             paid = zero_absent_cars(state, team_to_cars(state, lead).copy())
         self._hold(**self._first(state))
         return paid
+
+
+class TouchReward(Reward):
+    """1 for each step in which the car touches the ball, else 0.
+
+    Range 0..1; per touching step: a long contact is rewarded in every step, so for a dribble the sum depends on the
+    tick skip (`EventReward(touch=1)` pays once per contact). Source: RLGym's `TouchReward`.
+    """
+
+    unit = "per touching step"
+    value_range = (0, 1)
+
+    def compute(self, state: GameState) -> Float:
+        return state.quantities.touched.astype(np.float32)

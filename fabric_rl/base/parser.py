@@ -135,7 +135,7 @@ class FlagParser(ArgumentParser):
 @cache
 def foreign_names() -> dict[str, str]:
     """Return setting of another trainer -> flag here, with a remark on other differences."""
-    names: dict[str, str] = yaml.safe_load(Path(__file__).with_name("old_names.yaml").read_text(encoding="utf-8"))
+    names: dict[str, str] = yaml.safe_load(Path(__file__).with_name("foreign_names.yaml").read_text(encoding="utf-8"))
     return names
 
 

@@ -23,7 +23,7 @@ from fabric_rl.base.errors import (
     wants_traceback,
 )
 from fabric_rl.base.messages import USER_ERRORS
-from fabric_rl.learning.update import OutOfMemoryError
+from fabric_rl.learning.update import NotEnoughMemoryError
 from fabric_rl.metrics.log import program_name
 from fabric_rl.ranks import launch
 from fabric_rl.ranks.processes import LostRankError, parent_has_exited
@@ -113,7 +113,7 @@ def exit_on_error() -> Iterator[None]:
             message = f"{error} Change --devices, --accelerator, --strategy or --precision."
         elif isinstance(error, LostRankError):
             status, prints = 1, launch.detect_launcher().local_rank == 0 or parent_has_exited()
-        elif isinstance(error, NonFiniteError | OutOfMemoryError):  # may have happened on one rank only
+        elif isinstance(error, NonFiniteError | NotEnoughMemoryError):  # may have happened on one rank only
             status, prints = 1, True
         elif isinstance(error, RemoteError):
             status, message, prints = 1, f"--env {error}", True

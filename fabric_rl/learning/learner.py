@@ -141,7 +141,7 @@ class Learner(FrozenLearner):
         Raises:
             ValueError: The ranks have different numbers of steps.
             NonFiniteError: The loss, its gradient or a weight became NaN or infinite.
-            TooLittleMemoryError: There is not enough memory for a training step.
+            NotEnoughMemoryError: There is not enough memory for a training step.
         """
         check_same_on_all_ranks(self._peers, {"steps to learn from": batch.returns.numel()})
         self._before = {name: p.detach().clone() for name, p in self.agent.named_parameters()}

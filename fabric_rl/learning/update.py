@@ -155,20 +155,20 @@ def clip_gradients(fabric: Fabric, model: Any, optimizer: Any, args: TrainArgs) 
     return norm
 
 
-class OutOfMemoryError(RuntimeError):
+class NotEnoughMemoryError(RuntimeError):
     """Not enough memory for training; the message names the flag that helps."""
 
 
 @contextmanager
 def oom_hint(device: torch.device, what: str, advice: str) -> Iterator[None]:
-    """Turn an out-of-memory error in the block into a TooLittleMemoryError with the cause `what` and `advice`."""
+    """Turn an out-of-memory error in the block into a NotEnoughMemoryError with the cause `what` and `advice`."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:  # torch raises a plain RuntimeError on the CPU
         if not isinstance(error, (MemoryError, torch.OutOfMemoryError)) and "DefaultCPUAllocator" not in str(error):
             raise
         cause = next(iter(str(error).splitlines()), "") or type(error).__name__
-        raise OutOfMemoryError(f"{what} needs more memory than {device} has left; {advice} ({cause})") from error
+        raise NotEnoughMemoryError(f"{what} needs more memory than {device} has left; {advice} ({cause})") from error
 
 
 def index_batch(batch: Minibatch, indices: Tensor) -> Minibatch:

@@ -188,9 +188,9 @@ class PlayerTrainerLink:
 
 
 class _LinkedCollector(Collector):
-    def __init__(self, exchange: PlayerTrainerLink, *parts: Any) -> None:  # noqa: ANN401 - of Collector
+    def __init__(self, link: PlayerTrainerLink, *parts: Any) -> None:  # noqa: ANN401 - of Collector
         super().__init__(*parts)
-        self._exchange = exchange
+        self._link = link
 
 
 class RolloutRank(_LinkedCollector):
@@ -199,7 +199,7 @@ class RolloutRank(_LinkedCollector):
     def next_rollout(self) -> Rollout:
         """Collect a rollout and send it to the trainers."""
         rollout = super().next_rollout()
-        self._exchange.send(rollout, self.seconds)
+        self._link.send(rollout, self.seconds)
         return rollout
 
     @contextmanager
@@ -209,7 +209,7 @@ class RolloutRank(_LinkedCollector):
         if another:
             self._collect()
             self._ready = True
-        self._exchange.share_weights(self.agent)
+        self._link.share_weights(self.agent)
 
 
 class LearnerRank(_LinkedCollector):
@@ -218,14 +218,14 @@ class LearnerRank(_LinkedCollector):
     def next_rollout(self) -> Rollout:
         """Return the rollout of the players, with rewards scaled by them."""
         with self._timers("wait_for_the_players"):
-            self.seconds = self._exchange.receive(self.rollout)
+            self.seconds = self._link.receive(self.rollout)
         return self.rollout
 
     @contextmanager
     def while_learning(self, another: bool) -> Iterator[None]:
         yield
         with self._timers("weights"):
-            self._exchange.share_weights(self.agent)
+            self._link.share_weights(self.agent)
 
 
 def _tensors(rollout: Rollout, columns: slice) -> list[Tensor]:

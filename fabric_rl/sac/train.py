@@ -18,8 +18,9 @@ from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.runs.folder import Run
 from fabric_rl.sac.learner import ReplayLearner
 from fabric_rl.sac.replay import ReplayBuffer
-from fabric_rl.session.build import Algorithm, build, dump_on_nan, finish
+from fabric_rl.session.build import Algorithm, build, finish
 from fabric_rl.session.monitor import TrainingMonitor
+from fabric_rl.session.nan_dump import dump_on_nan
 from fabric_rl.session.saving import Saver
 from fabric_rl.session.stopping import StopSignals
 from fabric_rl.signals.base import SignalFactory
@@ -60,12 +61,12 @@ def train_off_policy(
     args_of_loop = _loop_settings(args, sac)
     session = build(fabric, env, agent, args_of_loop, run, callbacks, GAE(), inference, scheme, signals)
     exact = session.begin(resume, weights)
-    record = TrainingMonitor(session, plain, resume)
-    saver = Saver(session, record, saving, exact)
+    monitor = TrainingMonitor(session, plain, resume)
+    saver = Saver(session, monitor, saving, exact)
     state, hooks, collector, learner = session.state, session.hooks, session.collector, session.learner
     player = cast(OffPolicyAgent, session.agent)
 
-    with hooks, record, StopSignals(state) as stops, dump_on_nan(session):
+    with hooks, monitor, StopSignals(state) as stops, dump_on_nan(session):
         saver.begin(resume)
         if sac.buffer_init_steps >= args.total_timesteps and not inference and fabric.is_global_zero:
             what = f"--buffer_init_steps {sac.buffer_init_steps}: the agent learns nothing within --total_timesteps"
@@ -75,19 +76,19 @@ def train_off_policy(
             learner.apply_schedules(state.progress, state.learning_rate, state.learning_rate_factor)
             player.acts_at_random = not inference and state.steps < sac.buffer_init_steps
             player.holds_actions = sac.hold_random_actions and player.acts_at_random
-            with record("collect"):
+            with monitor("collect"):
                 rollout = collector.next_rollout()  # [T, N]
                 session.signals.add_intrinsic_rewards(rollout)
             player.holds_actions = False
             batch = hooks.on_learn_start(rollout.flat(rollout.reward))  # [T * N]
-            with record("learn"):
+            with monitor("learn"):
                 losses = learner.learn(batch, state.minibatch_size)  # buffer -> num_update x agent.training_step
             state.advance()
-            record.reduce(losses)
+            monitor.reduce(losses)
             hooks.on_iteration_end()
-            record.publish()
+            monitor.publish()
             saver.after_iteration(stops.agree(saver.minutes_due))
-    return finish(session, record, saver)
+    return finish(session, monitor, saver)
 
 
 class OffPolicyAlgorithm(Algorithm):

@@ -13,7 +13,7 @@ from fabric_rl.base.settings import NonNegative, check_settings
 from fabric_rl.selfplay.ratings.ladder import elo_update, expected_score
 
 LATEST = -1
-"""Number of the current agent, which is in no roster."""
+"""Number of the current agent, which is not in the pool."""
 DECAY = 0.99
 """Factor for all earlier results at each new one: win rates cover about the last hundred games."""
 

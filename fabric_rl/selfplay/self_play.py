@@ -164,7 +164,7 @@ class SelfPlay(Callback):
         if _is_due(self._saved_at, state.steps, self.save_steps):
             if self._saved_at == _NEVER and self.gate and state.fabric.is_global_zero:
                 logger.info("self-play begins after %s steps", f"{state.steps:,}")
-            self._admit(state, weights)
+            self._maybe_add_snapshot(state, weights)
             self._saved_at = state.steps
         if _is_due(self._swapped_at, state.steps, self.swap_steps):
             self._swapped_at = state.steps
@@ -217,7 +217,7 @@ class SelfPlay(Callback):
             found["selfplay/diversity"] = self._diversity
         return found
 
-    def _admit(self, state: TrainState, weights: Weights) -> None:
+    def _maybe_add_snapshot(self, state: TrainState, weights: Weights) -> None:
         """Add a snapshot to the pool, unless it acts too much like one in it."""
         snapshots = self.roster.snapshots
         apart = self._divergence(state, [*(each.weights or {} for each in snapshots), weights])

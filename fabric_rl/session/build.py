@@ -2,8 +2,7 @@
 
 import math
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -43,7 +42,6 @@ from fabric_rl.types import (
     EnvFactory,
     HasSeeds,
     Minibatch,
-    NonFiniteError,
     OffPolicyAgent,
     Transitions,
 )
@@ -110,13 +108,13 @@ def build(
     if fabric.world_size > 1:  # pools share the cores between the ranks of a machine
         nodes = int(getattr(fabric.strategy, "num_nodes", 1))
         os.environ.setdefault("LOCAL_WORLD_SIZE", str(max(1, fabric.world_size // nodes)))
-    exchange = PlayerTrainerLink(fabric, args.num_players) if args.num_players else None
-    peers = fabric if exchange is None else exchange.peers
-    plays, trains = exchange is None or exchange.plays, exchange is None or not exchange.plays
+    link = PlayerTrainerLink(fabric, args.num_players) if args.num_players else None
+    peers = fabric if link is None else link.peers
+    plays, trains = link is None or link.plays, link is None or not link.plays
 
     # Everything is tried before Fabric wraps it: a part that does not work is one clear line then.
     make_env = partial(_make_env, env, args.seed)
-    envs = make_env() if exchange is None else exchange.build_env(make_env, args.seed)
+    envs = make_env() if link is None else link.build_env(make_env, args.seed)
     with single_thread():  # the number of threads would decide how the first weights are rounded
         module: Any = agent(envs.single_observation_space, envs.single_action_space)
         reward_signals = build_signals(signals, envs)
@@ -126,7 +124,7 @@ def build(
     what = f"a rollout of {length_flag} {args.num_steps} in {envs.num_envs} sub-environments"
     with oom_hint(fabric.device, what, "take fewer of either"):
         rollout = Rollout(args.num_steps, envs, fabric.device, module, names)
-    rollout_steps = args.num_steps * (envs.num_envs if exchange is None else exchange.envs_per_trainer)
+    rollout_steps = args.num_steps * (envs.num_envs if link is None else link.envs_per_trainer)
     minibatch_size = scheme.minibatch_size(args, rollout_steps, module)
     env_gamma = gamma = _discounts(args, rollout).to(fabric.device)
     if reward_signals:
@@ -148,8 +146,8 @@ def build(
     if args.standardize_returns and plays:
         scaler = ReturnScaler(envs.num_envs, signals=max(1, len(rollout.reward_signals)))
     needed = (fabric, peers, envs, module, rollout, scaler, env_gamma, timers)  # it may copy the bare module
-    if exchange is not None:
-        collector: Collector = (RolloutRank if plays else LearnerRank)(exchange, *needed)
+    if link is not None:
+        collector: Collector = (RolloutRank if plays else LearnerRank)(link, *needed)
     else:
         collector = (OverlappedCollector if args.overlap and not inference else Collector)(*needed)
     if args.compile:
@@ -158,8 +156,8 @@ def build(
         collector.compile()
     model, optimizer = fabric.setup(module, bare_optimizer)
     _settle(fabric, module, model, optimizer, minibatch if trains else None)
-    if exchange is not None:
-        exchange.share_weights(module)  # they began with the same, unless an environment has drawn numbers
+    if link is not None:
+        link.share_weights(module)  # they began with the same, unless an environment has drawn numbers
     dry_run_saving(fabric, collector)
     torch.manual_seed(args.seed + peers.global_rank)  # every rank explores noise of its own
     collector.begin(first_seed)  # last: the dry run has played in the environment, saved it, and drawn random numbers
@@ -188,7 +186,7 @@ def build(
     )
     hooks = Hooks(state, callbacks, learns=not inference)
     objects = (hooks, module, estimator, gamma, collector, learner, timers, added)
-    return Session(fabric, args, run, state, *objects, inference=inference, exchange=exchange)
+    return Session(fabric, args, run, state, *objects, inference=inference, link=link)
 
 
 def _make_env(env: EnvFactory, seed: int) -> VectorEnv:
@@ -247,34 +245,11 @@ def _discounts(args: TrainArgs, rollout: Rollout) -> Tensor:
     return torch.tensor(gammas * (signals // len(gammas)) if signals > 1 else gammas[0])
 
 
-def finish(session: Session, record: TrainingMonitor, saver: Saver) -> dict[str, Any]:
+def finish(session: Session, monitor: TrainingMonitor, saver: Saver) -> dict[str, Any]:
     """End a run in order and return its summary. Callbacks that wait for something see `state.stop` after a signal."""
     with StopSignals(session.state):
-        summary = record.finish(saver.unsaved())
+        summary = monitor.finish(saver.unsaved())
         session.hooks.on_train_end()
-    record.close()
+    monitor.close()
     session.collector.envs.close()
     return summary
-
-
-@contextmanager
-def dump_on_nan(session: Session) -> Iterator[None]:
-    """Save the rollout and the weights before it if the block meets NaN or infinity.
-
-    Raises:
-        NonFiniteError: It has; the message names the file, `nonfinite-rank<r>.pt` in the run's folder.
-    """
-    try:
-        yield
-    except (NonFiniteError, FloatingPointError) as error:  # the latter from a pool that checks for itself
-        where, run = "", session.run
-        if run is not None:
-            path = run.dir / f"nonfinite-rank{session.fabric.global_rank}.pt"
-            rollout = {
-                key: value for key, value in vars(session.collector.rollout).items() if isinstance(value, Tensor)
-            }
-            evidence = {"rollout": rollout, "weights_before": session.learner.weights_before, "message": str(error)}
-            with suppress(OSError, RuntimeError):  # a full disk
-                torch.save(evidence, path)
-                where = f". Rollout and the weights before it are in {path}"
-        raise NonFiniteError(f"{error}{where}") from error

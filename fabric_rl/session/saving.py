@@ -25,19 +25,19 @@ class Saver:
     older checkpoints stay.
     """
 
-    def __init__(self, session: Session, record: TrainingMonitor, saving: Saving, exact: bool) -> None:
+    def __init__(self, session: Session, monitor: TrainingMonitor, saving: Saving, exact: bool) -> None:
         """Start the clock.
 
         Args:
             session: The session to save.
-            record: The other part of what is saved.
+            monitor: The other part of what is saved.
             saving: When to save.
             exact: True if the run began, or was resumed, exactly as one without a break.
 
         Raises:
             TypeError: The state of a callback cannot be saved.
         """
-        self._session, self._record, self._saving = session, record, saving
+        self._session, self._monitor, self._saving = session, monitor, saving
         self._run = cast(Run, session.run)  # only used if enabled
         self._enabled = session.run is not None and not session.inference
         self._last = time.monotonic()
@@ -131,7 +131,7 @@ class Saver:
         players = state["ranks"][-self._session.args.num_players :]  # with 0 players, all ranks play
         exact = self._saving.exact_resume or all(rank["env"] is not None for rank in players)
         exact &= all(rank.get("replay", {}) is not None for rank in state["ranks"])  # a buffer that is not saved
-        state |= {"exact": exact and not self._inexact} | self._record.state_dict()
+        state |= {"exact": exact and not self._inexact} | self._monitor.state_dict()
         due = ((by_steps or on_demand or ending, self._write_checkpoint), (milestone, self._write_milestone))
         self._try([write for is_due, write in due if is_due], state)
         return True
@@ -169,7 +169,7 @@ class Saver:
         meta = {
             "steps": state.steps,
             "phase": state.phase,
-            "mean_reward": self._record.mean_return(),
+            "mean_reward": self._monitor.mean_return(),
             "entropy": state.metrics.get("ppo/entropy", state.metrics.get("sac/entropy")),
             "kl": state.metrics.get("ppo/approx_kl"),
             "rating": state.metrics.get("selfplay/rating"),

@@ -56,7 +56,7 @@ class Session:
     timers: Timers
     signals: IntrinsicRewards
     inference: bool
-    exchange: PlayerTrainerLink | None = None
+    link: PlayerTrainerLink | None = None
     """Link between players and trainers; None without players."""
     iterations_missed: int = field(default=0, init=False)
     """Difference between all iterations done and `state.iteration`, which counts in the current size."""
@@ -97,7 +97,7 @@ class Session:
 
     def all_names(self, local: Sums) -> Sums:
         """Return `local` with empty sums for names that only other ranks have; every rank calls it."""
-        return local if self.exchange is None else self.exchange.fill_missing_names(local)
+        return local if self.link is None else self.link.fill_missing_names(local)
 
     # ------------------------------------------------------------------ saving and restoring
 

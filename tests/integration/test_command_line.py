@@ -415,7 +415,9 @@ def test_an_environment_id_wins_over_a_config_files_environment(forks, root, tmp
 @pytest.mark.learning
 @pytest.mark.timeout(900)
 def test_lightning_run_model_learns_on_two_ranks(run_python, tmp_path):
-    lightning = "import sys; sys.argv[0] = 'lightning'; from fabric_rl.cli.launcher import lightning; lightning()"
+    lightning = (
+        "import sys; sys.argv[0] = 'lightning'; from fabric_rl.cli.lightning_run_model import lightning; lightning()"
+    )
     flags = [*CARTPOLE, "--total-timesteps", 100_000, "--runs_dir", tmp_path, "--run_id", "learned"]
     result = run_python("-c", lightning, *RUN_MODEL, "train_fabric.py", *flags, seconds=800)
     assert result.returncode == 0, result.stderr

@@ -27,7 +27,7 @@ from fabric_rl import Callback, History, Run, TrainArgs, TrainState, load_checkp
 from fabric_rl.callbacks import AdaptiveBatchSize, Callbacks, KeyPress, Notify, StopAfter, VideoLogger
 from fabric_rl.callbacks.batch_size import RAM, GPUMemory, allowed_sizes, choose_size
 from fabric_rl.hooks import Hooks
-from fabric_rl.learning.update import OutOfMemoryError
+from fabric_rl.learning.update import NotEnoughMemoryError
 from fabric_rl.runs.records import list_checkpoints
 from fabric_rl.session.saving import Saving
 from tests.forks import ROOT, SECONDS
@@ -540,7 +540,7 @@ def test_too_little_memory_is_one_line_that_names_the_flag(fabric):
             return super().training_step(minibatch)
 
     calls = Calls()
-    with pytest.raises(OutOfMemoryError) as raised:
+    with pytest.raises(NotEnoughMemoryError) as raised:
         trained(fabric, [calls], agent=Endless, minibatch_size=16, batch_size=32)
     message = str(raised.value)
     assert re.match(r"--minibatch_size 16 needs more memory than cpu has left; take a smaller one", message)
@@ -549,7 +549,7 @@ def test_too_little_memory_is_one_line_that_names_the_flag(fabric):
 
 
 def test_a_rollout_beyond_memory_is_one_line_that_names_the_flag(fabric):
-    with pytest.raises(OutOfMemoryError, match=r"^a rollout of --num_steps \d+ in \d+ sub-environments needs more"):
+    with pytest.raises(NotEnoughMemoryError, match=r"^a rollout of --num_steps \d+ in \d+ sub-environments needs more"):
         trained(fabric, [], num_steps=2**50)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from fabric_rl.cli.launcher import lightning
+from fabric_rl.cli.lightning_run_model import lightning
 from tests.forks import free_port, kill
 from tests.runs import until
 

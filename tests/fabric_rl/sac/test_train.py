@@ -35,7 +35,7 @@ from fabric_rl import (
     train_off_policy,
 )
 from fabric_rl.args import ONLY_PPO
-from fabric_rl.learning.update import OutOfMemoryError
+from fabric_rl.learning.update import NotEnoughMemoryError
 from fabric_rl.types import NonFiniteError, SettingError
 
 
@@ -315,7 +315,7 @@ def test_more_rewards_than_the_buffer_holds_are_refused(counted):
     ],
 )
 def test_what_no_memory_holds_is_said_with_its_flag(counted, settings, sac, message):
-    with pytest.raises(OutOfMemoryError, match=message):
+    with pytest.raises(NotEnoughMemoryError, match=message):
         counted(sac=sac, **settings)
 
 

@@ -1,0 +1,33 @@
+"""A dump of the rollout and the weights when training meets NaN or infinity."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import torch
+from torch import Tensor
+
+from fabric_rl.session.session import Session
+from fabric_rl.types import NonFiniteError
+
+
+@contextmanager
+def dump_on_nan(session: Session) -> Iterator[None]:
+    """Save the rollout and the weights before it if the block meets NaN or infinity.
+
+    Raises:
+        NonFiniteError: It has; the message names the file, `nonfinite-rank<r>.pt` in the run's folder.
+    """
+    try:
+        yield
+    except (NonFiniteError, FloatingPointError) as error:  # the latter from a pool that checks for itself
+        where, run = "", session.run
+        if run is not None:
+            path = run.dir / f"nonfinite-rank{session.fabric.global_rank}.pt"
+            rollout = {
+                key: value for key, value in vars(session.collector.rollout).items() if isinstance(value, Tensor)
+            }
+            evidence = {"rollout": rollout, "weights_before": session.learner.weights_before, "message": str(error)}
+            with suppress(OSError, RuntimeError):  # a full disk
+                torch.save(evidence, path)
+                where = f". Rollout and the weights before it are in {path}"
+        raise NonFiniteError(f"{error}{where}") from error
