@@ -280,7 +280,7 @@ def test_a_candidate_that_hangs_is_ended(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(tune, "_PATIENCE", 1.0)
     monkeypatch.syspath_prepend(tmp_path)
     words = ["--config", str(ROOT / "configs/cartpole.yaml"), "--num_steps", "64", "--env", "hangs.Hangs"]
-    bench = tune.Bench([*words, "--env.env_id", "CartPole-v1", "--env.num_envs", "4"], tmp_path, 0.2)
+    bench = tune.Benchmark([*words, "--env.env_id", "CartPole-v1", "--env.num_envs", "4"], tmp_path, 0.2)
     assert bench.measure(Candidate({}))
     bench.trainings._grace, bench._patience = 1.0, bench._patience / 2
     hangs = Candidate({"env.num_envs": 8})
