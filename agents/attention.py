@@ -1,4 +1,4 @@
-"""AttentionPPOAgent: the own car attends over a set of objects, trained with PPO."""
+"""AttentionPPOAgent: the agent's own car attends over a set of objects, trained with PPO."""
 
 import math
 from collections.abc import Sequence
@@ -83,7 +83,7 @@ class ObjectEncoder(nn.Module):
     """Encoder of objects `[N, E, F]` -> `[N, embed_size]`: object 0 attends to all objects that are present."""
 
     def __init__(self, features: int, settings: AttentionPPOAgent) -> None:
-        """Build the layers for objects with that many features."""
+        """Build the layers for objects with `features` columns."""
         super().__init__()
         self.present_column, size = settings.present_column, settings.embed_size
         shape = (settings.num_heads, settings.activation, settings.ortho_init)

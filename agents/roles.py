@@ -35,7 +35,7 @@ class RolesAgent(ActorCritic):
         roles: Mapping[str, AgentFactory],
         normalize_advantages: bool = False,
     ) -> None:
-        """Build the agents; a ValueError if they or the spaces do not fit together.
+        """Build the agents; raise a ValueError if they or the spaces do not fit together.
 
         Args:
             observation_space: Observation space of one sub-environment, a Box with one axis whose last number is the
@@ -155,7 +155,7 @@ class RolesAgent(ActorCritic):
         return total, {key: torch.stack(values).sum() for key, values in found.items()} | stats
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Return one optimizer with all agents' parameter groups; a ValueError if they use different classes."""
+        """Return one optimizer with all agents' parameter groups; raise a ValueError if they use different classes."""
         every = [agent.configure_optimizers() for agent in self.agents]
         kinds = {type(optimizer) for optimizer in every}
         if len(kinds) > 1:

@@ -13,9 +13,9 @@ MAX_CARS_PER_TEAM = 4
 
 
 def check_seed(owner: str, value: object, argument: str = "seed") -> int:
-    """Return `value` as an int; a ValueError unless it is one integer, 0 or more."""
+    """Return `value` as an int; raise a ValueError unless it is one integer, 0 or more."""
     if not is_integer(value) or value < 0:
-        raise ValueError(f"{owner}: {argument} takes one integer, 0 or more, got {value!r}")
+        raise ValueError(f"{owner}: {argument} must be one non-negative integer, got {value!r}")
     return int(value)
 
 
@@ -37,7 +37,7 @@ def check_finite(
 
 
 def to_action_array(owner: str, actions: object) -> NDArray[Any]:
-    """Return `actions` as an array of numbers of any shape; a ValueError for anything else."""
+    """Return `actions` as an array of numbers of any shape; raise a ValueError for anything else."""
     try:
         array = np.asarray(actions)
     except ValueError:  # rows of different lengths

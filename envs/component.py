@@ -64,7 +64,7 @@ class Component:
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """Return copies of what it remembers, as numbers and arrays, for an exact resume; nothing by default."""
+        """Return copies of its state, as numbers and arrays, for an exact resume; empty by default."""
         state: dict[str, Any] = {}
         for key, name in self._in_state_dict.items():
             value = _copied(getattr(self, name))

@@ -152,7 +152,7 @@ class AllOf(_Combined):
 
 
 def check_done(condition: DoneCondition, state: GameState) -> Bool:
-    """Return `condition.check(state)`; a ValueError that names its class unless that is `[A]` bool."""
+    """Return `condition.check(state)`; raise a ValueError that names its class unless that is `[A]` bool."""
     ended: Any = condition.check(state)
     if isinstance(ended, np.ndarray) and ended.dtype == np.bool_ and ended.shape == (state.num_arenas,):
         return ended

@@ -22,7 +22,7 @@ class FactoryCall(NamedTuple):
     settings: dict[str, Any]
 
     def arguments(self) -> dict[str, Any]:
-        """Return all arguments by parameter name; a TypeError if the function does not take them."""
+        """Return all arguments by parameter name; raise a TypeError if the function does not take them."""
         signature = inspect.signature(self.function)
         bound = signature.bind_partial(*self.args, **self.settings)
         return dict(zip(signature.parameters, bound.args, strict=False)) | bound.kwargs
@@ -48,7 +48,7 @@ def unwrap_partial(factory: Callable[..., Any]) -> FactoryCall:
 def from_class_path(class_path: str, kind: type[Any], inner: str = "") -> Any:  # noqa: ANN401 - an object of that kind
     """Create an object of class `kind` from a class path such as `envs.AdvancedObs`, `AdvancedObs` or `my.MyObs`.
 
-    A class with a parameter `inner` wraps an object of the class path `inner`.
+    A class with a parameter `inner` wraps an object created from the class path `inner`.
 
     Raises:
         ValueError: There is no such class, it has another base class, or it needs other arguments.
@@ -97,7 +97,7 @@ def to_config(value: Any) -> Any:  # noqa: ANN401 - whatever a configuration may
 
 
 def _import_path(made: Callable[..., Any]) -> str:
-    """Return the shortest import path: packages export from files that may move."""
+    """Return the shortest import path, as packages re-export classes from files that may move."""
     name, module = getattr(made, "__qualname__", "an object"), getattr(made, "__module__", "__main__")
     if module == "__main__" or "<" in name:
         raise ValueError(f"{name.rpartition('.')[2]} is not in a module that can be imported")
@@ -108,7 +108,7 @@ def _import_path(made: Callable[..., Any]) -> str:
 
 
 def _settings_of(made: object) -> dict[str, Any]:
-    """Return an object's constructor arguments; a ValueError if it does not store them."""
+    """Return an object's constructor arguments; raise a ValueError if it does not store them."""
     kept = getattr(made, "__dict__", {})
     try:
         names = inspect.signature(type(made)).parameters

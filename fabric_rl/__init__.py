@@ -25,7 +25,7 @@ __all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> object:
-    """An exported name; its module is imported when somebody asks for it, since most of them need torch.
+    """An exported name, whose module is imported on first use, since most modules need torch.
 
     Raises:
         AttributeError: There is none of that name.

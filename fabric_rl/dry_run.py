@@ -115,7 +115,7 @@ def check_agent(agent: LightningModule) -> None:
 
 
 def mask_shape(space: gymnasium.Space[Any], num_envs: int) -> tuple[int, int]:
-    """Return the shape of action masks; a ValueError if the actions are not discrete."""
+    """Return the shape of action masks; raise a ValueError if the actions are not discrete."""
     if isinstance(space, gymnasium.spaces.Discrete):
         return num_envs, int(space.n)
     if isinstance(space, gymnasium.spaces.MultiDiscrete):
@@ -159,7 +159,7 @@ def _try_agent(
     action = _tensor(f"{name}.act(): action", chosen.action, action_shape, INTEGERS if discrete else FLOATS)
     _tensor(f"{name}.act(): log_prob", chosen.log_prob, (size,))
     if agent.memory_size and chosen.value is None and not replays:
-        raise ValueError(f"{name}.act() must return values: an agent with memory is asked for them step by step")
+        raise ValueError(f"{name}.act() must return values: an agent with memory needs them at every step")
     if chosen.value is not None:
         _tensor(f"{name}.act(): value", chosen.value, value_shape)
     if agent.memory_size:

@@ -25,7 +25,7 @@ class Hooks:
         self.state, self.callbacks, self.learns = state, tuple(callbacks), learns
 
     def __enter__(self) -> "Hooks":
-        """Call `on_train_start`; a ValueError of one rank is raised on all of them."""
+        """Call `on_train_start`; raise a ValueError of one rank is raised on all of them."""
         try:
             with unsharded(self.state.agent):
                 for callback in self.callbacks:
@@ -125,7 +125,7 @@ def _checked(batch: Any, callback: Callback) -> Minibatch:  # noqa: ANN401 - wha
 
 
 def _drained(callback: Callback) -> dict[str, tuple[float, float]]:
-    """Return the metrics of a callback since the last call; a TypeError unless they are pairs (sum, count)."""
+    """Return the metrics of a callback since the last call; raise a TypeError unless they are pairs (sum, count)."""
     metrics = callback.drain_metrics()
     where = f"--callbacks {type(callback).__name__}.drain_metrics()"
     if not isinstance(metrics, dict):

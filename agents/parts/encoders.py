@@ -1,4 +1,4 @@
-"""Pixels and the convolutional encoders of Unity ML-Agents, rewritten from their published sizes."""
+"""Pixels, and Unity ML-Agents' convolutional encoders, reimplemented from their published sizes."""
 
 import math
 from typing import Any

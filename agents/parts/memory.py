@@ -101,7 +101,7 @@ class RecurrentMemory(nn.Module):
         return torch.stack(outputs), state
 
     def _fused(self, inputs: Tensor, state: Tensor, episode_start: Tensor) -> Tensor:
-        """Compute `unroll` with one ordinary LSTM over all steps, whose inputs reset the memory.
+        """Compute `unroll` with one ordinary LSTM over all steps; additional inputs reset its memory.
 
         Before each beginning of an episode, a step is added that closes the gates: f = i = o = 0 leaves exactly
         h = c = 0, and blocks all gradients. An additional input column, 1 in the added steps and 0 in the others, has

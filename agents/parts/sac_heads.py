@@ -40,7 +40,7 @@ class SquashedGaussianHead(nn.Module):
     squash = True
 
     def __init__(self, features: int, space: Box) -> None:
-        """Build the layer; a ValueError for a Box without dimensions or finite bounds."""
+        """Build the layer; raise a ValueError for a Box without dimensions or finite bounds."""
         super().__init__()
         low, high = (torch.from_numpy(np.asarray(bound, np.float32).flatten()) for bound in (space.low, space.high))
         if not bool((torch.isfinite(low) & torch.isfinite(high)).all()):
@@ -76,7 +76,7 @@ class SquashedGaussianHead(nn.Module):
         return u.tanh(), log_prob.sum(dim=-1)
 
     def sample(self, params: Tensor, deterministic: bool = False, mask: Mask = None) -> Pair:
-        """Return actions in the Box `[B, *shape]` and their log-probabilities `[B]`; a ValueError for a mask."""
+        """Return actions in the Box `[B, *shape]` and their log-probabilities `[B]`; raise a ValueError for a mask."""
         if mask is not None:
             raise ValueError("Box actions take no action mask")
         unit, log_prob = self.sample_unit(params, deterministic)
@@ -169,7 +169,7 @@ class DiscreteSACHead(nn.Module):
 def make_sac_head(
     agent: str, features: int, space: gymnasium.Space[Any], entropy_share: float
 ) -> SquashedGaussianHead | DiscreteSACHead:
-    """Build the head for an action space; a ValueError for unsupported spaces."""
+    """Build the head for an action space; raise a ValueError for unsupported spaces."""
     if isinstance(space, Box) and np.issubdtype(space.dtype, np.floating):
         try:
             return SquashedGaussianHead(features, space)

@@ -63,7 +63,7 @@ class ActionParser(Component, ABC):
         return None
 
     def look_ahead(self, tick_skip: int, action_delay_ticks: int, steps: int = 1) -> None:
-        """Learn how long a choice acts: for `steps` steps of `tick_skip` ticks, from `action_delay_ticks` on."""
+        """Set how long a choice acts: `steps` steps of `tick_skip` ticks, after `action_delay_ticks`."""
 
 
 def nested_parsers(parser: ActionParser) -> list[ActionParser]:
@@ -75,7 +75,7 @@ def nested_parsers(parser: ActionParser) -> list[ActionParser]:
 
 
 def parse_actions(parser: ActionParser, actions: NDArray[Any], state: GameState) -> Controls:
-    """Return the controls of all slots; a ValueError that names the parser if it returned something else."""
+    """Return the controls of all slots; raise a ValueError that names the parser if it returned something else."""
     controls = parser.parse(actions, state)
     if not isinstance(controls, Controls):
         name = type(parser).__name__
@@ -84,7 +84,7 @@ def parse_actions(parser: ActionParser, actions: NDArray[Any], state: GameState)
 
 
 def get_action_mask(parser: ActionParser, state: GameState) -> Bool | None:
-    """Return the parser's mask, `[A, C, n]`; a ValueError that names the parser if it returned something else."""
+    """Return the parser's mask, `[A, C, n]`; raise a ValueError that names the parser if it returned something else."""
     mask = parser.mask(state)
     bools = isinstance(mask, np.ndarray) and mask.dtype == np.bool_ and mask.ndim == 3
     if mask is None or (bools and mask.shape[:2] == (state.num_arenas, state.num_cars)):

@@ -1,4 +1,4 @@
-"""Parsers around another parser that change the timing or the range of its controls."""
+"""Parsers that wrap another parser and change the timing or the range of its controls."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from fabric_rl.base.settings import Count
 
 @dataclass(eq=False, repr=False)
 class _Combinator(ActionParser):
-    """Parser around `inner` with a memory of each arena, which is zeroed when an episode begins."""
+    """Wrapper of the parser `inner` with a memory per arena, zeroed when an episode begins."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {"inner/": "inner"}
 
@@ -58,11 +58,11 @@ class _Combinator(ActionParser):
         super().load_state_dict(state)
 
     def _new_memory(self, num_arenas: int, num_cars: int) -> dict[str, NDArray[Any]]:
-        """Return the memory of that many arenas, all zero, each array `[num_arenas, ...]`."""
+        """Return the memory for `num_arenas` arenas: arrays `[num_arenas, ...]` of zeros, by name."""
         return {}
 
     def _remembered(self, state: GameState) -> dict[str, NDArray[Any]]:
-        """Return the memory; a new one if it does not fit the arenas and cars of `state`."""
+        """Return the memory, or a new one if it does not match the arenas and cars of `state`."""
         cars = state.num_arenas, state.num_cars
         if self._cars != cars:
             fresh = self._new_memory(*cars)
@@ -168,7 +168,7 @@ class ClipAction(_Combinator):
 
 @dataclass(eq=False, repr=False)
 class DelayAction(_Combinator):
-    """Delay controls by `steps` steps; an episode begins with that many steps without any.
+    """Delay controls by `steps` steps; the first `steps` steps of an episode have no controls.
 
     A state-aware table inside looks that far ahead.
     """

@@ -60,7 +60,7 @@ def nearest_actions(
 
 
 def soft_labels(parser: ActionParser, controls: Float, on_ground: Bool, allowed: Bool | None = None) -> Float | None:
-    r"""Return soft labels of `controls` over the rows of a table: values between two rows are divided between both.
+    r"""Return soft labels of `controls` over a table's rows: in-between values are split between two.
 
     .. math:: p_r \propto \prod_k h_k(r_k), \qquad \sum_v h_k(v) = 1, \qquad \sum_v h_k(v) v = c_k
 

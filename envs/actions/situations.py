@@ -36,7 +36,7 @@ _PADS_XY = np.array(game.BOOST_LOCATIONS, np.float32)[:, :2]
 
 
 class StateAwareTable(ActionTable):
-    """A table in which a row that cannot act falls back to the row that does the same.
+    """A table in which a row whose controls have no effect falls back to an equivalent row.
 
     Rows that fall back, per car, and why that changes nothing:
 
@@ -141,7 +141,7 @@ def hybrid_rows() -> Float:
 
 
 def _equivalent_rows(table: Float, situation: int) -> NDArray[np.int64]:
-    """Return `[n]`, for each row the first one that does the same: one that has nothing to spare, if there is one."""
+    """Return `[n]`, an equivalent row for each row, if possible one without ineffective controls."""
     plain = zero_ineffective_controls(situation, table)
     spare = (table != plain).any(axis=1)
     chosen: dict[bytes, int] = {}
@@ -222,7 +222,7 @@ def _alone(state: GameState, reach: float, ball_reach: float) -> Bool:
 
 
 def _add_empty(found: NDArray[np.int64], state: GameState, reach: float) -> None:
-    """Add `EMPTY` for cars without boost that reach no pad, active or not."""
+    """Add `EMPTY` for cars without boost that cannot reach any pad, active or not."""
     arena, car = np.nonzero((state.boost == 0) & state.present & ~state.is_demoed)
     to_pad = state.world.car_pos[arena, car, None, :2] - _PADS_XY
     nearest = np.einsum("npk,npk->np", to_pad, to_pad).min(axis=1, initial=np.inf)

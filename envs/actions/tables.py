@@ -121,7 +121,7 @@ def balanced(table: Float) -> bool:
 
 @dataclass(eq=False, repr=False)
 class ContinuousAction(ActionParser):
-    """Eight numbers: throttle, steer, pitch, yaw, roll as they are, jump, boost, handbrake pressed when above 0.
+    """Eight numbers: throttle, steer, pitch, yaw, roll; jump, boost, handbrake are pressed above 0.
 
     Numbers outside -1..1 are clipped silently, because samples of a normal distribution are often outside; NaN and
     infinity are refused.

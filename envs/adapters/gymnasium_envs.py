@@ -1,4 +1,4 @@
-"""GymnasiumEnvs and AtariEnvs: Gymnasium's environments in vectors with SAME_STEP autoreset, and their wrappers."""
+"""GymnasiumEnvs and AtariEnvs: vectors of environments with SAME_STEP autoreset, and wrappers."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -43,7 +43,7 @@ class SampledAttributes(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     @property
     def numbers(self) -> dict[str, float]:
-        """Present values of the sampled attributes."""
+        """Current values of the sampled attributes."""
         return {name: float(getattr(self.env.unwrapped, name)) for name in self._samplers}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -147,7 +147,7 @@ class KeepColumns(gymnasium.ObservationWrapper[Any, Any, Any]):
     """Keep some columns of a vector observation, for example positions without velocities, to require memory."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], columns: Sequence[int]) -> None:
-        """Wrap `env`; a ValueError if its observations are no vectors, or have no such columns."""
+        """Wrap `env`; raise a ValueError if its observations are not vectors or lack these columns."""
         super().__init__(env)
         space = env.observation_space
         if not isinstance(space, spaces.Box) or len(space.shape) != 1:
@@ -242,12 +242,12 @@ class GymnasiumEnvs(VectorWrapper):
 
     @property
     def parameters(self) -> dict[str, NDArray[np.float64]]:
-        """Sampled parameter -> `[N]` float64, its present value in each sub-environment."""
+        """Sampled parameter -> `[N]` float64, its current value in each sub-environment."""
         rows = [drawn.numbers for drawn in self._drawn]
         return {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Return `parameters/<name>` -> (sum over the sub-environments, sub-environments)."""
+        """Return `parameters/<name>` -> (sum over the sub-environments, number of sub-environments)."""
         return {f"parameters/{name}": (float(at.sum()), float(len(at))) for name, at in self.parameters.items()}
 
     def _draw(self, parameters: ParameterRandomizer, env: gymnasium.Env[Any, Any]) -> SampledAttributes:
@@ -261,7 +261,7 @@ class GymnasiumEnvs(VectorWrapper):
                 env.videos.finish()
 
     def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
-        """Raise a ValueError if the environment has no number of that name, or it cannot be set to this value."""
+        """Raise a ValueError if the environment has no such number or cannot set it to this value."""
         numbers = {name: value for name, value in vars(self._envs.envs[0].unwrapped).items() if is_number(value)}
         known = ", ".join(sorted(name for name in numbers if not name.startswith("_"))) or "none"
         for name, value in values.items():
@@ -291,7 +291,7 @@ class GymnasiumEnvs(VectorWrapper):
 
 
 def _registered(env_id: str) -> str:
-    """Import the package of an id and return the id; a ValueError that says what to install."""
+    """Import the package of an id and return the id; raise a ValueError that says what to install."""
     package = next((package for start, package in _FAMILIES.items() if env_id.startswith(start)), None)
     try:
         if package is not None:
@@ -330,7 +330,7 @@ def _maker(
 
 
 def _entries(space: spaces.Space[Any], name: str) -> dict[str, Any]:
-    """Return name -> Box, in the order of `gymnasium.spaces.flatten`; a space not made of numbers stays the same."""
+    """Return name -> Box, in the order of `gymnasium.spaces.flatten`; non-numeric spaces stay as is."""
     if isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
         return {name: spaces.Box(0, 1, (spaces.flatdim(space),), np.uint8)}
     if not isinstance(space, spaces.Dict | spaces.Tuple):

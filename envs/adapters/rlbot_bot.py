@@ -1,4 +1,4 @@
-"""PacketPlayer, which plays by packets as a policy does in a pool, and the RLBot v5 bot around it.
+"""PacketPlayer, which plays from game packets as a policy does in a pool, and its RLBot v5 bot.
 
 It needs numpy and rlbot, and is copied unchanged into the folder of an exported bot.
 """
@@ -47,7 +47,7 @@ def instantiate(section: Any) -> Any:  # noqa: ANN401 - whatever a configuration
 
 
 class PacketPlayer:
-    """One car, played as in training: decisions every `tick_skip` ticks, which act after the same delay.
+    """One car, played as in training: a decision every `tick_skip` ticks, applied after the same delay.
 
     An episode begins with every kickoff, with reset memory and observations. A decision that was due in a lost packet
     is taken with the next packet; later decisions keep their schedule. While the number of players or pads differs from

@@ -87,7 +87,7 @@ def _vector(values: Float) -> flat.Vector3:
 
 
 class BotProcess:
-    """Process of an exported bot, started like RLBot does, and the connection to it."""
+    """Process of an exported bot, started as RLBot would start it, and the connection to it."""
 
     def __init__(self, folder: Path, teams: Sequence[int], index: int, environment: Mapping[str, str]) -> None:
         """Start the bot, and wait until it is ready.
@@ -141,7 +141,7 @@ class BotProcess:
         self.close(ANSWER_SECONDS if kind is None else LEAVE_SECONDS)
 
     def answer(self, packet: flat.GamePacket) -> Float:
-        """Return the bot's controls `[8]` for a packet; an OSError if it sends none, or they are not finite."""
+        """Return the bot's controls `[8]` for a packet; raise an OSError if it sends none, or they are not finite."""
         with self._within_time():
             self._send(packet)
             while not isinstance(message := self._read(), flat.PlayerInput):
@@ -190,7 +190,7 @@ class BotProcess:
         raise ConnectionError
 
     def _left(self) -> float:
-        """Return the remaining seconds; a TimeoutError if there are none."""
+        """Return the remaining seconds; raise a TimeoutError if there are none."""
         if (left := self._deadline - time.monotonic()) <= 0:
             raise TimeoutError
         return left

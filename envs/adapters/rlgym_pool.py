@@ -67,7 +67,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         if not callable(build_env):
             raise TypeError(
                 "RLGymPool: build_env (--env.build_env) must be a function that builds an RLGym, got "
-                f"{describe_value(build_env)}" + (", which is one already" if isinstance(build_env, RLGym) else "")
+                f"{describe_value(build_env)}" + (", which is already an RLGym" if isinstance(build_env, RLGym) else "")
             )
         self._envs: list[Any] = [build_env() for _ in range(num_envs)]
         for env in self._envs:
@@ -208,7 +208,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         if list(env.agents) != self._agents[index]:
             raise ValueError(
                 f"RLGymPool: environment {index} began with agents {self._agents[index]} and now has "
-                f"{list(env.agents)}; their number must not change, use a FixedTeamSizeMutator"
+                f"{list(env.agents)}; they must stay the same; use a FixedTeamSizeMutator"
             )
         return self._stack(index, obs)
 
@@ -307,7 +307,7 @@ class RLGymReward(Reward):
             self._functions[arena].reset(list(rlgym_state.cars), rlgym_state, self._shared[arena])
 
     def compute(self, state: GameState) -> Float:
-        """Compute the rewards; a ValueError if the function left out an agent."""
+        """Compute the rewards; raise a ValueError if the function left out an agent."""
         rewards = np.zeros((state.num_arenas, state.num_cars), np.float32)
         goals = state.goal_scored.tolist()
         for arena in range(state.num_arenas):
@@ -395,7 +395,7 @@ class RewardWithTermStatistics(CombinedReward[Any]):  # type: ignore[misc]  # rl
         is_truncated: dict[Any, bool],
         shared_info: dict[str, Any],
     ) -> dict[Any, float]:
-        """Return the weighted sum; a FloatingPointError that names a term with NaN or infinity."""
+        """Return the weighted sum; raise a FloatingPointError that names a term with NaN or infinity."""
         total = dict.fromkeys(agents, 0.0)
         sums = np.zeros((2, len(self.reward_fns)))
         for number, (function, weight) in enumerate(zip(self.reward_fns, self.weights, strict=True)):
@@ -416,7 +416,7 @@ class LoggedGames:
     """
 
     def __init__(self, loggers: Sequence[StateLogger], states: Sequence[Any]) -> None:
-        """Set the loggers and the initial states; a ValueError if one is not a Rocket League game."""
+        """Set the loggers and the initial states; raise a ValueError if one is not a Rocket League game."""
         for state in states:
             if not isinstance(state, RLGymState):
                 raise ValueError(
@@ -463,7 +463,7 @@ class LoggedGames:
             logger.reset(mask, self._state)
 
     def update(self, done: Bool) -> None:
-        """Update the loggers after a step, with which the episodes `done [E]` ended."""
+        """Update the loggers after a step that ended the episodes in `done [E]`."""
         self._state.complete()
         for logger in self._loggers:
             logger.update(self._state, done)

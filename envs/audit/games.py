@@ -132,7 +132,7 @@ class AuditGames:
         )
 
     def _own_goal(self, fresh: Callable[[], Reward], name: str) -> float:
-        """Return the mean reward of the car that scores the own goal until then, minus that of the other push."""
+        """Return the mean reward for pushing the ball into the own goal, minus that for pushing it aside."""
         own, aside = (compute_rewards(fresh(), trace, name) for trace in self.pushes)
         acting = acting_cars(self.pushes[0].first)
         gains, sizes = [], []

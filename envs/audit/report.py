@@ -50,7 +50,7 @@ class PartReport:
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem of a term.
+    """A problem with a term.
 
     Attributes:
         kind: `own goal`, `farming`, `mirror`, `order` or `tick skip`.

@@ -98,7 +98,7 @@ def landing_seconds(state: GameState) -> Float:
 
 
 def arrival_seconds(state: GameState, target: Float) -> Float:
-    """Return the seconds `[A, C]` of the straight way to a point at the car's speed, at least `LEAST_SPEED`."""
+    """Return the seconds `[A, C]` in a straight line to a point, at no less than `LEAST_SPEED`."""
     own = state.own
     way = (target - own.car_pos)[..., :2]
     speed = np.sqrt(dot(own.car_vel, own.car_vel))

@@ -230,7 +230,7 @@ def _check_length(columns: Sequence[Column], frames: int) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Prefix a ValueError of the block with the file, and call it a demonstration."""
+    """Prefix a ValueError raised in the block with the file, and call the file a demonstration."""
     try:
         yield
     except ValueError as error:
@@ -274,7 +274,7 @@ def _rows(state: GameState) -> dict[str, NDArray[Any]]:
 
 
 def _details(state: GameState) -> dict[str, NDArray[Any]]:
-    """Return the columns of the details, likewise."""
+    """Return column -> array of the state's details."""
     return {name: state.details[name] for name in state.details.dtype.names or ()}
 
 

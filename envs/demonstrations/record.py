@@ -59,7 +59,7 @@ class StateRecorder(StateLogger):
             self._frames = [frame_from_state(state) | self.beside]
 
     def end(self, terminated: bool = False) -> None:
-        """Write the present episode, if it has a step."""
+        """Write the current episode if it has at least one step."""
         if len(self._frames) > 1:
             self._writer.add(self._frames, {"terminated": terminated})
         self._frames = []
@@ -121,7 +121,7 @@ def record_states(
 
 
 def observation_columns(observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> list[Column]:
-    """Return the columns of a demonstration of observations; a ValueError for unsupported spaces."""
+    """Return the columns of a demonstration of observations; raise a ValueError for unsupported spaces."""
     seen, done = observation_space, action_space
     if not isinstance(seen, gymnasium.spaces.Box | gymnasium.spaces.Discrete) or done.shape is None:
         raise ValueError(

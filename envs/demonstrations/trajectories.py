@@ -48,7 +48,7 @@ def trajectories(
     for parser in nested_parsers(action):
         if isinstance(parser, DelayAction | StickyButtons):
             name = type(parser).__name__
-            raise ValueError(f"{name}: actions cannot be inferred from controls; imitate with its inner parser")
+            raise ValueError(f"{name}: actions cannot be inferred from controls; use its inner parser to imitate")
     demonstrators = [int(car) for car in demonstration.about["demonstrators"]]
     for number, episode in enumerate(demonstration.episodes()):
         seen = _Replayed(episode, num_blue, copy.deepcopy(obs), copy.deepcopy(action), soft, reward is None)

@@ -227,7 +227,7 @@ class RecordedMatch:
         self.step_seconds = float(tick_skip / TICKS_PER_SECOND)
 
     def begin(self, bots: TeamBots | None = None) -> None:
-        """End the present game and begin the next one, with new bots if given."""
+        """End the current game and begin the next one, with new bots if given."""
         self.recorder.end_game()
         self.recorder.bots = bots or self.recorder.bots
         self._steps = play(self._pool, self.recorder.bots, change=self._kickoffs.delay_actions(self._pool))
@@ -379,7 +379,7 @@ def record_traces(
     seed: int,
     **changes: Any,  # noqa: ANN401 - the settings of a pool
 ) -> dict[str, MatchTrace]:
-    """Let bots play one after the other, each all cars from the same seed, and record the states.
+    """Let each bot in turn play all cars, from the same seed, and record the states.
 
     Each plays `seconds` of game time in each arena, at least one step. The pool's observations and reward are replaced;
     `changes` are other settings of it.

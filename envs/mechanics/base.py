@@ -41,7 +41,7 @@ class SetUp:
     """The car has jumped and flipped a while ago, and has no flip until it lands or wins one back."""
 
     def mirrored(self) -> "SetUp":
-        """Return the same with left and right exchanged."""
+        """Return a copy with left and right exchanged."""
         return replace(self, **{name: np.multiply(getattr(self, name), MIRROR_X) for name in _VECTORS})  # type: ignore[arg-type]
 
 
@@ -65,7 +65,7 @@ class Seen:
     """
 
     def __init__(self, state: GameState, arenas: NDArray[np.int64], actors: NDArray[np.int64]) -> None:
-        """Look at some arenas of `state` (`[n]` rows) from the slots `actors [n]`."""
+        """View some arenas of `state` (`[n]` rows) from the cars in the slots `actors [n]`."""
         self.state, self._arenas, self._actors, self.at = state, arenas, actors, (arenas, actors)
         self.seconds: Double = state.episode_ticks[arenas] / TICKS_PER_SECOND
 

@@ -98,7 +98,7 @@ class LaneTracker(StateLogger):
 
 
 class LaneTimeLimit(DoneCondition):
-    """The time limit of a mechanics lane. Truncates."""
+    """Truncate at the time limit of a mechanics lane."""
 
     truncates = True
 

@@ -21,7 +21,7 @@ _UNWRITTEN = 0x7FC0DEAD
 
 
 class Meaning(NamedTuple):
-    """Neighboring columns with one meaning."""
+    """Adjacent columns with a common meaning."""
 
     group: str
     """Name in `ObsBuilder.columns`."""
@@ -138,7 +138,7 @@ class TableObs(ObsBuilder):
 
 
 def build_obs(builder: ObsBuilder, state: GameState, out: Float) -> None:
-    """Build into `out`; a ValueError that names the builder if its numbers do not fit."""
+    """Build into `out`; raise a ValueError that names the builder if its numbers do not fit."""
     try:
         builder.build(state, out)
     except (IndexError, ValueError) as error:

@@ -109,7 +109,7 @@ def cars_by_slot(state: GameState, zero_padding: int | None) -> CarsBySlot:
 
 @lru_cache(maxsize=32)
 def car_order(num_blue: int, num_orange: int, zero_padding: int | None) -> NDArray[np.intp]:
-    """Return `[C, slots]`, which car each car sees in each slot (itself, allies, enemies); `C` stands for padding."""
+    """Return `[C, slots]`: the car in each slot (itself, allies, enemies) of each car; `C` is padding."""
     num_cars = num_blue + num_orange
     order = []
     for car in range(num_cars):
@@ -124,7 +124,7 @@ def car_order(num_blue: int, num_orange: int, zero_padding: int | None) -> NDArr
 
 
 def num_observed_cars(builder: ObsBuilder, setting: str, num_blue: int, num_orange: int) -> int:
-    """Return the cars in an observation with room for `setting` cars a team; a ValueError if there are more."""
+    """Return the cars in an observation with room for `setting` cars a team; raise a ValueError if there are more."""
     room = getattr(builder, setting)
     if room is None:
         return num_blue + num_orange
@@ -135,18 +135,18 @@ def num_observed_cars(builder: ObsBuilder, setting: str, num_blue: int, num_oran
 
 
 def clear_absent_observers(state: GameState, out: Float) -> None:
-    """Set to zero the observations `out [A, C, ...]` of cars that are not there."""
+    """Zero the observations `out [A, C, ...]` of cars that are not present."""
     if not state.all_present:
         out[~state.present] = 0
 
 
 def own_basis(state: GameState) -> Float:
-    """Return forward, right and up of every car, `[A, C, 3, 3]`, seen from its own side."""
+    """Return the forward, right and up axes of every car, `[A, C, 3, 3]`, seen from its own side."""
     return state.own.cars[..., CAR_BASIS].reshape(state.num_arenas, state.num_cars, 3, 3)
 
 
 def to_local_frame(basis: Float, vectors: Float) -> Float:
-    """Return `vectors [A, C, 3]` or `[A, C, S, 3]` along forward, right and up of `basis [A, C, 3, 3]`."""
+    """Return `vectors [A, C, 3]` or `[A, C, S, 3]` in the axes of `basis [A, C, 3, 3]`."""
     axes = basis if vectors.ndim == 3 else basis[:, :, None]
     # written out: a matrix product may round differently when other arenas are in the batch
     along: Float = vectors[..., 0:1] * axes[..., 0]
@@ -215,7 +215,7 @@ def write_jumps(state: GameState, on_ground: Bool, out: Float) -> None:
 
 
 def per_axis(builder: ObsBuilder, factor: float | Sequence[float]) -> Float:
-    """Return the setting `pos_coef`, one number or one per axis, as `[3]` float32; a ValueError for anything else."""
+    """Return the setting `pos_coef`, one number or one per axis, as `[3]` float32; raise a ValueError otherwise."""
     where = f"{type(builder).__name__}: pos_coef"
     if not isinstance(factor, Sequence | np.ndarray):
         factor = [check_value(where, factor, Finite)] * 3

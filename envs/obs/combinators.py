@@ -15,7 +15,7 @@ from fabric_rl.base.settings import Between, Count
 
 
 def flat_space(owner: ObsBuilder, setting: str, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
-    """Return the space of the builder that `setting` holds; a ValueError unless it is flat, `[D]`."""
+    """Return the space of the builder that `setting` holds; raise a ValueError unless it is flat, `[D]`."""
     inner: ObsBuilder = getattr(owner, setting)
     space = inner.space(num_blue, num_orange)
     if len(space.shape) != 1:

@@ -137,7 +137,7 @@ class EntityObs(TableObs):
         return cars
 
     def _constants(self) -> Float:
-        """Return `[E, F]`, all that no state changes: presence, types, teams, places of pads and goals."""
+        """Return `[E, F]`, everything constant: presence, types, teams, positions of pads and goals."""
         rows = self.objects
         template = np.zeros((rows["goals"].stop, self.NUM_FEATURES), np.float32)
         template[:, self.PRESENT] = 1

@@ -1,4 +1,4 @@
-"""Physics parameters that change from episode to episode: those that a pool can change, and their present values."""
+"""Physics parameters that can change from episode to episode, and their current values."""
 
 import math
 from collections.abc import Mapping
@@ -83,7 +83,7 @@ _REFUSED = {
 
 
 def known_parameters(tick_skip: int) -> dict[str, Parameter]:
-    """Return the parameters of a pool with that `tick_skip`, on which two limits depend."""
+    """Return the parameters of a pool; two of their limits depend on its `tick_skip`."""
     respawn, delay = PARAMETERS["respawn_delay"], PARAMETERS[DELAY]
     # A car that is demolished and respawns within one step would get its place from RocketSim's own generator.
     shortest = max(respawn.low, (tick_skip + 1) / TICKS_PER_SECOND)
@@ -224,11 +224,11 @@ class ArenaParameters:
         self._arenas.set_physics(index, *self._setting(index))
 
     def metrics(self) -> dict[str, tuple[float, float]]:
-        """Return `parameters/<name>` -> (sum over the arenas, arenas)."""
+        """Return `parameters/<name>` -> (sum over the arenas, number of arenas)."""
         return {f"parameters/{name}": (float(at.sum()), float(len(at))) for name, at in self._values.items()}
 
     def state_dict(self) -> dict[str, Any] | None:
-        """Return values, generators and the lessons' settings; None if there never was a parameter."""
+        """Return values, generators and the lessons' settings; None if no parameter was ever in use."""
         if self._idle:
             return None
         return {

@@ -121,7 +121,7 @@ class ParameterRandomizer(Component, ABC):  # ABC: a class path on the command l
 
 
 def draw(sampler: Sampler, name: str, rng: np.random.Generator) -> float:
-    """Draw a value of the parameter `name`; a ValueError that names both unless it is one finite number."""
+    """Draw a value of the parameter `name`; raise a ValueError that names both unless it is one finite number."""
     value = sampler.sample(rng)
     if not is_number(value) or not math.isfinite(value):
         raise ValueError(f"{type(sampler).__name__}: sample() must return one finite number, got {value!r} for {name}")

@@ -79,7 +79,7 @@ HEADLINES = {"game/touches_per_minute": "touches/min", "game/goals_per_minute": 
 
 
 class GameCounts(Component):
-    """Counts of touches, goals, broken physics, episodes and steps over all arenas since the last `drain`."""
+    """Counts of touches, goals, physics failures, episodes and steps in all arenas since `drain`."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {
         name: name for name in ("touches", "goals", "physics_errors", "episodes", "steps")

@@ -70,7 +70,7 @@ class PoolInspector:
         return self._rows
 
     def reset_problems(self) -> list[str]:
-        """Return the problems of the recorded initial states: impossible, or usually unintended."""
+        """Return the problems in the recorded initial states: impossible, or usually unintended."""
         return describe_problems(self._problems)
 
     game_suffix = SUFFIX
@@ -78,7 +78,7 @@ class PoolInspector:
     def record_game(
         self, policy: Callable[[ProbeSink], PolicyFn], sink: Sink, title: str, seconds: float, seed: int
     ) -> Generator[float, None, None]:
-        """Record a game beside the training, with copies of the pool's resets, done conditions, phase, obs and actions.
+        """Record a game alongside training, with copies of the pool's resets, dones, phase, obs and actions.
 
         The physics is the default one, whatever parameters the pool samples. Yields the seconds played. If the
         generator is closed early, the game ends there; the replay stores the planned length.

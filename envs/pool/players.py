@@ -1,4 +1,4 @@
-"""Players of a pool: the base class of bots, trained policies among them, a pool's guests, and the loop of a game."""
+"""Players of a pool: the base class of bots, bots with trained policies, guests, and the game loop."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -67,7 +67,7 @@ class Bot(Component, ABC):
 
 
 def compute_controls(bot: Bot, state: GameState, name: str = "") -> Float:
-    """Return `bot.act(state)`; a ValueError that names the bot unless it is `[A, C, 8]`, and finite for all cars."""
+    """Return `bot.act(state)`; raise a ValueError naming the bot unless it is `[A, C, 8]` and finite for all cars."""
     wanted, shape, name = bot.act(state), state.controls.shape, name or type(bot).__name__
     if not isinstance(wanted, np.ndarray) or wanted.dtype.kind not in "biuf" or wanted.shape != shape:
         raise ValueError(f"{name}: act() must return numbers {list(shape)}, got {describe_value(wanted)}")
@@ -114,7 +114,7 @@ actions `[N, ...]`, for N cars that stay the same from call to call."""
 
 
 class Diagnostics:
-    """Container in which a policy leaves its values and probabilities of the cars that it acts for."""
+    """Container in which a policy stores the values and probabilities of the cars it controls."""
 
     value: Float | None = None
     """`[N]` float32, expected return; None before the first action."""
@@ -122,7 +122,7 @@ class Diagnostics:
     """`[N, n]` float32 of the discrete actions; None before the first action, and for other action spaces."""
 
     def tell(self, value: Float, probabilities: Float | None) -> None:
-        """Set both."""
+        """Set the values and the probabilities."""
         self.value, self.probabilities = value, probabilities
 
 
@@ -229,7 +229,7 @@ class CarSlots:
         return flat if self._full else flat[self.slots]
 
     def all_slots(self, actions: NDArray[Any]) -> NDArray[Any]:
-        """Pad with zeros for slots without a car: `[N, ...]` -> `[A * C, ...]`; a ValueError for another N."""
+        """Pad with zeros for slots without a car: `[N, ...]` -> `[A * C, ...]`; raise a ValueError for another N."""
         if not actions.ndim:
             raise ValueError(
                 f"RocketSimPool: got one number as actions; give an array, one for each of the {self.num_cars} cars"
@@ -298,7 +298,7 @@ def play(
     seed: int | None = None,
     change: Callable[[NDArray[Any]], NDArray[Any]] = lambda actions: actions,
 ) -> Iterator[GameState]:
-    """Reset `pool` and let `bot` play all of its cars, without end. Components of the pool record the game.
+    """Reset `pool` and let `bot` play all its cars indefinitely. The pool's components record the game.
 
     Args:
         pool: Stepped when the next state is requested.

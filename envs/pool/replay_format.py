@@ -1,4 +1,4 @@
-"""The format of replay files and its writer: records that can be read while the file grows, columns of numbers in them.
+"""The format of replay files, readable while they grow, and its writer: records with numeric columns.
 
 A file is `FRLREP`, the version as two bytes, then records: one byte for the kind, the length and the CRC-32 of the
 payload and the CRC-32 of these nine bytes, four bytes each (all numbers little-endian), then the payload. The reader
@@ -146,7 +146,7 @@ def pack_chunk(columns: Sequence[Column], frames: Sequence[Mapping[str, NDArray[
 
 
 def num_frames(columns: Sequence[Column], chunk: bytes) -> int:
-    """Return the number of frames declared by a chunk; a ValueError if there are too many."""
+    """Return the number of frames declared by a chunk; raise a ValueError if there are too many."""
     frames = int(_FRAMES.unpack_from(chunk)[0]) if len(chunk) >= _FRAMES.size else 0
     if not 0 < frames * sum(column.num_bytes for column in columns) <= MOST_CHUNK_BYTES:
         raise ValueError(f"a damaged replay: {frames:,} frames in a chunk")
@@ -201,7 +201,7 @@ def pack_record(kind: bytes, payload: bytes) -> bytes:
 
 
 def pack_json(kind: bytes, content: Mapping[str, Any]) -> bytes:
-    """Return a JSON record; a ValueError for NaN and infinity."""
+    """Return a JSON record; raise a ValueError for NaN and infinity."""
     return pack_record(kind, json.dumps(content, separators=(",", ":"), allow_nan=False).encode())
 
 
@@ -234,7 +234,7 @@ def iter_records(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
 
 
 def unpack_json(payload: bytes) -> dict[str, Any]:
-    """Return the object of a record."""
+    """Return the JSON object in a record."""
     content: dict[str, Any] = json.loads(payload)
     return content
 

@@ -27,12 +27,12 @@ GIVES_SPACES = ("team_size", "obs", "action")
 
 
 def component(name: str, value: Any, kind: type[Any]) -> Any:  # noqa: ANN401 - checked here
-    """Return `value`; a TypeError unless it is a component of type `kind`."""
+    """Return `value`; raise a TypeError unless it is a component of type `kind`."""
     return check_value(f"RocketSimPool: {name} (--env.{name})", value, kind)
 
 
 def done_conditions(done: Any) -> tuple[DoneCondition, ...]:  # noqa: ANN401 - checked here
-    """Return one condition or several as a tuple, the defaults for None; a TypeError for anything else."""
+    """Return one condition or several as a tuple, the defaults for None; raise a TypeError for anything else."""
     if done is None:
         return default_dones()
     several = isinstance(done, Sequence) and not isinstance(done, str)
@@ -57,7 +57,7 @@ def check_pool_sizes(
 
 
 def observation_space(builder: ObsBuilder, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
-    """Return the builder's space; a ValueError unless it is a Box of float32."""
+    """Return the builder's space; raise a ValueError unless it is a Box of float32."""
     space = builder.space(num_blue, num_orange)
     if not isinstance(space, gymnasium.spaces.Box) or space.dtype != np.float32:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Videos of episodes, which a separate ffmpeg process encodes meanwhile, and the live viewer RocketSimVis."""
+"""Videos of episodes, encoded in the background by ffmpeg, and the live viewer RocketSimVis."""
 
 import json
 import os
@@ -175,7 +175,7 @@ def write_video(path: Path, frames: Iterable[Frame], frames_per_second: float, f
 
 
 def find_ffmpeg() -> str:
-    """Return the path of ffmpeg; a FileNotFoundError if there is none."""
+    """Return the path of ffmpeg; raise a FileNotFoundError if there is none."""
     from imageio_ffmpeg import get_ffmpeg_exe
 
     with suppress(RuntimeError):  # none is installed
@@ -206,7 +206,7 @@ class RocketSimVis:
         self._next = 0.0
 
     def send(self, state: GameState, arena: int = 0) -> None:
-        """Send the present state of an arena."""
+        """Send the current state of an arena."""
         now = time.monotonic()
         if now >= self._next:
             self._next = now + 1 / MOST_PACKETS_PER_SECOND

@@ -363,7 +363,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         )
 
     def _fail(self, k: int, problem: WorkerError, given_up: str = "") -> NoReturn:
-        """Stop all workers and raise the problem of one."""
+        """Stop all workers and raise the error of one of them."""
         self._stop()
         advice = "; restart=True (--env.restart true) would start it again" if problem.lost and not self.restart else ""
         raise problem.raised_by(f"{self._label(k)} {given_up}".rstrip(), advice)

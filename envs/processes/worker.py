@@ -154,7 +154,7 @@ _IN_ARRAYS = {"final_obs", "_final_obs", "action_mask"}
 
 
 def worker_main(conn: Connection, go: Semaphore, done: Semaphore, factory: bytes) -> None:
-    """Build the environments and serve until told to end; end when the parent process is gone."""
+    """Build the environments and serve commands until told to exit or until the parent process is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches the whole terminal; the parent decides
     if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -403,7 +403,7 @@ class WorkerProcess:
         return self.receive(START_SECONDS)
 
     def result(self, infos: dict[str, Any] | None) -> StepResult:
-        """Return the last step or reset: its arrays, which the next one overwrites, and the `infos` of `receive`."""
+        """Return the last step or reset, with the given `infos`; the next one overwrites its arrays."""
         arrays, flags, infos = self.arrays, int(self.arrays["header"][FLAGS]), infos or {}
         if flags & HAS_FINAL:
             infos |= {"final_obs": arrays["final_obs"], "_final_obs": arrays["_final_obs"]}
@@ -419,13 +419,13 @@ class WorkerProcess:
             self.receive(timeout_seconds)
 
     def request_close(self) -> None:
-        """Ask the process to end, unless it is busy."""
+        """Ask the process to exit, unless it is busy."""
         if self._arrays is not None and self._busy_since is None:
             self.post("close")
             self._busy_since = None
 
     def stop(self) -> None:
-        """Wait for the end after `request_close`, or kill a process that was not asked, and free everything."""
+        """Wait for the exit after `request_close`, or kill a process that was not asked; free everything."""
         if self._process.pid is not None:
             if self._arrays is not None and self._busy_since is None:
                 self._process.join(CLOSE_SECONDS)
@@ -495,7 +495,7 @@ def _main_module_hidden(unless: bool) -> Iterator[None]:
 
 @contextmanager
 def _interrupts_held_back() -> Iterator[None]:
-    """Hold Ctrl+C back: a process started meanwhile inherits this until it can ignore the signal."""
+    """Block Ctrl+C; a process started in the block inherits this until it can ignore the signal."""
     if sys.platform == "win32":
         yield
         return

@@ -147,7 +147,7 @@ def _check_about(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
 
 
 def extract_games(replay: Replay, pieces: Iterable[tuple[Game, int, int]] | None = None) -> bytes:
-    """Return the file of a replay of parts of another one, each a separate game whose time begins at 0.
+    """Return a replay of parts of another replay, each a separate game that begins at time 0.
 
     `pieces` are game, first frame and end frame (exclusive) of each part; default: all games. Values do not change. A
     ValueError for damaged chunks.

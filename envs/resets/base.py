@@ -71,7 +71,7 @@ def apply_to_arena(setter: StateSetter, state: GameState, arena: int, rng: np.ra
 
 
 def normalize_weights(name: str, what: str, count: int, weights: Sequence[float]) -> Double:
-    """Return the weights over their sum; a ValueError of class `name` unless there is one per `what`, not all zero."""
+    """Return normalized weights; raise a ValueError unless there is one per `what` and not all are 0."""
     if not count == len(weights) > 0 or sum(weights) <= 0:
         raise ValueError(
             f"{name}: needs one weight >= 0 for each {what} and a positive sum, got {count} {what}s and weights "

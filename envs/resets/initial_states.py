@@ -34,7 +34,7 @@ TURTLE_HEIGHT = 60.0
 
 
 class Problem(NamedTuple):
-    """A problem of an initial state."""
+    """A problem with an initial state."""
 
     kind: str
     """Kind of problem, for example `a car inside a wall`."""
@@ -55,7 +55,7 @@ def check_start(state: GameState, arena: int, name: str) -> None:
 
 
 def find_problems(state: GameState, arena: int) -> Iterator[Problem]:
-    """Yield the problems of the initial state in row `arena` of `state`: impossible, or usually unintended."""
+    """Yield the problems in the initial state of row `arena` of `state`: impossible, or unintended."""
     slots = np.flatnonzero(state.present[arena])
     here = View(state.ball_rows[arena, 0], state.car_rows[arena, slots, 0], state.pad_timers[arena])
     timers = state.car_timers[arena, slots]
@@ -74,7 +74,7 @@ def find_problems(state: GameState, arena: int) -> Iterator[Problem]:
 
 
 def _beyond_limits(here: View, respawn: Float, names: Sequence[str]) -> Iterator[Problem]:
-    """Yield the problems of speeds, spins, boost and timers; all are finite."""
+    """Yield problems with speeds, spins, boost and timers, which must all be finite."""
     for what, unit, ball, cars, limits in (
         ("velocity", "uu/s", here.ball_vel, here.car_vel, (game.BALL_MAX_SPEED, game.CAR_MAX_SPEED)),
         ("angular velocity", "rad/s", here.ball_ang_vel, here.car_ang_vel, (BALL_MAX_ANG_VEL, game.CAR_MAX_ANG_VEL)),
@@ -102,7 +102,7 @@ def _beyond_limits(here: View, respawn: Float, names: Sequence[str]) -> Iterator
 
 
 def _misplaced(here: View, respawn: Float, names: Sequence[str]) -> Iterator[Problem]:
-    """Yield the problems of positions: ball and cars inside a wall or each other, cars on the roof."""
+    """Yield problems with positions: ball and cars inside a wall or each other, cars on their roofs."""
     spots, ups = (here.ball_pos.tolist(), *here.car_pos.tolist()), (1.0, *here.car_up[:, 2].tolist())
     gone = (False, *(respawn > 0).tolist())  # a demolished car keeps its last position, others may drive through it
     placed: list[tuple[str, list[float]]] = []
@@ -144,7 +144,7 @@ def inside_field(x: float, y: float, z: float) -> bool:
 
 
 def describe_problems(found: Sequence[Iterable[str]]) -> list[str]:
-    """Return a line for each kind of problem, with the first episodes, from the kinds found in each initial state."""
+    """Return a line for each kind of problem, naming the first episodes in which it occurs."""
     episodes: dict[str, list[int]] = {}
     for episode, kinds in enumerate(found):
         for kind in dict.fromkeys(kinds):

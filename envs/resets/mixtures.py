@@ -62,8 +62,8 @@ class _Changed(PerArenaSetter):
         super().__post_init__()
         if self.inner.loggers():
             raise ValueError(
-                f"{type(self).__name__}: {type(self.inner).__name__} tracks the cars that it places; put this "
-                "into it instead of around it"
+                f"{type(self).__name__} cannot wrap {type(self.inner).__name__}, which tracks the cars it places; "
+                "nest them the other way round"
             )
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:

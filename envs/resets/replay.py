@@ -147,7 +147,7 @@ def _arrays(state: GameState) -> Iterator[tuple[str, NDArray[Any]]]:
 
 
 def _read(path: Path) -> dict[str, NDArray[Any]]:
-    """Read the file's arrays; a ValueError unless `save_states` wrote them."""
+    """Read the file's arrays; raise a ValueError unless `save_states` wrote them."""
     if not path.is_file():
         raise FileNotFoundError(f"ReplayedStates: there is no file {path}; write one with envs.save_states")
     try:

@@ -45,7 +45,7 @@ class Pack(NamedTuple):
         return {str(name) for name in value} if isinstance(value, list) else {str(value)}
 
     def in_standard_field(self) -> "Pack":
-        """Return the pack without the shots that its map has outside of the standard field."""
+        """Return the pack without the shots outside of the standard field."""
         fits = [inside_field(*shot[0]) and inside_field(*shot[2]) for shot in self.shots.tolist()]
         return self._replace(shots=self.shots[fits], limits=self.limits[fits])
 
@@ -155,7 +155,7 @@ def place_shot(state: GameState, arena: int, shot: Double, further: Callable[[in
 
 
 def packaged_file() -> Path:
-    """Return the file of rlgym-tools; an ImportError that says what to install."""
+    """Return the file of rlgym-tools; raise an ImportError that says what to install."""
     package = find_spec("rlgym_tools")
     file = Path(str(package.origin)).parent / PACK_FILE if package else None
     if file is None or not file.is_file():
@@ -164,7 +164,7 @@ def packaged_file() -> Path:
 
 
 def read_packs(path: Path) -> list[Pack]:
-    """Read the packs of a file, see `TrainingPack`; a ValueError or FileNotFoundError if it is none."""
+    """Read a file of packs, see `TrainingPack`; raise a ValueError or FileNotFoundError if it is not one."""
     if not path.is_file():
         raise FileNotFoundError(f"TrainingPack: there is no file {path}")
     packs = []

@@ -43,7 +43,7 @@ class Reward(Component, ABC):
         """Return the rewards `[A, C]` (float32) of the step that led to `state`."""
 
     def __call__(self, state: GameState, name: str | None = None) -> Float:
-        """Return `compute(state)`; a ValueError for anything but numbers `[A, C]`, which calls the reward `name`."""
+        """Return `compute(state)`; raise a ValueError, which names the reward `name`, unless it is numbers `[A, C]`."""
         paid, shape = self.compute(state), (state.num_arenas, state.num_cars)
         if isinstance(paid, np.ndarray) and paid.dtype.kind in "biuf" and paid.shape == shape:
             return paid
@@ -126,7 +126,7 @@ class RememberingReward(Reward):
 
 
 def nonzero_weights(reward: Reward) -> dict[str, float]:
-    """Return the float settings, which are weights; a ValueError if all of them are zero."""
+    """Return the float settings, which are weights; raise a ValueError if all of them are zero."""
     settings = {name: getattr(reward, name) for name in annotations_of(type(reward))}
     weights = {name: value for name, value in settings.items() if isinstance(value, float)}
     if not any(weights.values()):

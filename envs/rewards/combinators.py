@@ -256,7 +256,7 @@ class CombinedReward(Reward):
             if weight < 0 and reward.only_charges():
                 raise ValueError(
                     f"CombinedReward: {reward.label()} is never positive, so the weight {weight:g} would reward "
-                    "it; give a positive weight"
+                    "what it penalizes; use a positive weight"
                 )
         self.names = unique_names(reward.label() for reward in self.rewards)
         self._factors = np.array(self.weights, np.float32)[:, None, None]

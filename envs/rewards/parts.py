@@ -70,7 +70,7 @@ class _Event(EventReward):
 
 
 def reward_terms(reward: Reward) -> list[RewardTerm]:
-    """Return the terms of `reward` in its present phase, with one term per event; a single one if it is no sum."""
+    """Return the terms of `reward` in its current phase, one per event; a single one if it is not a sum."""
     terms = _terms(reward)
     names = unique_names(term.label() for _, term, _ in terms)
     return [

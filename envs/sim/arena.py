@@ -148,7 +148,7 @@ class SimArena:
             pad.set_state(pad_state)
 
     def _replace_bodies(self) -> None:
-        """Replace the ball and the cars by new ones, in an order that is always the same.
+        """Replace the ball and the cars with new ones, always in the same order.
 
         Bullet and RocketSim attach their caches to these bodies: contacts with the impulses of the last tick, pairs of
         bodies that were close once (also ball and walls), suspensions. Without the old bodies, the arena is like new.
@@ -376,7 +376,7 @@ BIG_PADS = (3, 4, 29, 30)
 
 
 def enlarge_car_set(arena: RocketSim.Arena) -> None:
-    """Make RocketSim's set of cars large, where cars rarely collide; it grows with these cars and does not shrink."""
+    """Enlarge RocketSim's hash set of cars, so that hash collisions are rare; it never shrinks."""
     for car in reversed([arena.add_car(RocketSim.Team.BLUE) for _ in range(SET_SIZE)]):
         arena.remove_car(car)
 

@@ -60,7 +60,7 @@ class Arenas:
         self._workers.shutdown()
 
     def rebuild(self, index: int) -> None:
-        """Replace a broken arena by a new one."""
+        """Replace a broken arena with a new one."""
         self.sims[index] = self._build(index)
         self.broken[index] = False
 

@@ -1,4 +1,4 @@
-"""GameState: everything the components read, as struct of arrays over all arenas.
+"""GameState: everything that components read, as a struct of arrays over all arenas.
 
 Shapes: `A` arenas, `C` cars per arena (blue cars first, then orange). Lengths are in uu (1 uu is about 1 cm), speeds in
 uu/s, angular velocities in rad/s, times in seconds. All floats are float32. Columns have

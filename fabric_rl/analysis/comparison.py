@@ -206,7 +206,7 @@ def probability_of_improvement(*tasks: Numbers, axis: int = -1) -> Numbers:
 def permutation_p(
     first: Sequence[Numbers], second: Sequence[Numbers], seed: int = 0, permutations: int = 10_000
 ) -> float:
-    """Return the share of random permutations of labels (within each task) for which P(X > Y) is as far from 1/2.
+    """Return the share of label permutations (per task) whose P(X > Y) is at least as far from 1/2.
 
     For one task this is the rank test of Mann & Whitney 1947, also with ties. Without a difference, p <= 0.05 in at
     most 5 % of cases with any number of runs, which does not hold for a bootstrap interval that excludes 1/2.
@@ -347,7 +347,7 @@ def _curves_on_grid(
 
 
 def chosen_metric(metric: str | None, runs: Mapping[str, Mapping[str, Curve]]) -> str:
-    """Return `metric`, or the default one; a ValueError if a run (name -> curves) has not logged it."""
+    """Return `metric`, or the default one; raise a ValueError if a run (name -> curves) has not logged it."""
     usual = (name for name in METRICS if all(name in curves for curves in runs.values()))
     chosen = metric or next(usual, METRICS[-1])
     for run, curves in runs.items():

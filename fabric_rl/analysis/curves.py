@@ -91,7 +91,7 @@ def minutes_at(steps: NDArray[np.float64], speed: Curve) -> NDArray[np.float64]:
 
 
 def load_matplotlib(module: str) -> Any:  # noqa: ANN401 - optional
-    """Return a module of matplotlib; an ImportError that says how to install it."""
+    """Return a module of matplotlib; raise an ImportError that says how to install it."""
     try:
         return import_module(f"matplotlib.{module}")
     except ImportError as error:
@@ -123,7 +123,7 @@ def draw_png(path: str | Path, curves: dict[str, dict[str, Curve]], metrics: Seq
 
 
 def draw_text(curves: dict[str, dict[str, Curve]], metric: str, width: int = 79, height: int = 15) -> str:
-    """Draw one metric of all runs with characters, without colours; an ImportError without plotext."""
+    """Draw one metric of all runs with characters, without colours; raise an ImportError without plotext."""
     plot = import_module("plotext")
     shown = {name: run[metric] for name, run in curves.items() if metric in run}
     largest = max(float(steps[-1]) for steps, _ in shown.values())

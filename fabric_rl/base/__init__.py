@@ -1,1 +1,1 @@
-"""The floor that everything stands on: no torch, no Lightning. `envs` imports this, and nothing else of fabric_rl."""
+"""The bottom layer, without torch or Lightning: the only part of fabric_rl that `envs` imports."""

@@ -31,7 +31,7 @@ def resolve_preset(path: str | os.PathLike[str]) -> str:
 
 
 def resolve_presets(argv: Sequence[str]) -> list[str]:
-    """Replace presets after `--config` by their files.
+    """Replace presets after `--config` with their files.
 
     Raises:
         ValueError: There is no such file or preset.
@@ -52,7 +52,7 @@ def resolve_presets(argv: Sequence[str]) -> list[str]:
 
 
 def normalize_flags(argv: Sequence[str], switches: Collection[str]) -> list[str]:
-    """Replace dashes in flag names by underscores, and write a bare flag of `boolean_flags` as `--flag=true`."""
+    """Use underscores in flag names, and write a bare flag of `boolean_flags` as `--flag=true`."""
     flags = []
     for word, following in zip(argv, [*argv[1:], "--"], strict=False):
         if word.startswith("--"):

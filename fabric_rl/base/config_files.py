@@ -1,4 +1,4 @@
-"""Configuration files, also from strangers: safe reading, sections, and the line of a wrong setting."""
+"""Configuration files, including untrusted ones: safe reading, sections, and the lines of errors."""
 
 import json
 import os
@@ -85,7 +85,7 @@ def _refuse_misplaced_settings(node: yaml.Node | None, path: str, flag: str = "-
 
 
 def _place_of(flag: str, path: str) -> str | None:
-    """Return the place of the setting `--a.b.c` in a file, `<path>, line n`; None if the file does not have it."""
+    """Return the location of the setting `--a.b.c` in a file, `<path>, line n`; None if it is not there."""
     node: yaml.Node | None = yaml.compose(Path(path).read_text(encoding="utf-8"), yaml.SafeLoader)
     line = None
     for name in flag.removeprefix("--").split("."):
@@ -135,7 +135,7 @@ def to_flag(name: str, section: Any) -> str:  # noqa: ANN401 - any YAML
 
 
 def expand_config(flags: Sequence[str], names: Sequence[str], preset: str | None = None) -> list[str]:
-    """Replace `--config FILE` by the file's sections as flags.
+    """Replace `--config FILE` with the file's sections as flags.
 
     Args:
         flags: Command line.

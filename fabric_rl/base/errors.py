@@ -1,4 +1,4 @@
-"""The only way to end a program for a reason its user can act on: one line on standard error, and an exit status."""
+"""Errors that the user can act on: one line on standard error, and an exit status."""
 
 import os
 import re

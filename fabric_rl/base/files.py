@@ -9,7 +9,7 @@ from typing import Any
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file; `{}` if it is missing, damaged or no object."""
+    """Return the object in a JSON file; `{}` if it is missing, damaged or not an object."""
     try:
         content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except (OSError, RecursionError, ValueError):

@@ -25,7 +25,7 @@ _GOT = r"(?:\.? Got value: (?P<value>.*))?$"
 
 
 def one_line(message: str) -> str:
-    """Join a message to one line that begins with the flag, in plain words."""
+    """Reduce a message to a single line of plain words that begins with the flag."""
     message = message if len(message) < _MAX_LETTERS else f"{message[:_MAX_LETTERS]}..."
     if unknown := _NO_SETTING.search(message):
         path = "".join(f"{key}." for key in re.findall(r'Parser key "([^"]*)"', message[: unknown.start()]))

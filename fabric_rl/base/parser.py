@@ -92,7 +92,7 @@ class FlagParser(ArgumentParser):
             raise ValueError(f"{holding or 'the settings'}: nested too deeply, or holds itself") from error
 
     def instantiate(self, namespace: Namespace, *others: Any, **settings: Any) -> Namespace:  # noqa: ANN401
-        """Instantiate like jsonargparse, but first check that everything to be called is of the right base.
+        """Instantiate like jsonargparse, but first check that everything to be called has the right base.
 
         Raises:
             ValueError: Something is not.
@@ -134,7 +134,7 @@ class FlagParser(ArgumentParser):
 
 @cache
 def foreign_names() -> dict[str, str]:
-    """Return setting of another trainer -> flag here, with a remark on other differences."""
+    """Return a mapping from other trainers' settings to flags here, with remarks on differences."""
     names: dict[str, str] = yaml.safe_load(Path(__file__).with_name("foreign_names.yaml").read_text(encoding="utf-8"))
     return names
 
@@ -195,8 +195,8 @@ def check_env_id(value: Any, flag: str) -> None:  # noqa: ANN401
     module, colon, _ = value.partition(":")
     if colon and module not in sys.modules:
         raise ValueError(
-            f"{flag}: {value} would import {module}, which can do anything; if you trust it, say --env_id {value} on "
-            f"the command line, or import {module} first"
+            f"{flag}: {value} would import {module}, which can run any code; if you trust it, give --env_id {value} "
+            f"on the command line, or import {module} first"
         )
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Between:
-    """Range of finite numbers from `low` to `high`, without `low` if `above`, without `high` if `below`."""
+    """Range of finite numbers from `low` to `high`, excluding `low` if `above` and `high` if `below`."""
 
     low: float = -math.inf
     high: float = math.inf

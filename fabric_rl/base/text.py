@@ -12,7 +12,7 @@ def did_you_mean(word: str, known: list[str]) -> str:
 
 
 def escape_control_characters(text: object) -> str:
-    """Return a text from an untrusted source with control characters escaped."""
+    """Return text from an untrusted source with control characters escaped."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in str(text))
 
 

@@ -160,7 +160,7 @@ class RAM:
     _peak = re.compile(r"VmHWM:\s+(\d+) kB")
 
     def __init__(self, group: Path = Path("/sys/fs/cgroup")) -> None:
-        """Import psutil; ImportError if it is not installed."""
+        """Import psutil; raise an ImportError if it is not installed."""
         import psutil
 
         self._available, self._process, self._before = psutil.virtual_memory, psutil.Process(), 0

@@ -1,4 +1,4 @@
-"""Callbacks that stop or pause a run: KeyPress by keys, StopAfter by the clock."""
+"""Callbacks that stop or pause a run: KeyPress on a key press, StopAfter after a given time."""
 
 import atexit
 import os
@@ -159,7 +159,7 @@ class Terminal:
         _before: list[int | list[bytes | int]] | None = None
 
         def read(self, seconds: float) -> str:
-            """Return the keys typed within `seconds`; OSError if the terminal is gone."""
+            """Return the keys typed within `seconds`; raise an OSError if the terminal is gone."""
             if not self._in_foreground():  # to read or set a terminal from the background suspends the process
                 time.sleep(seconds)
                 return ""

@@ -169,7 +169,7 @@ class MilestoneMatches(Callback):
         return [name for name in names if name not in judged]
 
     def _next_game(self, milestone: str) -> tuple[str, str, int] | None:
-        """Return the milestone, the opponent and the team size of the next game that it has not played; None: all."""
+        """Return (milestone, opponent, team size) of the next unplayed game; None if all are played."""
         before = self._judged[-1]["milestone"] if self._judged else ""
         opponents = dict.fromkeys(filter(None, (before, self._best)))
         played = [(each["player"], each["opponent"], each["team_size"]) for each in self._played]
@@ -256,7 +256,7 @@ class MilestoneMatches(Callback):
 
 
 def _copy_newest(source: Path, folder: Path) -> None:
-    """Replace the checkpoints in `folder` by the newest one of the milestone `source`, with its meta data."""
+    """Replace the checkpoints in `folder` with the milestone's newest one and its metadata."""
     newest = list_checkpoints(source)[-1:]
     if newest and not (folder / newest[0].name).is_file():
         folder.mkdir(exist_ok=True)

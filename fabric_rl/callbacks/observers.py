@@ -231,12 +231,12 @@ class ShowGames(Callback):
     """Show the games that a run records in the browser while it trains, on rank 0."""
 
     def __init__(self, folder: Path) -> None:
-        """Watch the folder of `RecordGames`; ImportError if the library websockets is not installed."""
+        """Watch the folder of `RecordGames`; raise an ImportError if the library websockets is not installed."""
         self._folder, self._stack = folder, ExitStack()
         self._server = ViewerServer(GamesFeed(folder)) if launch.is_rank_0() else None
 
     def on_train_start(self, state: TrainState) -> None:
-        """Open the page; ValueError if the environment records no games."""
+        """Open the page; raise a ValueError if the environment records no games."""
         if self._server is None:
             return
         if not self._folder.is_dir():

@@ -1,4 +1,4 @@
-"""Reading of the command line: from flags and configuration files to the arguments of `main()`."""
+"""The command line: turns flags and configuration files into the arguments of `main()`."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence

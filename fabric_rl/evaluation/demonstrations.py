@@ -39,7 +39,7 @@ from fabric_rl.types import AgentFactory, EnvFactory, OffPolicyAgent
 
 
 def env_name(env: EnvFactory) -> str:
-    """Return the name of an environment that is no pool in demonstrations: the Gymnasium id, or the class."""
+    """Return what demonstrations call an environment that is not a pool: Gymnasium id or class."""
     call = unwrap_partial(env)
     if call.function is GymnasiumEnvs:
         return str(to_config(call.arguments()["env_id"]))

@@ -80,7 +80,7 @@ def play_blocks(
 
 
 def _play_here(rules: MatchSettings, players: dict[str, Player], block: Block, progress: Tell | None = None) -> Matches:
-    """Play a block in this process; `players` keeps players that are built, by name."""
+    """Play a block in this process; `players` caches the players built so far, by name."""
     for name in (block.player, block.opponent):
         if name not in players:
             found = load_player(name, rules.play.sample, rules.play.runs_dir)

@@ -134,7 +134,7 @@ def league_summary(
 
 
 def intransitive_share(payoff: NDArray[np.float64]) -> float | None:
-    """Return the share of triples that beat each other in a circle by `payoff [P, P]`, or None for two players."""
+    """Return the share of cyclic triples by `payoff [P, P]`, or None for two players."""
     wins = (payoff > 0.5).astype(np.int64)
     triples = math.comb(len(wins), 3)
     return float((wins @ wins @ wins).trace()) / 3 / triples if triples else None  # each is found from all three

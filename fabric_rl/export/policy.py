@@ -71,7 +71,7 @@ class PolicyGraph(nn.Module):
 
 
 def _numbers(distribution: Distribution) -> dict[str, Tensor]:
-    """Return the parameters of a distribution over actions; none for a kind that no head of ours has."""
+    """Return the parameters of a distribution over actions; empty for kinds that our heads do not use."""
     each = getattr(distribution, "base_dist", distribution)
     if isinstance(each, Categorical):
         return {"probabilities": each.probs.float()}

@@ -87,7 +87,7 @@ class Kickstart(Callback):
 
 
 class Reference:
-    """Reference policy of `agents.parts.base.PPOAgent.reference`; no submodule, so it is not among the weights."""
+    """Reference policy of `PPOAgent.reference`; not a submodule, so not among the agent's weights."""
 
     def __init__(self, agent: Any, coef: Schedule) -> None:  # noqa: ANN401 - with `policy_params`
         self._agent, self.coef = agent.requires_grad_(False).eval(), coef

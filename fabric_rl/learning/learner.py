@@ -30,7 +30,7 @@ from fabric_rl.types import ActorCritic, CheckpointError, Minibatch, NonFiniteEr
 
 
 class FrozenLearner:
-    """Learner that keeps the agent as it is: of a player, which receives its weights, or a run with `--inference`."""
+    """Learner that keeps the agent fixed: that of a player, which receives weights, or with `--inference`."""
 
     def __init__(self, state: TrainState) -> None:
         self.fabric, self.agent, self.optimizer, self.args = state.fabric, state.agent, state.optimizer, state.args
@@ -108,7 +108,7 @@ class FrozenLearner:
         return precise, [lost] if missing else []
 
     def load_weights(self, weights: dict[str, Tensor]) -> None:
-        """Load only the agent's weights and statistics; CheckpointError if they do not fit."""
+        """Load only the agent's weights and statistics; raise a CheckpointError if they do not fit."""
         check_weights(weights, self.agent)
         load_full_state_dict(self.agent, weights)
 
@@ -218,19 +218,19 @@ def _shape(weights: Mapping[str, Tensor], name: str) -> str:
 
 
 def check_generator_state(saved: Any) -> Any:  # noqa: ANN401 - whatever was saved
-    """Return the saved state of a CPU generator; ValueError unless torch can safely load it."""
+    """Return the saved state of a CPU generator; raise a ValueError unless torch can safely load it."""
     where, generator = "the state of a random generator", torch.Generator()
     new = generator.get_state()
     check_structure(saved, new, where)
     with state_error_context(where):
         generator.set_state(saved)
     if not torch.equal(generator.get_state(), saved) or (_is_consistent(new) and not _is_consistent(saved)):
-        raise ValueError(f"{where} is no state of a generator")
+        raise ValueError(f"{where} is not a valid generator state")
     return saved
 
 
 def _is_consistent(state: Tensor) -> bool:
-    """Return True if both positions in a Mersenne Twister's 624 numbers agree; torch would read beyond the end else."""
+    """Return True if both positions of a Mersenne Twister agree; otherwise torch would read out of bounds."""
     _, left, _, following = struct.unpack_from("<QiiQ", bytes(state[:24].tolist()))  # seed, left, flag, next
     return left + following == 625 or (left, following) == (1, 0)  # the latter before the first number
 

@@ -172,7 +172,7 @@ def oom_hint(device: torch.device, what: str, advice: str) -> Iterator[None]:
 
 
 def index_batch(batch: Minibatch, indices: Tensor) -> Minibatch:
-    """Return the steps `indices` of a flat batch, or the sequences `indices` of a batch of sequences."""
+    """Return the steps of a flat batch, or the sequences of a batch of sequences, at `indices`."""
     if batch.episode_start is None:
         return batch.map(lambda x: x[indices])
     picked = batch._replace(state=None).map(lambda x: x[:, indices])

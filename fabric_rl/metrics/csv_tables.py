@@ -1,4 +1,4 @@
-"""CSV tables: their text, and a reader that skips the cut last row of a killed run. Imports no torch."""
+"""CSV text, and a reader that skips a killed run's truncated last row. Does not import torch."""
 
 import csv
 import errno

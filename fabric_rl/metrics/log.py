@@ -58,7 +58,7 @@ class RunLog(logging.FileHandler):
             super().close()
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Stay silent: the checkpoints warn of a full disk."""
+        """Stay silent: checkpoints already warn about a full disk."""
 
 
 logger = logging.getLogger("fabric_rl")

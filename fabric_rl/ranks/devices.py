@@ -71,7 +71,7 @@ def to_device(array: NDArray[Any], device: torch.device) -> Tensor:
 
 
 def to_host(tensor: Tensor) -> NDArray[Any]:
-    """Return the tensor as an array; of a GPU's streams it waits for the current one only."""
+    """Return the tensor as an array; on a GPU, wait for the current stream only."""
     if tensor.device.type != "cuda":
         return cast(NDArray[Any], tensor.cpu().numpy())
     host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
@@ -81,7 +81,7 @@ def to_host(tensor: Tensor) -> NDArray[Any]:
 
 
 def check_bfloat16() -> None:
-    """Try a small bfloat16 layer on the CPU, in a separate process, which the processor may stop.
+    """Try a small bfloat16 layer on the CPU, in a separate process, which may crash.
 
     Some processors report tile instructions (AMX) that their system does not let programs use. The variable
     ONEDNN_MAX_CPU_ISA makes oneDNN do without them.

@@ -61,7 +61,7 @@ def end_with_parent(wait: Callable[[], object], seconds_to_save: float = 0.0, me
 
 @cache
 def exit_with_launcher() -> None:
-    """End this process, a rank or the training of a command, when the process that has started it is gone.
+    """Exit this process (a rank, or a command's training) when the process that started it is gone.
 
     Call it early, at the latest before the ranks connect: they would wait half an hour for a missing one. It does
     nothing in rank 0 of Fabric's own launcher, when called again, and on Windows, which cannot tell that a parent is

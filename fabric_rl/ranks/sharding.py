@@ -141,7 +141,7 @@ def whole_state(state: Any, keep: bool) -> Any:  # noqa: ANN401 - the structure 
 
 
 def load_full_state_dict(module: nn.Module, state: dict[str, Tensor]) -> None:
-    """Load whole tensors into a module, which may be sharded; every rank calls it with the same."""
+    """Load whole tensors into a module, which may be sharded; all ranks pass the same tensors."""
     if is_sharded(module):
         own = module.state_dict()
         state = {name: _like(tensor, own[name]) for name, tensor in state.items()}

@@ -207,7 +207,7 @@ class _GroupCollector:
             episodes.update(rewards if rewards.ndim == 1 else rewards.sum(axis=-1), done, rows)
 
     def _info(self, step: Step, key: str, shape: tuple[int, ...], kind: str = NUMBERS) -> NDArray[Any]:
-        """Return an entry of `infos`; ValueError if it is missing or malformed."""
+        """Return an entry of `infos`; raise a ValueError if it is missing or malformed."""
         if key not in step.infos:
             why = {
                 "final_obs": "an episode was truncated, but infos lacks 'final_obs'",

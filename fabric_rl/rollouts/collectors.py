@@ -65,7 +65,7 @@ class Collector:
         self.rollout.begin(*self.envs.reset(seed=seed))
 
     def compile(self) -> None:
-        """Compile a policy of its own; here, nothing, because the agent itself acts."""
+        """Compile the collector's own policy; a no-op here, because the agent itself acts."""
 
     def next_rollout(self) -> Rollout:
         """Return the next `T` steps, with scaled rewards if there is a scaler; the next call overwrites them."""
@@ -110,7 +110,7 @@ class Collector:
         return local | self.recent_returns()
 
     def state_dict(self, iteration: int, new_episodes: bool = False) -> dict[str, Any]:
-        """Return this rank's state, from which this and a restored collector continue alike.
+        """Return this rank's state, from which this and a restored collector continue identically.
 
         With `new_episodes`, this also holds for an environment that cannot be saved: it begins new ones here, too, with
         a seed that depends on the number of finished iterations.
@@ -131,7 +131,7 @@ class Collector:
         return len(state["episodes"]["return"]) == self.envs.num_envs
 
     def load_state_dict(self, state: dict[str, Any], iteration: int, seconds: float) -> list[str]:
-        """Restore the state that `state_dict` returned; ValueError if it belongs to a different environment.
+        """Restore the state that `state_dict` returned; raise a ValueError if it belongs to a different environment.
 
         Args:
             state: The state.

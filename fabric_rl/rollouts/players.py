@@ -66,7 +66,7 @@ class RemoteEnv(VectorEnv):
     def check_parameters(self, values: dict[str, ParameterValue]) -> None:
         """Raise ValueError if the players' environments have no parameters; the players check the values."""
         if not self.description.has_parameters:
-            raise ValueError(f"{self.description.name} has no parameters that could be set to {', '.join(values)}")
+            raise ValueError(f"{self.description.name} has no parameters, so it cannot set {', '.join(values)}")
 
     def set_parameters(self, values: dict[str, ParameterValue]) -> None:
         """Do nothing, because the players set them."""
@@ -83,7 +83,7 @@ class PlayerTrainerLink:
     """
 
     def __init__(self, fabric: Fabric, num_players: int) -> None:
-        """Use the process groups of the strategy; ValueError if Fabric has a different one."""
+        """Use the process groups of the strategy; raise a ValueError if Fabric has a different one."""
         strategy = fabric.strategy
         if not isinstance(strategy, PlayersStrategy) or strategy.num_players != num_players:
             raise ValueError(
@@ -180,7 +180,7 @@ class PlayerTrainerLink:
         return {name: local.get(name, (0.0, 0.0)) for names in everyone for name in names}
 
     def _common(self, first: int, trainer: int) -> slice:
-        """Return the trainer's part of a player's columns, which begin at `first`; counted over all players."""
+        """Return the columns, counted over all players, that a trainer shares with the player at `first`."""
         return slice(
             max(first, trainer * self.envs_per_trainer),
             min(first + self.envs_per_player, (trainer + 1) * self.envs_per_trainer),
@@ -216,7 +216,7 @@ class LearnerRank(_LinkedCollector):
     """Receives its rollouts from the players."""
 
     def next_rollout(self) -> Rollout:
-        """Return the rollout of the players, with rewards scaled by them."""
+        """Return the players' rollout, whose rewards they have already scaled."""
         with self._timers("wait_for_the_players"):
             self.seconds = self._link.receive(self.rollout)
         return self.rollout

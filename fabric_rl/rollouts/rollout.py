@@ -46,7 +46,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, num_steps: int, agent: ActorCritic | None) -> "Layout":
-        """Return the layout for an agent; ValueError if its sequences do not fit into `num_steps`."""
+        """Return the layout for an agent; raise a ValueError if its sequences do not fit into `num_steps`."""
         if agent is None or not agent.learns_sequences or isinstance(agent, OffPolicyAgent):
             # An `OffPolicyAgent` has no layout of sequences, because replayed ones begin at any step.
             return cls(num_steps, memory=0 if agent is None else agent.memory_size)
@@ -62,7 +62,7 @@ class Layout(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """P + T."""
+        """Number of rows, P + T."""
         return self.burn_in + self.num_steps
 
     @property
@@ -348,7 +348,7 @@ def reward_signals(env: VectorEnv) -> tuple[str, ...]:
 
 
 def _requested_fields(agent: ActorCritic | None) -> tuple[str, ...]:
-    """Return the agent's `minibatch_fields`; ValueError for unknown ones."""
+    """Return the agent's `minibatch_fields`; raise a ValueError for unknown ones."""
     names = () if agent is None else tuple(agent.minibatch_fields)
     unknown = [name for name in names if name not in MINIBATCH_FIELDS]
     if unknown:

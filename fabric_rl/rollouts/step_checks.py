@@ -28,7 +28,7 @@ class Step(NamedTuple):
 
 
 def check_step(what: str, returned: Any, n: int, obs_shape: tuple[int, ...]) -> Step:  # noqa: ANN401 - checked here
-    """Return the result of a `step` as arrays; ValueError if it is not as `Step` says."""
+    """Return the result of a `step` as arrays; raise ValueError if it does not match `Step`."""
     names = ("observations", "rewards", "terminated", "truncated", "infos")
     obs, reward, terminated, truncated, infos = check_tuple(what, returned, names)
     if not isinstance(infos, dict):
@@ -43,7 +43,7 @@ def check_step(what: str, returned: Any, n: int, obs_shape: tuple[int, ...]) -> 
 
 
 def check_array(what: str, value: Any, shape: tuple[int, ...], kind: str = NUMBERS) -> Array:  # noqa: ANN401
-    """Return the value as an array; ValueError if it has another shape or dtype."""
+    """Return the value as an array; raise ValueError if its shape or dtype is wrong."""
     array = np.asarray(value)
     if array.shape != shape or array.dtype.kind not in _KINDS[kind]:
         raise ValueError(
@@ -53,7 +53,7 @@ def check_array(what: str, value: Any, shape: tuple[int, ...], kind: str = NUMBE
 
 
 def check_tuple(what: str, value: Any, names: tuple[str, ...]) -> tuple[Any, ...]:  # noqa: ANN401
-    """Return the value; ValueError unless it is a tuple with one element per name."""
+    """Return the value; raise a ValueError unless it is a tuple with one element per name."""
     if not isinstance(value, tuple) or len(value) != len(names):
         raise ValueError(f"{what} must return a tuple ({', '.join(names)}), got {describe_type(value)}")
     return value

@@ -1,1 +1,1 @@
-"""A run on disk: its folder, its checkpoints, where it comes from; and what can be read from it while it goes on."""
+"""A run on disk: its folder, checkpoints and provenance, and what can be read while it trains."""

@@ -1,4 +1,4 @@
-"""The beginning of training, announced: log lines, the record of its settings and code, and loggers."""
+"""Announces the start of training: log lines, the record of its settings and code, and loggers."""
 
 import re
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _FAR_BEYOND = 1.05
 
 
 def build_loggers(start: Start, given: Logger | list[Logger] | None) -> list[Logger]:
-    """Return the user's loggers or TensorBoard's, and the one that writes `metrics.csv`; none on other ranks than 0.
+    """Return the user's or TensorBoard's loggers, and that of `metrics.csv`; none on ranks other than 0.
 
     TensorBoard's and `metrics.csv` drop what a resumed run had logged after its checkpoint.
     """
@@ -97,7 +97,7 @@ def _how_it_starts(name: str, start: Start, args: TrainArgs, changes: Sequence[s
 
 
 def _ranks_and_seeds(state: TrainState) -> dict[str, Any]:
-    """Return what `environment.json` says of ranks and seeds; the n-th world of a rank has a seed n higher."""
+    """Return ranks and seeds for `environment.json`; a rank's n-th environment has the seed plus n."""
     seed, players, ranks = state.args.seed, state.args.num_players, state.fabric.world_size
     playing, learning = players or ranks, ranks - players
     count = state.env.num_seeds if isinstance(state.env, HasSeeds) else state.env.num_envs

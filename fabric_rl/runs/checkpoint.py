@@ -68,7 +68,7 @@ class CheckpointWarning(UserWarning):
 
 
 def write(path: str | Path, state: dict[str, Any]) -> None:
-    """Write a checkpoint atomically: under its name is either the whole file or none.
+    """Write a checkpoint atomically: its name refers to either the complete file or none.
 
     Temporary files of a killed writer are removed first, so only one process may write into a folder. A missing folder
     is created.
@@ -182,7 +182,7 @@ def load_latest(
 
 
 def prune(folder: str | Path, keep: int) -> list[Path]:
-    """Remove all but the newest `keep` checkpoints, and never the newest good one.
+    """Remove all but the newest `keep` checkpoints, but never the newest valid one.
 
     Args:
         folder: Folder of the checkpoints.
@@ -236,7 +236,7 @@ def _check(path: Path, file: BinaryIO) -> int:
 
 
 def _check_archive(file: BinaryIO, size: int) -> None:
-    """Raise ValueError unless this is an uncompressed archive of `torch.save`, so that unpacking cannot grow."""
+    """Raise ValueError unless this is an uncompressed `torch.save` archive, which cannot expand."""
     with zipfile.ZipFile(file) as archive:
         parts = archive.infolist()
     if any(part.compress_type != zipfile.ZIP_STORED for part in parts) or sum(part.file_size for part in parts) > size:
@@ -281,7 +281,7 @@ def _read_run_state(path: Path) -> dict[str, Any]:
 def _read_named(path: Path) -> dict[str, Any]:
     state = _read_run_state(path)
     if state["steps"] != checkpoint_steps(path):  # renamed: the newest by name may be an older one
-        raise CheckpointError(f"checkpoint {path} is refused: by its content it is after {state['steps']:,} steps")
+        raise CheckpointError(f"checkpoint {path} is refused: its content is from step {state['steps']:,}")
     return state
 
 
@@ -434,7 +434,7 @@ def _is_plain(dtype: "np.dtype[Any]") -> bool:
 
 
 def _check_values(array: NDArray[Any]) -> None:
-    """Raise ValueError for bytes that are no value of their dtype, which NumPy does not expect."""
+    """Raise ValueError for bytes that are not a valid value of their dtype, which NumPy does not check."""
     if array.dtype.names is not None:
         for name in array.dtype.names:
             _check_values(array[name])

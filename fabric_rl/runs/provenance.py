@@ -119,7 +119,7 @@ class Provenance:
             write_text(self.folder / name, text)
 
     def rewrite_missing(self) -> None:
-        """Write files of `write` again that are missing, as the whole folder may be."""
+        """Rewrite those files of `write` that are missing; the whole folder may be."""
         missing = {name: text for name, text in self._texts().items() if not (self.folder / name).exists()}
         if missing:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -207,7 +207,7 @@ class Provenance:
 
 
 def find_config(path: Path) -> Path:
-    """Return the `config.yaml` of the run or export that a file belongs to; a CheckpointError without one."""
+    """Return the `config.yaml` of the run or export that a file belongs to; raise a CheckpointError without one."""
     found = next((folder / CONFIG for folder in path.absolute().parents if (folder / CONFIG).is_file()), None)
     if found is None:
         raise CheckpointError(f"{path}: no {CONFIG} in the folders above it: environment and agent are not known")
@@ -220,7 +220,7 @@ def config_digest(config: str) -> str:
 
 
 def read_initial(path: Path) -> dict[str, Tensor]:
-    """Return the agent's state in an `initial.ckpt`; a CheckpointError if it is missing, damaged or something else."""
+    """Return the agent's state in an `initial.ckpt`; raise a CheckpointError if it is missing, damaged or invalid."""
     agent = checkpoint.read(path).get("agent")
     if not isinstance(agent, dict) or not all(
         isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in agent.items()
@@ -290,7 +290,7 @@ def git_state(folder: Path) -> dict[str, str | None]:
 
 
 def git_patch(folder: Path, besides: Path, commit: str = "HEAD") -> str:
-    """Return a patch for `git apply` from a commit, or without git from an empty folder, to the code as it is.
+    """Return a `git apply` patch from a commit, or without git from an empty folder, to the current code.
 
     Args:
         folder: Folder of a repository, or one without git, of which only direct files are included.

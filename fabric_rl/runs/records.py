@@ -30,7 +30,7 @@ def checkpoint_name(steps: int) -> str:
 
 
 def checkpoint_steps(path: Path) -> int:
-    """Return the agent-steps in the name of a checkpoint; a ValueError for another name."""
+    """Return the agent-steps in the name of a checkpoint; raise a ValueError for another name."""
     match = _NAME.fullmatch(path.name)
     if match is None:
         raise ValueError(f"{path}: not named like a checkpoint (step_<steps>.ckpt)")
@@ -119,7 +119,7 @@ class RunRecord:
 
 
 def list_runs(runs_dir: str | Path) -> list[RunRecord]:
-    """Return all runs of a folder, the last changed first."""
+    """Return all runs in a folder, most recently changed first."""
     folders = [folder for folder in Path(runs_dir).iterdir() if _is_run(folder)]
     return sorted((load_run(folder) for folder in folders), key=lambda run: (run.changed, run.name), reverse=True)
 

@@ -51,7 +51,7 @@ _NAMED = 3
 
 @dataclass
 class Start:
-    """A run that starts, and what it starts from: nothing, the weights of another run, or a checkpoint of its own.
+    """A starting run, and what it starts from: nothing, another run's weights, or its own checkpoint.
 
     On other ranks than 0 it is empty until `share`.
     """
@@ -181,7 +181,7 @@ def _play(other: Start, runs_dir: str, config: str | None) -> Start:
 
 
 def _trained_with(name: str, weights: Path, config: str) -> str:
-    """Return an explanation in case the weights of another run do not fit; empty if its settings give none."""
+    """Return an explanation of why another run's weights may not fit; empty if its settings give none."""
     try:
         theirs = flat_settings(read_yaml(find_config(weights)))
     except (OSError, ValueError):
@@ -272,7 +272,7 @@ def resume_choice(
 
 
 def _show_unfit(unfit: dict[str, dict[str, tuple[str, str]]]) -> None:
-    """Print the newest run that does not fit beside this one, and name the others."""
+    """Compare the newest unfit run side by side with this one, and name the others."""
     for name in list(unfit)[:1]:
         beside = Table("", f"run {escape(name)}", "here", title=f"--resume: run {escape(name)} does not fit")
         for what, (there, here) in unfit[name].items():

@@ -39,7 +39,7 @@ class ReplayLearner(FrozenLearner):
         signals: IntrinsicRewards,
         demonstrations: Sequence[Trajectory],
     ) -> None:
-        """Allocate the buffers; ValueError if they do not fit, or if the agent is sharded."""
+        """Allocate the buffers; raise a ValueError if they do not fit, or if the agent is sharded."""
         super().__init__(state)
         fabric, agent, args = self.fabric, self.agent, self.args
         if is_sharded(agent):

@@ -373,7 +373,7 @@ class ReplayBuffer:
         return state | {"priority": priority, "highest": self._highest, "position": torch.tensor(self._position)}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Restore the state of a buffer with the same columns and any number of steps; ValueError for another."""
+        """Restore the state of a buffer with the same columns and any number of steps; a ValueError for another one."""
         rows = self._check_state(state)
         self._clear(int(state["position"] - rows) % self._rows if "position" in state else 0)
         if rows:
@@ -385,7 +385,7 @@ class ReplayBuffer:
                 self._highest = state["highest"].to(self._highest)
 
     def _check_state(self, state: Mapping[str, Tensor]) -> int:
-        """Return the number of rows of a saved state; ValueError if it does not fit."""
+        """Return the number of rows of a saved state; raise a ValueError if it does not fit."""
         rows, ends = len(state["reward"]), int(self._kept(state["done"], state["terminated"]).sum())
         if rows >= self._rows:
             raise ValueError(

@@ -183,14 +183,14 @@ class OffPolicyAlgorithm(Algorithm):
 
 
 def _loop_settings(args: TrainArgs, sac: SACArgs) -> TrainArgs:
-    """Return the settings of the loop, with rollouts of `train_interval` steps; ValueError for settings of PPO."""
+    """Return the settings of the loop, with rollouts of `train_interval` steps; a ValueError for settings of PPO."""
     given = [
         field.name for field in fields(args) if field.name in ONLY_PPO and getattr(args, field.name) != field.default
     ]
     given += ["lr_schedule kl_adaptive"] if args.lr_schedule == "kl_adaptive" else []
     if given:
         raise ValueError(
-            f"{', '.join(f'--{name}' for name in given)}: only PPO has that, not SAC; leave it out, "
-            "or take a preset of SAC (configs/sac_*.yaml)"
+            f"{', '.join(f'--{name}' for name in given)}: PPO has this, SAC does not; leave it out, "
+            "or use a preset of SAC (configs/sac_*.yaml)"
         )
     return replace(args, num_steps=sac.train_interval, summary_freq=args.summary_freq or STEPS_PER_ROW)

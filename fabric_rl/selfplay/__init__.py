@@ -1,4 +1,4 @@
-"""Self-play: opponents in a pool of games, which of them are there, and how good players are."""
+"""Self-play: opponents in a pool of games, which of them are available, and players' ratings."""
 
 from fabric_rl.selfplay.opponent_pool import ByRating as ByRating
 from fabric_rl.selfplay.opponent_pool import Eviction as Eviction

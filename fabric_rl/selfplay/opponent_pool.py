@@ -1,4 +1,4 @@
-"""Roster: the pool of opponents, the same on all ranks; rules that sample opponents from it, and remove them."""
+"""OpponentPool: the same opponents on all ranks; rules that sample and remove them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
@@ -49,7 +49,7 @@ class Opponent:
 
 
 class Sampling(ABC):
-    """Base class: choose how likely each opponent is sampled."""
+    """Base class: choose how likely each opponent is to be sampled."""
 
     @abstractmethod
     def weights(self, opponents: Sequence[Opponent], rating: float) -> NDArray[np.float64]:

@@ -107,7 +107,7 @@ class Pairings:
 
     @property
     def playing(self) -> set[int]:
-        """Numbers of the opponents that play now, or will play when the next episodes begin."""
+        """Numbers (ids) of the opponents that are playing, or will play from the next episodes on."""
         return {*self.opponent[self._assignment.played].tolist(), *self.slots.tolist()}
 
     def opponents_in(self, rows: slice) -> list[tuple[int, Rows]]:
@@ -318,7 +318,7 @@ class Opponents(VectorEnv):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the state that `state_dict` returned; ValueError if it belongs to a different pool."""
+        """Restore the state that `state_dict` returned; raise a ValueError if it belongs to a different pool."""
         if len(state["tables"]) != len(self.pairings.slots):
             raise ValueError(
                 f"--self_play.at_once is {len(self.pairings.slots)}, what was saved has {len(state['tables'])}"

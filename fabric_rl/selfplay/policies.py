@@ -104,7 +104,7 @@ def probe_observations(batch: Minibatch) -> tuple[Tensor, Tensor | None]:
 
 @torch.no_grad()
 def action_distributions(agent: ActorCritic, obs: Tensor, mask: Tensor | None) -> list[Distribution] | None:
-    """Return the distributions of an agent's actions, with empty memory; None if they cannot be compared."""
+    """Return an agent's action distributions from an empty memory; None if they cannot be compared."""
     state = torch.zeros(len(obs), agent.memory_size, device=obs.device) if agent.memory_size else None
     found = agent.distributions(obs, state, mask if accepts_action_mask(agent) else None)
     try:

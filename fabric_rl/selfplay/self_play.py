@@ -218,7 +218,7 @@ class SelfPlay(Callback):
         return found
 
     def _maybe_add_snapshot(self, state: TrainState, weights: Weights) -> None:
-        """Add a snapshot to the pool, unless it acts too much like one in it."""
+        """Add a snapshot to the pool, unless it acts too much like one that is already there."""
         snapshots = self.roster.snapshots
         apart = self._divergence(state, [*(each.weights or {} for each in snapshots), weights])
         if apart is None or min(apart[-1, :-1]) >= self.min_kl:
@@ -242,7 +242,7 @@ class SelfPlay(Callback):
         return apart
 
     def _policy(self, obs: Tensor, mask: Tensor | None = None) -> list[Distribution] | None:
-        """Return the judge's distributions; ValueError if `min_kl` needs them and the agent has none."""
+        """Return the judge's distributions; raise a ValueError if `min_kl` needs them and the agent has none."""
         judge = self._comparison_policy.of(LATEST, None)
         found = action_distributions(judge, obs, mask)
         if self.min_kl and found is None:

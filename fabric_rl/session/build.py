@@ -205,7 +205,7 @@ def _make_env(env: EnvFactory, seed: int) -> VectorEnv:
 
 
 def dry_run_saving(fabric: Fabric, collector: Collector) -> None:
-    """Save the environment once, which must be reset then; a ValueError on all ranks if it fails on one."""
+    """Save the environment once, which must be reset then; raise a ValueError on all ranks if it fails on one."""
     try:
         with raised_on_all_ranks(fabric), error_context(f"--env {type(collector.envs).__name__}.state_dict()"):
             collector.env_state()
@@ -221,7 +221,7 @@ def _settle(
     optimizer: Any,  # noqa: ANN401
     minibatch: Minibatch | Transitions | None,
 ) -> None:
-    """Take one step without effect, so that a resumed run computes the same from its first step as one without a break.
+    """Take a dry step, so that a resumed run matches an uninterrupted one from its first step on.
 
     DDP orders its buckets after the first step, and the order decides how the ranks' gradients are rounded when added.
     FSDP finds its root in that step. Buffers are the same on all ranks, so DDP need not broadcast them in every step.
@@ -237,7 +237,7 @@ def _settle(
 
 
 def _discounts(args: TrainArgs, rollout: Rollout) -> Tensor:
-    """Return the discount, 0-dim, or `[K]` for K reward signals; a ValueError if their numbers differ."""
+    """Return the discount, 0-dim, or `[K]` for K reward signals; raise a ValueError if their numbers differ."""
     gammas, signals = args.gammas, max(1, len(rollout.reward_signals))
     if len(gammas) not in (1, signals):
         names = f" ({', '.join(rollout.reward_signals)})" if signals > 1 else ""

@@ -1,4 +1,4 @@
-"""Record measures, logs and shows a run, and sums it up at the end."""
+"""TrainingMonitor: measures, logs and shows a run, and summarizes it at the end."""
 
 import time
 from collections.abc import Iterator, Mapping

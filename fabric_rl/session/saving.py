@@ -71,7 +71,7 @@ class Saver:
         """Write a milestone that was due with the checkpoint but is missing, and move newer milestones aside.
 
         Milestones after the checkpoint go to `milestones/set_aside/<phase>/`, unchanged. If the name is taken there,
-        they get a number behind it. Newer best weights go to `set_aside/best`.
+        a number is appended. Newer best weights go to `set_aside/best`.
 
         Args:
             resumed: The checkpoint that the run resumes from; None for a new run.
@@ -137,7 +137,7 @@ class Saver:
         return True
 
     def _try(self, writes: Sequence[Callable[[dict[str, Any]], None]], state: dict[str, Any]) -> None:
-        """Write one after another, up to the first that cannot be written: a warning."""
+        """Write the files one after another; warn and stop at the first that cannot be written."""
         try:
             for write in writes:
                 write(state)

@@ -42,7 +42,7 @@ def build_signals(factories: Sequence[SignalFactory], envs: VectorEnv) -> list[R
 
 
 def add_value_heads(weights: Mapping[str, Any], agent: ActorCritic) -> dict[str, Any]:
-    """Return the weights of an agent with one value head for `agent` with several, of which the others are new.
+    """Extend the weights of an agent with one value head to the several of `agent`; the others are new.
 
     Weights that do not fit in this way stay as they are.
     """
@@ -234,7 +234,7 @@ class IntrinsicRewards:
 
 
 def _raw_rewards(signal: RewardSignal, steps: Steps) -> Tensor:
-    """Return a signal's undivided rewards `[B]` float32, computed in pieces; NonFiniteError unless all are finite."""
+    """Return a signal's unscaled rewards `[B]` float32, computed in chunks; they must be finite."""
     rows = max(1, _AT_ONCE // max(1, steps.obs[0].numel()))
     with single_thread(if_small=is_small(signal, len(steps.obs))):
         parts = [signal.reward(steps.map(slice(at, at + rows))) for at in range(0, len(steps.obs), rows)]

@@ -67,7 +67,7 @@ def flags_of(chosen: Mapping[str, Any]) -> list[str]:
 
 
 def format_params(params: Mapping[str, object]) -> str:
-    """Return the settings of a trial as a text for people."""
+    """Return the settings of a trial as readable text."""
     shown = {name: f"{value:.4g}" if isinstance(value, float) else value for name, value in params.items()}
     return ", ".join(f"{name} {value}" for name, value in shown.items())
 
@@ -174,7 +174,7 @@ def open_study(folder: Path, asked: dict[str, str], minimize: bool) -> Any:  # n
         other = [name for name in asked if study.user_attrs.get(name, asked[name]) != asked[name]]
         if other:
             raise ValueError(
-                f"--folder {folder}: holds a sweep with other {', '.join(other)}; choose another, or delete it"
+                f"--folder {folder}: contains a sweep with different {', '.join(other)}; choose another, or delete it"
             )
         for name, value in asked.items():
             study.set_user_attr(name, value)

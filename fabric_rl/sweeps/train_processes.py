@@ -28,7 +28,7 @@ _POLL_SECONDS, _POLLS_TO_ASK, _PATIENCE_SECONDS = 0.2, 5, 70
 
 
 def seeds_of(text: str) -> list[int]:
-    """Return the numbers of a text such as `0..4,7` (0 to 4, and 7); a ValueError for other texts."""
+    """Return the numbers of a text such as `0..4,7` (0 to 4, and 7); raise a ValueError for other texts."""
     found: list[int] = []
     for part in text.replace(" ", "").split(","):
         first, dots, last = part.partition("..")
@@ -44,7 +44,7 @@ def seeds_of(text: str) -> list[int]:
 
 
 def make_folder(flag: str, folder: Path) -> None:
-    """Make the folder that a flag names; a ValueError if it cannot be made."""
+    """Make the folder that a flag names; raise a ValueError if it cannot be made."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -132,7 +132,7 @@ def find_fastest(bench: Benchmark, config: Mapping[str, Any], end: float) -> tup
     """
     best = present = Candidate({})
     if not bench.measure(present):
-        raise ValueError(f"these settings do not train: {present.failed}")
+        raise ValueError(f"training with these settings failed: {present.failed}")
     all_layouts, single = list(layouts(config)), list(single_settings(config))
     of_ranks = {flags["devices"]: flags for flags in reversed(all_layouts) if "devices" in flags}.values()
     # overlap may pay only with several cores per rank, so it is tried with every number of ranks

@@ -84,7 +84,7 @@ def _age(game: "os.DirEntry[str]") -> tuple[float, str]:
 
 
 class LiveFeed:
-    """Replay written by one thread for all watchers: its beginning and the present game."""
+    """Replay written by one thread for all watchers: its beginning and the current game."""
 
     live = True
 

@@ -75,7 +75,7 @@ VALUES = [
     (pool(1, num_threads=0), "RocketSimPool: num_threads"),
     (pool(1, num_threads=1.5), "RocketSimPool: num_threads .* got 1.5"),
     (pool(1, first_arena=-1), "RocketSimPool: first_arena"),
-    (pool(1, seed="a"), "RocketSimPool: seed takes one integer, 0 or more, got 'a'"),
+    (pool(1, seed="a"), "RocketSimPool: seed must be one non-negative integer, got 'a'"),
     *((pool(1, seed=seed), f"RocketSimPool: seed .* got {seed}") for seed in (None, -5)),
     (lambda: RocketSimPool(1).reset(seed=-5), r"RocketSimPool: reset\(seed=...\).* got -5"),
     (
@@ -127,7 +127,7 @@ VALUES = [
     # ---- rewards
     (lambda: envs.CombinedReward([charge()], [-1]), "NegativeVelocityTowardOwnGoalReward is never positive"),
     (lambda: envs.CombinedReward([envs.PerSecondReward(charge())], [-1]), "would reward it"),
-    (lambda: envs.CombinedReward([envs.BadOrientationReward()], [-0.1]), "give a positive weight"),
+    (lambda: envs.CombinedReward([envs.BadOrientationReward()], [-0.1]), "use a positive weight"),
     (lambda: envs.CombinedReward([face()], [1, 2]), "CombinedReward: 1 rewards but 2 weights"),
     (lambda: envs.CombinedReward([], []), "CombinedReward"),
     (lambda: envs.AnnealedReward(charge(), [0, 1], [1, -1]), "AnnealedReward: .* give weights of 0 or more"),

@@ -186,7 +186,7 @@ $ --env.num_arenas 2 --minibatch_size 64 --env.reward malformed.NotFinite
 $ --env malformed.NoVector
     --env .. VectorEnv
 --callbacks+=fabric_rl.callbacks.Notify
-    error: --callbacks: Notify: give it a command, a url or both$
+    error: --callbacks: Notify needs a command, a url or both$
 --callbacks fabric_rl.callbacks.AdaptiveBatchSize --callbacks.share 3
     error: --callbacks: AdaptiveBatchSize: share must be a number above 0 and at most 1, got 3.0$
 --callbacks+=fabric_rl.callbacks.AdaptiveBatchSize --callbacks.share abc
@@ -257,18 +257,18 @@ $ --env_id CartPole-v1 --num_steps 16 --agent malformed.Unused --strategy ddp --
 --env_id CartPole-v1 --num_steps 16 --agent malformed.Optimizers
     --agent Optimizers.configure_optimizers() must return one torch optimizer
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --num_steps 64 --gae_lambda 0.9
-    error: --num_steps, --gae_lambda: only PPO has that, not SAC; leave it out, or take a preset of SAC
+    error: --num_steps, --gae_lambda: PPO has this, SAC does not; leave it out, or use a preset of SAC
     (configs/sac_*.yaml)$
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --estimator malformed.Advantages
     error: --estimator: only PPO estimates advantages, not SAC; leave it out$
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --overlap true
-    error: --overlap: only PPO has that, not SAC; leave it out, or take a preset of SAC (configs/sac_*.yaml)$
+    error: --overlap: PPO has this, SAC does not; leave it out, or use a preset of SAC (configs/sac_*.yaml)$
 --env_id CartPole-v1 --agent agents.SACLightningAgent --kickstart Kickstart --kickstart.reference school_1v1
     error: --kickstart: SACLightningAgent takes no reference; take one of the PPO agents$
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --demonstrations [{tmp}/none.frd]
     error: --demonstrations .. none.frd: there is no such file
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --lr_schedule kl_adaptive
-    error: --lr_schedule kl_adaptive: only PPO has that, not SAC; leave it out, or take a preset of SAC
+    error: --lr_schedule kl_adaptive: PPO has this, SAC does not; leave it out, or use a preset of SAC
     (configs/sac_*.yaml)$
 --env_id Pendulum-v1 --tau 0.01 --buffer_size 10
     error: --buffer_size, --tau: only agents have that which learn with SAC; leave it out$

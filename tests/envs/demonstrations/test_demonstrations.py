@@ -213,7 +213,7 @@ def test_soft_labels():
 @pytest.mark.parametrize("parser", [DelayAction(LookupTable(), 2), RepeatAction(StickyButtons(LookupTable(), 3), 2)])
 def test_a_parser_whose_controls_follow_from_earlier_actions_is_refused(tmp_path, parser):
     played(tmp_path / "a.frd", DefaultObs(), LookupTable())
-    expected = r"^(DelayAction|StickyButtons): actions cannot be inferred .*; imitate with its inner parser"
+    expected = r"^(DelayAction|StickyButtons): actions cannot be inferred .*; use its inner parser to imitate"
     with pytest.raises(ValueError, match=expected):
         next(trajectories(Demonstration(tmp_path / "a.frd"), TEAM, DefaultObs(), parser))
 

@@ -119,7 +119,7 @@ def test_progress_is_told_up_to_the_end():
 def test_refuses_nothing(name):
     with pytest.raises(ValueError, match=f"{name} must be .*, got 0"):
         play_matches(chaser, chaser, **{name: 0})
-    with pytest.raises(ValueError, match="seed takes one integer, 0 or more, got -1"):
+    with pytest.raises(ValueError, match="seed must be one non-negative integer, got -1"):
         play_matches(chaser, chaser, seed=-1)
 
 

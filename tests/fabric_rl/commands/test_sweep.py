@@ -204,7 +204,7 @@ def test_a_broken_trial_is_listed_and_stops_nothing(tmp_path, capsys):
     (run,) = list_runs(folder / "runs")
     assert (run.name, run.group, run.status) == ("trial1_seed3", "trial1", "finished")
     assert command(*words, "--trials", 2, "--gamma", "0.9") == 2
-    assert "holds a sweep with other settings; choose another" in capsys.readouterr().err
+    assert "contains a sweep with different settings; choose another" in capsys.readouterr().err
 
 
 def test_what_matters_is_said_of_forty_trials_and_how_to_compare_the_best_two(tmp_path, capsys):

@@ -269,7 +269,7 @@ def test_settings_of_ppo_are_refused(fabric, counter_env, name):
     args = TrainArgs(**{name: (other | {"combine_advantages": "mean"}).get(name, 1)})
     with pytest.raises(
         ValueError,
-        match=rf"^--{name}: only PPO has that, not SAC; leave it out, or take a preset of SAC \(configs/sac",
+        match=rf"^--{name}: PPO has this, SAC does not; leave it out, or use a preset of SAC \(configs/sac",
     ):
         train_off_policy(fabric, counter_env, Counts, args)
 

@@ -85,7 +85,7 @@ FORGED = {
     "steps that are no number": (("steps",), lambda x: "64", "steps is '64'"),
     "more iterations than steps": (("iteration",), lambda x: 65, "65 iterations of 64 steps"),
     "more ranks than there were": (("world_size",), lambda x: 2, "ranks"),
-    "a generator out of step": (("ranks", 0, "torch"), lambda x: out_of_step(x), "no state of a generator"),
+    "a generator out of step": (("ranks", 0, "torch"), lambda x: out_of_step(x), "is not a valid generator state"),
     "an arena too few": (("ranks", 0, "env", "arenas"), lambda x: x[:-1], "arenas"),
 }
 
