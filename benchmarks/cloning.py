@@ -28,7 +28,7 @@ from typing import Any
 from children import FABRIC_RL
 from signals import band
 
-from fabric_rl.analysis.curves import read_metrics
+from fabric_rl.metrics.metrics_csv import read_metrics
 
 PARTS = ("cartpole", "chaser", "further", "human")
 ROOT = Path(__file__).parent.parent

@@ -14,7 +14,7 @@ from machine import describe_machine
 from numpy.typing import NDArray
 from reports import THEMELESS, write_report
 
-from fabric_rl.analysis.curves import read_metrics
+from fabric_rl.metrics.metrics_csv import read_metrics
 
 ROOT = Path(__file__).parent.parent
 CONFIG = "configs/rocket_1v1_quickstart.yaml"

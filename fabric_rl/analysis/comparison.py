@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from fabric_rl.analysis.curves import SPEED, Curve, final_score, minutes_at, read_metrics
+from fabric_rl.analysis.curves import SPEED, final_score, minutes_at
 from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.text import did_you_mean
+from fabric_rl.metrics.metrics_csv import Curve, read_metrics
 from fabric_rl.runs.provenance import CONFIG, DEFAULTS, flat_settings
 from fabric_rl.runs.records import RunRecord, find_run, list_runs
 

@@ -1,4 +1,4 @@
-"""Curves of runs: reading `metrics.csv`, choosing metrics, final scores and minutes of training."""
+"""Curves of runs: choosing metrics, final scores, minutes of training, and drawing them."""
 
 import math
 from collections.abc import Sequence
@@ -11,35 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabric_rl.base.text import did_you_mean
-from fabric_rl.metrics.csv_tables import parse_number, read_rows
-
-Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""Steps and values of one metric, `[points]` float64 each, with increasing steps."""
-
-
-def read_metrics(file: str | Path) -> dict[str, Curve]:
-    """Return the curves of a `metrics.csv` (header `step,<metric names...>`).
-
-    If a step occurs twice (a killed run was resumed from an earlier checkpoint), the later row is used. Empty cells,
-    NaN and an incomplete last row are left out.
-
-    Raises:
-        ValueError: The file is missing or has no column `step`.
-    """
-    points: dict[str, dict[float, float]] = {}
-    try:
-        rows = read_rows(file)
-    except OSError as error:
-        raise ValueError(f"{file} cannot be read ({error.strerror}); the run has logged no metrics") from error
-    if rows and "step" not in rows[0]:
-        raise ValueError(f"{file} has no column 'step'; it is no metrics file of a run")
-    for row in rows:
-        step = parse_number(row.pop("step"))
-        for name, cell in row.items():
-            value = parse_number(cell)
-            if step is not None and value is not None:
-                points.setdefault(name, {})[step] = value
-    return {name: tuple(np.array(sorted(curve.items())).T) for name, curve in points.items()}
+from fabric_rl.metrics.metrics_csv import Curve
 
 
 def final_score(curve: Curve, until: float = math.inf) -> float:

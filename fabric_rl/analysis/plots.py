@@ -10,16 +10,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from fabric_rl.analysis.comparison import ALL, Comparison, Estimate
-from fabric_rl.analysis.curves import (
-    SPEED,
-    Curve,
-    draw_line,
-    finish_axes,
-    load_matplotlib,
-    minutes_at,
-    new_figure,
-    read_metrics,
-)
+from fabric_rl.analysis.curves import SPEED, draw_line, finish_axes, load_matplotlib, minutes_at, new_figure
+from fabric_rl.metrics.metrics_csv import Curve, read_metrics
 from fabric_rl.runs.records import find_run
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from fabric_rl.analysis.curves import Curve, final_score
+from fabric_rl.analysis.curves import final_score
 from fabric_rl.base.tables import format_number, format_time, table
+from fabric_rl.metrics.metrics_csv import Curve
 from fabric_rl.runs.records import SET_ASIDE, Milestone, RunRecord, checkpoint_steps, list_checkpoints
 
 _LATEST = 3

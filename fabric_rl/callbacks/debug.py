@@ -21,8 +21,8 @@ from fabric_rl.base.files import write_text
 from fabric_rl.base.settings import Count, checks_arguments
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.hooks import Callbacks
-from fabric_rl.metrics.csv_tables import csv_text
 from fabric_rl.metrics.log import logger
+from fabric_rl.metrics.metrics_csv import csv_text
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.records import list_checkpoints
 from fabric_rl.runs.trained import policy

@@ -30,7 +30,7 @@ from fabric_rl.evaluation.matches import Duel
 from fabric_rl.evaluation.players import load_if_not_rocket_league
 from fabric_rl.evaluation.settings import DEFAULT_PLAY, PlaySettings, UpTo
 from fabric_rl.imitation.cloning import CloneArgs, pretrain
-from fabric_rl.metrics.csv_tables import csv_text
+from fabric_rl.metrics.metrics_csv import csv_text
 from fabric_rl.ranks.devices import single_thread
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.folder import Run

@@ -16,7 +16,7 @@ from rich.table import Table
 from fabric_rl.analysis.curves import new_figure
 from fabric_rl.base.files import atomic_write, json_text, write_json, write_text
 from fabric_rl.base.tables import console, table
-from fabric_rl.metrics.csv_tables import csv_text
+from fabric_rl.metrics.metrics_csv import csv_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment

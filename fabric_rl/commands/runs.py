@@ -7,8 +7,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from fabric_rl.analysis.curves import choose_metrics, draw_png, draw_text, read_metrics
+from fabric_rl.analysis.curves import choose_metrics, draw_png, draw_text
 from fabric_rl.analysis.tables import comparison_table, milestones_table, run_table, runs_table
+from fabric_rl.metrics.metrics_csv import read_metrics
 from fabric_rl.runs.records import find_run, list_runs
 
 _RUNS = Path("runs")

@@ -19,7 +19,7 @@ from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_as_json
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.evaluation.settings import PlaySettings
-from fabric_rl.runs.start import resolve_checkpoint_path
+from fabric_rl.runs.start_or_resume import resolve_checkpoint_path
 from fabric_rl.runs.trained import ExportedAgent, Trained, load_trained, policy
 from fabric_rl.types import CheckpointError, EnvFactory
 

@@ -14,8 +14,8 @@ from lightning.fabric.loggers.logger import Logger
 from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 
 from fabric_rl.base.files import write_text
-from fabric_rl.metrics.csv_tables import Row, csv_text, read_rows
 from fabric_rl.metrics.log import logger
+from fabric_rl.metrics.metrics_csv import Row, csv_text, read_rows
 
 _OUTCOME = "outcome"
 _MOST_WAITING = 100_000

@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 from fabric_rl.base.files import read_json
 from fabric_rl.base.tables import finite_or_none
 from fabric_rl.base.text import did_you_mean
-from fabric_rl.metrics.csv_tables import parse_number, read_rows
+from fabric_rl.metrics.metrics_csv import parse_number, read_rows
 
 _NAME = re.compile(r"step_(\d+)\.ckpt")
 LOCK = ".lock"

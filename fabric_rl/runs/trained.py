@@ -27,7 +27,7 @@ from fabric_rl.learning.learner import check_generator_state, check_weights
 from fabric_rl.rollouts.step_checks import clip_actions
 from fabric_rl.runs import checkpoint, play
 from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA, find_config
-from fabric_rl.runs.start import load_weights, resolve_checkpoint_path
+from fabric_rl.runs.start_or_resume import load_weights, resolve_checkpoint_path
 from fabric_rl.types import (
     ActorCritic,
     ActOutput,

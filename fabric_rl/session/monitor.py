@@ -6,8 +6,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from fabric_rl.metrics.console import TrainConsole
-from fabric_rl.metrics.csv_tables import parse_number, read_rows
 from fabric_rl.metrics.loggers import Loggers
+from fabric_rl.metrics.metrics_csv import parse_number, read_rows
 from fabric_rl.ranks.collectives import Sums, all_reduce_sums, metric_means
 from fabric_rl.rollouts.collect import RECENT_EPISODES
 from fabric_rl.runs.folder import Run

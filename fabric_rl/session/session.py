@@ -27,7 +27,7 @@ from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.rollouts.step_checks import check_tuple, describe_type
 from fabric_rl.runs.checkpoint import check_run_state
 from fabric_rl.runs.folder import Run
-from fabric_rl.runs.start import check_fingerprint, fingerprint
+from fabric_rl.runs.start_or_resume import check_fingerprint, fingerprint
 from fabric_rl.signals.signals import IntrinsicRewards, add_value_heads
 from fabric_rl.types import ActorCritic, CheckpointError
 

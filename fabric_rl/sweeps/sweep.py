@@ -16,10 +16,11 @@ from filelock import FileLock, Timeout
 from scipy import stats
 
 from fabric_rl.analysis.comparison import chosen_metric
-from fabric_rl.analysis.curves import final_score, read_metrics
+from fabric_rl.analysis.curves import final_score
 from fabric_rl.base.config_files import read_yaml, to_flag
 from fabric_rl.base.messages import USER_ERRORS, one_line
 from fabric_rl.base.tables import format_number
+from fabric_rl.metrics.metrics_csv import read_metrics
 from fabric_rl.sweeps.train_processes import TrainProcesses
 
 _LOOKS = 4

@@ -20,7 +20,7 @@ from fabric_rl.evaluation.demonstrations import trajectories_of
 from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
-from fabric_rl.runs.start import load_weights
+from fabric_rl.runs.start_or_resume import load_weights
 from fabric_rl.runs.trained import load_trained
 from tests.command import command
 

@@ -16,7 +16,7 @@ from fabric_rl.evaluation.matches import replay_file
 from fabric_rl.evaluation.results import Competitor, intransitive_share, league_summary
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
-from fabric_rl.runs.start import PRETRAINED
+from fabric_rl.runs.start_or_resume import PRETRAINED
 
 
 @pytest.fixture

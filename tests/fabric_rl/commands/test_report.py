@@ -14,9 +14,9 @@ import pytest
 
 from envs.pool.replay_format import ReplayWriter
 from envs.replays.replay import read_replay
-from fabric_rl.analysis.curves import read_metrics
 from fabric_rl.commands.main import main
 from fabric_rl.commands.report import best_goals
+from fabric_rl.metrics.metrics_csv import read_metrics
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 ATTACK = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from fabric_rl.commands.rerun import _differences, _recorded
-from fabric_rl.metrics.csv_tables import read_rows
+from fabric_rl.metrics.metrics_csv import read_rows
 
 FLAGS = "--env_id CartPole-v1 --num_envs 2 --num_steps 16 --minibatch_size 16 --update_epochs 1 --accelerator cpu"
 

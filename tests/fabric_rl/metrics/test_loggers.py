@@ -16,10 +16,10 @@ from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import Callback, StartArgs, TrainArgs, load_checkpoint, train
 from fabric_rl.metrics.console import TrainConsole, _table
-from fabric_rl.metrics.csv_tables import parse_number, read_rows
 from fabric_rl.metrics.loggers import Loggers, MetricsFile, wait_for_next_second
+from fabric_rl.metrics.metrics_csv import parse_number, read_rows
 from fabric_rl.runs.announcement import Announcement, build_loggers
-from fabric_rl.runs.start import open_run
+from fabric_rl.runs.start_or_resume import open_run
 
 SETTINGS = {"num_steps": 8, "env": "envs.RocketSimPool", "agent.sizes": [8, 8], "env_id": None}
 SUMMARY = {

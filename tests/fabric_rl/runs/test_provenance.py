@@ -18,7 +18,7 @@ from fabric_rl.runs import checkpoint
 from fabric_rl.runs import provenance as code
 from fabric_rl.runs.provenance import Weights, config_digest, flat_settings, git_patch, git_state
 from fabric_rl.runs.records import checkpoint_name
-from fabric_rl.runs.start import describe_env_differences, load_weights
+from fabric_rl.runs.start_or_resume import describe_env_differences, load_weights
 from fabric_rl.types import CheckpointError
 
 CONFIG = "seed: 3\ninitialize_from: null\ninference: false\nagent:\n  initialize_from: 7\n"

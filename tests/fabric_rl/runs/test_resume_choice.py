@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from fabric_rl.runs import start as choose
+from fabric_rl.runs import start_or_resume as choose
 from fabric_rl.runs.checkpoint import write
 from fabric_rl.runs.records import Milestone, checkpoint_name, list_checkpoints, list_runs
-from fabric_rl.runs.start import ask_for_milestone, milestones_that_fit
+from fabric_rl.runs.start_or_resume import ask_for_milestone, milestones_that_fit
 from fabric_rl.types import CheckpointError
 
 OURS = {"observations": "Box(4)", "actions": "Discrete(2)", "agent": "agents.A", "networks": "9 numbers"}

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from fabric_rl.analysis import curves
-from fabric_rl.analysis.curves import choose_metrics, draw_png, draw_text, read_metrics
+from fabric_rl.analysis.curves import choose_metrics, draw_png, draw_text
 from fabric_rl.commands.main import main
 from fabric_rl.commands.runs import USUAL_METRICS
+from fabric_rl.metrics.metrics_csv import read_metrics
 from fabric_rl.runs.checkpoint import write
 from fabric_rl.runs.records import checkpoint_name, find_run, list_runs, load_run
 

@@ -1,4 +1,4 @@
-"""CSV text, and a reader that skips a killed run's truncated last row. Does not import torch."""
+"""`metrics.csv` and other tables as CSV: read them, also without a killed run's truncated last row, and write them."""
 
 import csv
 import errno
@@ -8,8 +8,13 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 Row = dict[str, str]
 """Cells by column, as text; a metrics file has a column `step`."""
+Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Steps and values of one metric, `[points]` float64 each, with increasing steps."""
 
 
 def read_rows(path: str | Path, last_bytes: int | None = None) -> list[Row]:
@@ -54,3 +59,28 @@ def parse_number(cell: str | None) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) else None
+
+
+def read_metrics(file: str | Path) -> dict[str, Curve]:
+    """Return the curves of a `metrics.csv` (header `step,<metric names...>`).
+
+    If a step occurs twice (a killed run was resumed from an earlier checkpoint), the later row is used. Empty cells,
+    NaN and an incomplete last row are left out.
+
+    Raises:
+        ValueError: The file is missing or has no column `step`.
+    """
+    points: dict[str, dict[float, float]] = {}
+    try:
+        rows = read_rows(file)
+    except OSError as error:
+        raise ValueError(f"{file} cannot be read ({error.strerror}); the run has logged no metrics") from error
+    if rows and "step" not in rows[0]:
+        raise ValueError(f"{file} has no column 'step'; it is no metrics file of a run")
+    for row in rows:
+        step = parse_number(row.pop("step"))
+        for name, cell in row.items():
+            value = parse_number(cell)
+            if step is not None and value is not None:
+                points.setdefault(name, {})[step] = value
+    return {name: tuple(np.array(sorted(curve.items())).T) for name, curve in points.items()}
