@@ -148,23 +148,23 @@ opponents-mask | fabric_rl/selfplay/*.py | tests/fabric_rl/selfplay/test_opponen
 - self._mask[rows] = infos["action_mask"]
 + pass
 opponents-memory | fabric_rl/selfplay/*.py | tests/fabric_rl/selfplay/test_opponents.py
-- begin(rows.start + np.flatnonzero(done))
-+ begin(np.flatnonzero(done))
+- zero_memory(rows.start + np.flatnonzero(done))
++ zero_memory(np.flatnonzero(done))
 signals-generator | fabric_rl/signals/*.py | tests/fabric_rl/signals
 - self._draws.set_state(state["draws"])
 + pass
-- self._draws.set_state(generator_state(state["draws"]))
+- self._draws.set_state(check_generator_state(state["draws"]))
 + pass
 padded-weight | fabric_rl/imitation/*.py | tests/fabric_rl/imitation
-- np.zeros(-len(x.weight) % length, np.float32)
-+ np.ones(-len(x.weight) % length, np.float32)
+- x[-1:] * 0 if zeros else x[-1:]
++ x[-1:]
 lesson-window | fabric_rl/curricula/*.py | tests/fabric_rl/curricula
 - window.clear()
 + pass
 resumed-generator | fabric_rl/session/*.py | tests/fabric_rl/runs/test_run_of_0_1_0.py
 - torch.set_rng_state(mine["torch"])
 + pass
-- torch.set_rng_state(generator_state(mine["torch"]))
+- torch.set_rng_state(check_generator_state(mine["torch"]))
 + pass
 """
 """Name | files | tests, then what is replaced (-) by what (+); further pairs are for other versions of the code."""
