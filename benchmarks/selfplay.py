@@ -89,7 +89,7 @@ def speed(rounds: int, at_once: int, threads: int | None) -> dict[str, Any]:
     envs = {"mirror": env(seed=0), "opponents": self_play.around(env, agent)(seed=0)}
     learner = agent(envs["mirror"].single_observation_space, envs["mirror"].single_action_space)
     for steps in range(at_once):
-        self_play.roster.admit(steps, agent(learner.observation_space, learner.action_space).state_dict(), None)
+        self_play.roster.add_snapshot(steps, agent(learner.observation_space, learner.action_space).state_dict(), None)
     rollouts = {}
     seconds: dict[tuple[str, str], list[float]] = {(name, clock): [] for name in envs for clock in CLOCKS}
     for name, each in envs.items():

@@ -7,7 +7,7 @@ import pickle
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from pydoc import locate
+from pydoc import ErrorDuringImport, locate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,9 +53,14 @@ def from_class_path(class_path: str, kind: type[Any], inner: str = "") -> Any:  
     Raises:
         ValueError: There is no such class, it has another base class, or it needs other arguments.
     """
-    made: Any = locate(class_path if "." in class_path else f"{__package__}.{class_path}")
+    try:
+        made: Any = locate(class_path if "." in class_path else f"{__package__}.{class_path}")
+    except ErrorDuringImport as error:
+        raise ValueError(f"no class {class_path!r} ({error.value})") from error
+    if made is None:
+        raise ValueError(f"no class {class_path!r}: the module or the name in it does not exist")
     if not (isinstance(made, type) and issubclass(made, kind)):
-        raise ValueError(f"there is no {kind.__name__} {class_path!r}")
+        raise ValueError(f"{class_path} is not a subclass of {kind.__name__}")
     wraps = inner and "inner" in inspect.signature(made).parameters
     try:
         return made(from_class_path(inner, kind)) if wraps else made()

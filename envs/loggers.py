@@ -14,7 +14,7 @@ from envs.state.layout import BOOST, IS_DEMOED, ON_GROUND, SAVES, TOUCHED, Bool,
 from fabric_rl.base.settings import Count, Positive
 
 COUNTED = ("saves", "shots", "demos")
-"""Columns of `CarStep.new_counts`, in order."""
+"""Columns of `CarChanges.new_counts`, in order."""
 _COLUMNS = slice(SAVES, BOOST + 1)
 """Columns of a car's row that are compared; the game's counters come first."""
 _SUMS = ("alive", "speed", "boost", "ground", "boost_used", *COUNTED, "touches", "touch_height", "car_ticks")

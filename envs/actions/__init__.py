@@ -10,7 +10,7 @@ from envs.actions.base import THROTTLE as THROTTLE
 from envs.actions.base import YAW as YAW
 from envs.actions.base import ActionParser as ActionParser
 from envs.actions.base import Controls as Controls
-from envs.actions.base import ControlsCache as ControlsCache
+from envs.actions.base import RowControls as RowControls
 from envs.actions.combinators import ClipAction as ClipAction
 from envs.actions.combinators import DelayAction as DelayAction
 from envs.actions.combinators import RepeatAction as RepeatAction

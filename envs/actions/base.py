@@ -93,7 +93,7 @@ def get_action_mask(parser: ActionParser, state: GameState) -> Bool | None:
     raise ValueError(f"{type(parser).__name__}: mask() {expected}")
 
 
-class ControlsCache:
+class RowControls:
     """Converter of rows to `RocketSim.CarControls` that reuses the objects of slots whose row has not changed."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.actions.base import ANALOGUE, BUTTONS, ActionParser, Controls, ControlsCache
+from envs.actions.base import ANALOGUE, BUTTONS, ActionParser, Controls, RowControls
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 from fabric_rl.base.settings import Count
@@ -28,7 +28,7 @@ class _Combinator(ActionParser):
         self._memory: dict[str, NDArray[Any]] = {}
         """By name, `[A, ...]` each."""
         self._cars: tuple[int, int] | None = None
-        self._controls = ControlsCache()
+        self._controls = RowControls()
 
     @property
     def action_space(self) -> gymnasium.Space[Any]:

@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.actions.base import ANALOGUE, BUTTONS, PITCH, ROLL, STEER, YAW, ActionParser, Controls, ControlsCache
+from envs.actions.base import ANALOGUE, BUTTONS, PITCH, ROLL, STEER, YAW, ActionParser, Controls, RowControls
 from envs.sim.arena import make_controls
 from envs.state.game_state import GameState
 from envs.state.layout import CONTROL_NAMES, Float
@@ -129,7 +129,7 @@ class ContinuousAction(ActionParser):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._controls = ControlsCache()
+        self._controls = RowControls()
 
     @property
     def action_space(self) -> gymnasium.spaces.Box:
@@ -162,7 +162,7 @@ class MultiDiscreteAction(ActionParser):
             raise ValueError(f"MultiDiscreteAction: bins must be odd, so that 0 is among its values, got {self.bins}")
         self._choices = np.array([self.bins] * 5 + [2] * 3)
         self._values = np.linspace(-1, 1, self.bins, dtype=np.float32)
-        self._controls = ControlsCache()
+        self._controls = RowControls()
 
     @property
     def action_space(self) -> gymnasium.spaces.MultiDiscrete:

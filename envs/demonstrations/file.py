@@ -162,7 +162,7 @@ class Demonstration:
             _check_kind(self.about, self.columns)
 
     @property
-    def has_states(self) -> bool:
+    def of_states(self) -> bool:
         """True if the file contains game states."""
         return bool(self.about["demonstration"] == STATES)
 

@@ -68,10 +68,10 @@ def run_exam(
     Raises:
         ValueError: No shot, or an invalid seed.
     """
-    check_seed("take_exam", seed)
-    check_value("take_exam: at_once", at_once, Count)
+    check_seed("run_exam", seed)
+    check_value("run_exam: at_once", at_once, Count)
     if not sum(len(pack.shots) for pack in packs):
-        raise ValueError("take_exam: the packs contain no shots")
+        raise ValueError("run_exam: the packs contain no shots")
     exam = _Exam(packs, at_once)
     bot = player(seed)
     recorders = [] if record is None else [record(bot)]

@@ -131,7 +131,7 @@ class TunableArenas(Arenas):
         self.restore(index, numbers)
 
 
-class ArenaParameters:
+class LiveParameters:
     """Samples the parameters of every arena and applies them to its physics.
 
     Arena `i` has its own generator, separate from that of its episodes, so initial states are the same with and without

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.component import Component
-from envs.parameters import ArenaParameters, ParameterRandomizer, TunableArenas
+from envs.parameters import LiveParameters, ParameterRandomizer, TunableArenas
 from envs.resets import StateSetter, check_start
 from envs.sim.arena import SimArena
 from envs.state.game_state import GameState
@@ -29,9 +29,9 @@ class EpisodeTracker:
     def __init__(
         self, arenas: TunableArenas, state_setter: StateSetter, randomizer: ParameterRandomizer | None, seed: int
     ) -> None:
-        """Set up the generators, see `seed`; for errors see `ArenaParameters`."""
+        """Set up the generators, see `seed`; for errors see `LiveParameters`."""
         self._arenas, self._setter = arenas, state_setter
-        self.parameters = ArenaParameters(arenas, randomizer, seed)
+        self.parameters = LiveParameters(arenas, randomizer, seed)
         self.seed(seed)
 
     def seed(self, seed: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envs.actions import ActionParser, ActionTable
-from envs.actions.base import ANALOGUE, BUTTONS, Controls, ControlsCache, nested_parsers
+from envs.actions.base import ANALOGUE, BUTTONS, Controls, RowControls, nested_parsers
 from envs.actions.nearest import nearest_actions
 from envs.component import Component
 from envs.obs import ObsBuilder
@@ -257,7 +257,7 @@ class GuestBots:
         self._slots = slots
         self.bots: tuple[Bot, ...] = ()
         self._who = np.full(slots.num_cars, -1)
-        self._controls = ControlsCache()
+        self._controls = RowControls()
 
     def invite(self, bots: Sequence[Bot]) -> None:
         """Set the guests, before the pool's next `reset`; none of them plays before `seat` is called."""

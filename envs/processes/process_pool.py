@@ -357,7 +357,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         self._restarts[k] += 1
         self._new_restarts += 1
         warnings.warn(
-            f"ProcessPool: restarted worker {k}, its episodes are truncated: {problem.message}",
+            f"ProcessPool: restarted worker {k}, its episodes are truncated: {problem.summary}",
             RuntimeWarning,
             stacklevel=5,
         )

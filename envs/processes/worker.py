@@ -38,10 +38,10 @@ IS_STEP, FLAGS, REWARD_DTYPE = range(3)
 # Bits of the flags.
 HAS_FINAL, HAS_MASK, HAS_PAYLOAD = 1, 2, 4
 
-_KEPT_ERRORS: tuple[type[Exception], ...] = (
-    *(ValueError, CannotBeSavedError, TypeError, FloatingPointError, FileNotFoundError, OSError, ImportError),
-)
-"""Exceptions that settings of the user can cause, raised with a one-line message; the parent raises the same type."""
+_ONE_LINE: tuple[type[Exception], ...] = (ValueError, CannotBeSavedError, TypeError, FloatingPointError)
+"""Exceptions that components raise on purpose, with a one-line message; the parent raises the same type."""
+_SETTINGS_ERRORS = (*_ONE_LINE, FileNotFoundError, OSError, ImportError)
+"""Exceptions that settings of the user can cause while the environment is built."""
 _NO_PARTS = (str(Path(__file__).parent), *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")))
 
 StepResult = tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
@@ -97,13 +97,14 @@ class WorkerError(RuntimeError):
 
     Attributes:
         kind: Type that the parent raises: the exception's own if settings of the user can cause it, else RuntimeError.
-        message: The exception, or how the process was lost, in one line.
+        message: Text of the exception, or how the process was lost.
+        summary: The same, with the type of the exception.
         failed_in: Function that failed, for example `MyEnv.step() (my_env.py, line 12)`.
         lost: True if the process has ended, tried to end, or does not answer.
     """
 
     kind: type[Exception] = RuntimeError
-    message = failed_in = ""
+    message = summary = failed_in = ""
     lost = False
 
     @classmethod
@@ -115,8 +116,8 @@ class WorkerError(RuntimeError):
                 _failed_in(error), f"raised {text}; it must return or raise an error, not end its process"
             )
         made = cls(f"Traceback in the worker:\n{''.join(traceback.format_exception(error))}")
-        made.kind = next((kind for kind in _KEPT_ERRORS if isinstance(error, kind)), RuntimeError)
-        made.message = text if made.kind is RuntimeError else str(error)
+        made.kind = next((kind for kind in _SETTINGS_ERRORS if isinstance(error, kind)), RuntimeError)
+        made.message, made.summary = str(error), text
         made.failed_in = _failed_in(error)
         return made
 
@@ -124,18 +125,20 @@ class WorkerError(RuntimeError):
     def of_loss(cls, failed_in: str, how: str) -> "WorkerError":
         """Describe the loss of a process, which happened in `failed_in`."""
         made = cls(f"{failed_in} {how}")
-        made.message, made.failed_in, made.lost = str(made), failed_in, True
+        made.message = made.summary = str(made)
+        made.failed_in, made.lost = failed_in, True
         return made
 
     def raised_by(self, label: str, advice: str = "") -> Exception:
         """Return a one-line error for the parent; its cause is this one, if it has a traceback."""
-        text = f"{label}: {' '.join(self.message.split())}{advice}"
+        kind, said = (self.kind, self.message) if self.kind in _ONE_LINE else (RuntimeError, self.summary)
+        text = f"{label}: {' '.join(said.split())}{advice}"
         if self.lost:
             error: Exception = WorkerError(text)
             vars(error).update(vars(self), message=text)
             error.__cause__ = None
         else:
-            error = self.kind(text)
+            error = kind(text)
             error.__cause__ = self
         return error
 

@@ -115,7 +115,7 @@ class DebugActions(_DebugTopic):
 
     def on_train_start(self, state: TrainState) -> None:
         inspector = getattr(state.env, "inspector", None)
-        unknown = [f"no action table: {type(state.env).__name__} cannot be looked into"]
+        unknown = [f"no action table: {type(state.env).__name__} cannot be looked into; see python -m envs.actions"]
         self.log(state, *(inspector.describe_actions() if isinstance(inspector, Inspector) else unknown))
         space = state.env.single_action_space
         if not isinstance(space, gymnasium.spaces.Discrete):
@@ -429,7 +429,9 @@ class DebugResets(_DebugTopic):
             return
         inspector = getattr(state.env, "inspector", None)
         if not isinstance(inspector, Inspector):
-            self.log(state, f"no first states: {type(state.env).__name__} cannot be looked into")
+            self.log(
+                state, f"no first states: {type(state.env).__name__} cannot be looked into; see fabric-rl show-resets"
+            )
             return
         self._inspector = inspector
         self._look(state, inspector)

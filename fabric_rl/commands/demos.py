@@ -165,7 +165,7 @@ def show_demos(file: Path, /) -> Report:
 def preset(words: Sequence[str]) -> str | None:
     """Return the preset for the clone of a demonstration of Rocket League, None for other demonstrations."""
     files = [Path(word) for word in words if word.endswith(SUFFIX) and Path(word).is_file()]
-    return str(DEFAULT_CONFIG) if files and Demonstration(files[0]).has_states else None
+    return str(DEFAULT_CONFIG) if files and Demonstration(files[0]).of_states else None
 
 
 def clone(
@@ -196,7 +196,7 @@ def clone(
     """
     first = Demonstration(demos[0])
     if env is None:
-        env = RocketSimPool if first.has_states else partial(GymnasiumEnvs, str(first.about.get("env")))
+        env = RocketSimPool if first.of_states else partial(GymnasiumEnvs, str(first.about.get("env")))
     found = trajectories_of(demos, env, "DEMOS", soft_labels)
     envs = env(seed=args.seed)
     spaces = envs.single_observation_space, envs.single_action_space
@@ -222,7 +222,7 @@ def clone(
     shown = f"{len(found)} trajectories (one of each demonstrator and episode)"
     print(f"cloned {steps:,} steps of {shown}: -log p {best:.4f} after {len(rows)} epochs")
     made, config = (quote(path.as_posix()) for path in (run.dir, run.provenance.config))
-    print(f"written: {run.dir}\nplay with it: fabric-rl evaluate {made}{' chaser' if first.has_states else ''}")
+    print(f"written: {run.dir}\nplay with it: fabric-rl evaluate {made}{' chaser' if first.of_states else ''}")
     print(f"train on: python train_fabric.py --config {config} --initialize_from {made}")
     return 0
 

@@ -239,7 +239,7 @@ def _add_parameters(parser: ArgumentParser, function: Callable[..., Any]) -> Non
     optional = [p for p in parameters.values() if p.kind is p.POSITIONAL_ONLY and p.default is not p.empty]
     skip: set[str | int] = {*(p.name for p in (*several, *optional)), *groups}
     parser.add_function_arguments(function, as_group=False, as_positional=True, skip=skip)
-    if "env" in parameters:  # becomes flags, see with_sections_of_config
+    if "env" in parameters:  # becomes flags, see expand_config
         parser.add_argument("--config", help=_CONFIG)
     for p in several:
         how: dict[str, Any] = {"nargs": "*" if p.name == "training" else "+", "type": get_args(p.annotation)[0]}

@@ -87,7 +87,7 @@ def trajectories_of(
 
 def _of_pool(demonstration: Demonstration, recipe: PoolFactory, soft: bool, rewards: bool) -> Iterator[Trajectory]:
     path, about = demonstration.path, demonstration.about
-    if not demonstration.has_states:
+    if not demonstration.of_states:
         raise ValueError(f"{path}: observations of {about.get('env')}, not states of Rocket League")
     if about["tick_skip"] != recipe.tick_skip:
         raise ValueError(
@@ -110,7 +110,7 @@ def _of_pool(demonstration: Demonstration, recipe: PoolFactory, soft: bool, rewa
 
 def _of_env(demonstration: Demonstration, env: EnvFactory) -> Iterator[Trajectory]:
     path, about = demonstration.path, demonstration.about
-    if demonstration.has_states:
+    if demonstration.of_states:
         raise ValueError(f"{path}: states of Rocket League, not observations of {env_name(env)}")
     with closing(env(seed=0)) as envs:
         spaces = envs.single_observation_space, envs.single_action_space
@@ -161,7 +161,7 @@ def demonstration_summary(demonstration: Demonstration) -> dict[str, Any]:
     for episode in demonstration.episodes():
         steps.append(episode.steps)
         terminated += episode.terminated
-        if demonstration.has_states:
+        if demonstration.of_states:
             cars = [int(car) for car in about["demonstrators"]]
             actions.append(episode.columns["controls"][1:, cars].reshape(-1, 8))
             weights.append(episode.columns["weight"][1:, cars].ravel())

@@ -78,8 +78,8 @@ class PlayerTrainerLink:
     Attributes:
         peers: Fabric of the ranks with the same role.
         plays: True on a player.
-        own: Number of sub-environments of each player; set by `build_env`.
-        share: Number of sub-environments that each trainer learns from; set by `build_env`.
+        envs_per_player: Number of sub-environments of each player; set by `build_env`.
+        envs_per_trainer: Number of sub-environments that each trainer learns from; set by `build_env`.
     """
 
     def __init__(self, fabric: Fabric, num_players: int) -> None:
@@ -87,7 +87,7 @@ class PlayerTrainerLink:
         strategy = fabric.strategy
         if not isinstance(strategy, PlayersStrategy) or strategy.num_players != num_players:
             raise ValueError(
-                f"--num_players {num_players}: build Fabric with players_strategy.fabric_arguments, as "
+                f"--num_players {num_players}: build Fabric with players_strategy.fabric_kwargs, as "
                 "train_fabric.py does"
             )
         self.fabric, self.plays = fabric, strategy.plays

@@ -13,10 +13,10 @@ from envs import MixedStates, RandomState, RocketSimPool, TimeoutCondition
 from envs.actions import (
     ActionTable,
     ContinuousAction,
-    ControlsCache,
     HybridTable,
     LookupTable,
     MultiDiscreteAction,
+    RowControls,
     StateAwareTable,
 )
 from envs.actions.__main__ import main
@@ -129,7 +129,7 @@ def test_multi_discrete_values():
 
 
 def test_row_controls_are_made_again_only_where_rows_change():
-    make, rng = ControlsCache(), np.random.default_rng(0)
+    make, rng = RowControls(), np.random.default_rng(0)
     rows = rng.uniform(-1, 1, (4, 8)).astype(np.float32)
     rows[:, 5:] = rng.integers(2, size=(4, 3))
     first = make(rows).cars

@@ -111,7 +111,7 @@ def test_marks_depend_neither_on_threads_nor_on_how_many_are_played_at_once(play
 
 
 def test_refuses_nothing_to_do():
-    with pytest.raises(ValueError, match="take_exam: the packs contain no shots"):
+    with pytest.raises(ValueError, match="run_exam: the packs contain no shots"):
         run_exam(idle, [])
     with pytest.raises(ValueError, match="seed must be one non-negative integer"):
         run_exam(idle, [pack("Striker", RESTS)], seed=-1)

@@ -173,7 +173,7 @@ def processes(seed):
         (
             CARTPOLE,
             [
-                "no action table: GymnasiumEnvs cannot be looked into",
+                "no action table: GymnasiumEnvs cannot be looked into; see python -m envs.actions",
                 "no first states: GymnasiumEnvs cannot",
                 "debug probe: GymnasiumEnvs has no test of its own",
             ],
@@ -181,8 +181,8 @@ def processes(seed):
         (
             processes,
             [
-                "no action table: ProcessPool cannot be looked into",
-                "no first states: ProcessPool cannot be looked into",
+                "no action table: ProcessPool cannot be looked into; see python -m envs.actions",
+                "no first states: ProcessPool cannot be looked into; see fabric-rl show-resets",
                 "debug probe: ProcessPool has no test of its own",
             ],
         ),
