@@ -224,7 +224,8 @@ def _settle(
     """Run one dry training step, so that a resumed run matches an uninterrupted one from its first step on.
 
     DDP orders its buckets after the first step, and the order decides how sums of the ranks' gradients are rounded.
-    FSDP finds its root module in that step. Buffers are the same on all ranks, so DDP need not broadcast them in every step.
+    FSDP finds its root module in that step. Buffers are the same on all ranks, so DDP need not broadcast them in every
+    step.
     """
     for part in model.modules():
         if isinstance(part, DistributedDataParallel):

@@ -121,8 +121,8 @@ class Saver:
         if not (by_steps or milestone or on_demand or ending):
             return False
         # Saving on demand changes the rest of the run (its arenas are restored), so it differs from a run without that;
-        # saving by steps happens in every run with these settings. With --overlap, a longer run would have collected its
-        # next rollout by now.
+        # saving by steps happens in every run with these settings. With --overlap, a longer run would already have
+        # collected its next rollout.
         self._inexact |= not (by_steps or milestone) or (ending and self._collects_ahead)
         state = self._session.state_dict(new_episodes=self._saving.exact_resume and not ending)
         self._last = time.monotonic()
