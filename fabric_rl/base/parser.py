@@ -49,7 +49,7 @@ class ShortHelp(DefaultHelpFormatter):
 
 
 class FlagParser(ArgumentParser):
-    """Argument parser without abbreviated flags that suggests names for unknown ones and builds only allowed classes.
+    """Argument parser without abbreviated flags that suggests names for unknown flags and only builds allowed classes.
 
     jsonargparse creates a parser of the same type for every class whose settings it reads.
     """
@@ -179,7 +179,7 @@ def check_env_id(value: Any, flag: str) -> None:  # noqa: ANN401
     """Refuse a Gymnasium id `module:Id` in a file that would import another module.
 
     Raises:
-        ValueError: The module is not imported yet, or the id is the path of a class whose file fails.
+        ValueError: The module is not imported yet, or the id is the path of a class that cannot be imported.
     """
     if not isinstance(value, str):
         return

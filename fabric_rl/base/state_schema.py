@@ -65,7 +65,8 @@ def check_structure(saved: Any, own: Any, where: str) -> None:  # noqa: ANN401
     Dicts are compared by the keys that both have (missing keys are noticed when they are read). Arrays and tensors must
     have the same dtype and shape; only the width of a tensor's floats may differ (another precision). Numbers, bools
     and strings must keep their type. Lists may have any length, with items like those of `own`. None in `own` matches
-    anything, an empty list, dict or array anything of its type. Numbers must be finite unless those of `own` are not.
+    anything; an empty list, dict or array matches anything of its type. Numbers must be finite unless those of `own`
+    are not.
 
     Raises:
         ValueError: The structure differs; the message calls the state `where`.

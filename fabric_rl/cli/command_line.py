@@ -108,7 +108,7 @@ def settings_as_yaml(
     Args:
         main: As in `read_settings`.
         arguments: All arguments of `main()`.
-        to_config: Converts an argument to the content of a configuration file, or raises ValueError.
+        to_config: Function that converts an argument to the content of a configuration file, or raises ValueError.
 
     Returns:
         The YAML, and `name (reason)` of each argument that it cannot represent and that is missing or `null` in it.
@@ -124,7 +124,7 @@ def settings_as_yaml(
                 raise ValueError("loggers are objects")
             elif name != _RESOLVED and value is not defaults[name]:
                 section = {name: to_config(value)}
-                parser.instantiate(parser.parse_object(section))  # as a reader of the file will
+                parser.instantiate(parser.parse_object(section))  # as a reader of the file would
                 settings |= section
         except USER_ERRORS as error:
             lost[name] = one_line(str(error))

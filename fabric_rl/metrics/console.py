@@ -31,7 +31,7 @@ class TrainConsole:
 
         Args:
             total_steps: Agent-steps of the whole run.
-            enabled: False prints nothing (other ranks).
+            enabled: Print metrics; False on ranks other than 0.
             plain: Print lines instead of the live view. Default: only if standard output is not a terminal.
             done: Agent-steps before the run was resumed.
             headlines: Metric -> short label of the environment's most important metrics.

@@ -22,7 +22,7 @@ _MOST_WAITING = 100_000
 
 
 class Loggers:
-    """The loggers of a run. Their failures are warnings: training matters more."""
+    """The loggers of a run. Their failures only cause warnings, as training matters more."""
 
     def __init__(self, loggers: Iterable[Logger]) -> None:
         self._loggers = list(loggers)

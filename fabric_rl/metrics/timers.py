@@ -72,7 +72,7 @@ class Timers:
         """Start the root timer.
 
         Args:
-            enabled: False measures nothing.
+            enabled: Measure times; if False, do nothing.
             clock: Monotonic clock in seconds.
         """
         self.enabled, self._clock = enabled, clock

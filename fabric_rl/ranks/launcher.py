@@ -151,7 +151,7 @@ def _launcher() -> list[str]:
 def set_timeout(fabric: Fabric, minutes: float) -> None:
     """Set the time after which this rank stops waiting for other ranks."""
     if fabric.world_size > 1:
-        _set_pg_timeout(timedelta(minutes=minutes))  # `fabric run` connects the ranks before Fabric takes a strategy
+        _set_pg_timeout(timedelta(minutes=minutes))  # `fabric run` connects the ranks before Fabric gets a strategy
 
 
 @cache

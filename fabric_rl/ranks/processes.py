@@ -32,7 +32,7 @@ def cores() -> set[int]:
 
 
 def parent_has_exited() -> bool:
-    """Return whether the process that started this one has just ended; waits for one second."""
+    """Wait for one second, and return whether the process that started this one has ended."""
     time.sleep(1)  # its connections close a moment before it ends
     return os.getppid() != PARENT
 
@@ -41,7 +41,7 @@ def end_with_parent(wait: Callable[[], object], seconds_to_save: float = 0.0, me
     """End this process once its parent is gone; a thread waits for that.
 
     Args:
-        wait: Returns when the parent is gone.
+        wait: Function that returns when the parent is gone.
         seconds_to_save: Seconds between SIGTERM, on which a run saves itself, and the end; 0: end at once.
         message: Text to print on standard error when the parent is gone.
     """

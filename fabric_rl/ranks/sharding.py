@@ -99,7 +99,7 @@ def fsdp_error_context(module: nn.Module) -> Iterator[None]:
     """Explain an error of a training step that fails because of the units of a sharded agent.
 
     Raises:
-        ValueError: Instead of the RuntimeError that torch raises for weights that are not gathered.
+        ValueError: The step failed with a RuntimeError of torch, usually because weights are not gathered.
     """
     try:
         yield

@@ -75,7 +75,7 @@ def write(path: str | Path, state: dict[str, Any]) -> None:
 
     Args:
         path: The new file.
-        state: Anything that `encode_state` takes.
+        state: Any state that `encode_state` accepts.
 
     Raises:
         TypeError: The state contains something that could not be loaded again.

@@ -43,7 +43,7 @@ EXPORTED, METADATA = "weights.ckpt", "metadata.json"
 _VARIABLES = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "PYTHONHASHSEED")
 _OF_A_START = ("began", "command", "project")
 _HOW_IT_BEGAN = ("initialize_from", "inference")
-"""Settings that say how a run began; a resumed run keeps the old values."""
+"""Settings that describe how a run began; a resumed run keeps the old values."""
 DEFAULTS = {field.name: field.default for group in (TrainArgs, StartArgs, Saving, Hardware) for field in fields(group)}
 DEFAULTS |= {"estimator.class_path": "fabric_rl.GAE", "self_play": None, "cloning": None, "kickstart": None}
 """Values of settings that older runs lack because they were added later."""
@@ -75,7 +75,7 @@ class Weights:
 
 
 class Provenance:
-    """The files of a run folder that record how the run began.
+    """Files in a run folder that record how the run began.
 
     These are `config.yaml` (all settings), `environment.json` (command, versions, commit, hardware, seeds) and
     `code.diff` (uncommitted code of the user). A run that begins with the weights of another also has `weights.json`
@@ -282,7 +282,10 @@ def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: A
 
 
 def git_state(folder: Path) -> dict[str, str | None]:
-    """Return `folder` (root of the git repository), `commit`, `branch`, `changed_files`; without git only `folder`."""
+    """Return the `folder` (root), `commit`, `branch` and `changed_files` of a git repository.
+
+    Without git, `folder` is the given folder, and the others are None.
+    """
     found = _git(folder, "rev-parse", "--show-toplevel", "HEAD", "--abbrev-ref", "HEAD")
     root, commit, branch = found.split("\n")[:3] if found else (str(folder), None, None)
     changed = _git(folder, "status", "--porcelain") if found else None

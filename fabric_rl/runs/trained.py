@@ -221,7 +221,7 @@ class Policy:
         """Wrap an agent.
 
         Args:
-            agent: Agent on the CPU.
+            agent: Agent on any device; `seed` only affects sampling on the CPU.
             deterministic: Take the most likely actions instead of sampling.
             seed: Seed of a separate generator for sampling; default: use torch's global generator.
             tell: If given, called at every step with the agent's values and action probabilities.

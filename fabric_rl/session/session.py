@@ -191,7 +191,7 @@ class Session:
         rank, state = self.fabric.global_rank, self.state
         theirs = (saved["world_size"], saved.get("num_players", 0))  # older checkpoints have none
         same = theirs == (self.fabric.world_size, self.args.num_players)
-        number = rank if same else len(saved["ranks"]) - 1  # of players and trainers, the latter have no statistics
+        number = rank if same else len(saved["ranks"]) - 1  # the last rank plays, and only players have statistics
         mine = saved["ranks"][number]
         with state_error_context("the checkpoint", "this run"):
             differs = self.learner.load_state_dict(saved) + self.signals.load_state_dict(saved.get("signals", []))
