@@ -178,7 +178,7 @@ def main(
 
 
 def cli(argv: Sequence[str] | None = None, hints: bool = True) -> None:
-    """Run `main()` with the settings of a command line. A mistake of the user ends in one line and exit status 2.
+    """Run `main()` with the settings of a command line; a user's mistake causes a one-line error and exit status 2.
 
     Args:
         argv: Command line without the program's name. Default: that of this process.

@@ -135,7 +135,7 @@ class TrainArgs:
         return size
 
     def rollouts_kept(self, rollout_steps: int) -> int:
-        """Return the number of rollouts of this size that the experience buffer holds.
+        """Return the number of rollouts of this size that fit into the experience buffer.
 
         Raises:
             ValueError: The buffer is smaller than one rollout.

@@ -1,4 +1,4 @@
-"""Callback: the hooks into the training loop; TrainState: what they see."""
+"""`Callback`, the hooks into the training loop, and `TrainState`, the state that they see."""
 
 import copy
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from fabric_rl.types import ActorCritic, Minibatch
 
 @dataclass
 class TrainState:
-    """The state of a training run that callbacks can read, and in part change.
+    """State of a training run, which callbacks can read and partly change.
 
     Attributes:
         fabric: The Fabric of this rank.
@@ -79,7 +79,7 @@ class TrainState:
 
     @property
     def done(self) -> bool:
-        """True if the run has ended: all iterations are done, or something has stopped it."""
+        """True if the run has ended: all iterations are done, or it was stopped early."""
         return self.iteration >= self.iterations or self.stopped_by is not None
 
     @property
@@ -89,7 +89,7 @@ class TrainState:
 
     @property
     def progress(self) -> float:
-        """The fraction of the run's steps that is done, 0 to 1."""
+        """Fraction of the run's steps that are done, 0 to 1."""
         left = max(0, self.iterations - self.iteration) * self.steps_per_iteration
         return self.steps / max(1, self.steps + left)
 
@@ -103,7 +103,7 @@ class Callback:
     """Base class of callbacks. Override the hooks that you need; every hook runs on every rank."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {}
-    """Key in `state_dict` -> attribute to be kept there."""
+    """Key in `state_dict` -> name of the attribute stored under it."""
 
     def on_train_start(self, state: TrainState) -> None:
         """Called once before training, after agent and environment are built."""

@@ -1,4 +1,4 @@
-"""Dry run before training: every part is used once, so that a malformed one causes a one-line error at the start."""
+"""Dry run before training: every part is used once, so that a malformed part causes a one-line error at the start."""
 
 import copy
 import math
@@ -46,7 +46,7 @@ def dry_run_parts(
 ) -> Minibatch | Transitions:
     """Reset the environment, act, step once and evaluate one minibatch; every rank calls it.
 
-    Only the environment is changed; reset it afterwards with the same seed. The agent is a copy, random generators are
+    Only the environment is changed; reset it afterwards with the same seed. The agent is copied, random generators are
     restored, and the environment's metrics are dropped.
 
     Args:
@@ -55,14 +55,14 @@ def dry_run_parts(
         agent: The bare module, before `fabric.setup`.
         seed: Seed of `envs.reset`.
         signals: Names of the reward signals added to the environment's.
-        make_batch: Makes a minibatch from a flat rollout of one or a few steps.
+        make_batch: Function that makes a minibatch from a flat rollout of one or a few steps.
 
     Returns:
         A minibatch that `training_step` accepts.
 
     Raises:
-        ValueError: A part of any rank is malformed or fails; raised on all ranks with the same message, after closing
-            the environment.
+        ValueError: A part is malformed or fails on any rank. It is raised on all ranks with the same message, after
+            closing the environment.
     """
     name, size = f"--env {type(envs).__name__}", envs.num_envs
     obs_shape = (size, *(envs.single_observation_space.shape or ()))
@@ -99,7 +99,7 @@ def dry_run_parts(
 
 
 def check_agent(agent: LightningModule) -> None:
-    """Raise TypeError for an agent that is no ActorCritic, was not initialised as one, or lacks a method."""
+    """Raise TypeError for an agent that is not an ActorCritic, was not initialized as one, or lacks a method."""
     name = type(agent).__name__
     if not isinstance(agent, ActorCritic):
         raise TypeError(f"--agent {name} is not a fabric_rl.ActorCritic")
@@ -195,7 +195,7 @@ def _try_agent(
 
 @contextmanager
 def error_context(what: str) -> Iterator[None]:
-    """Name the method that failed in a ValueError. A programming error (AttributeError, ...) is raised as it is."""
+    """Turn an error into a ValueError that names the failed method; do not change AttributeError and similar errors."""
     try:
         yield
     except (ValueError, TypeError, RuntimeError, AssertionError, FloatingPointError) as error:
@@ -204,7 +204,7 @@ def error_context(what: str) -> Iterator[None]:
 
 
 def _check_all_used(fabric: Fabric, what: str, agent: ActorCritic, loss: Tensor) -> None:
-    """Raise ValueError for a parameter outside of the loss's graph: DDP would wait for its gradient."""
+    """Raise ValueError if a parameter is not in the graph of the loss: DDP would wait for its gradient."""
     settings = getattr(fabric.strategy, "_ddp_kwargs", {})
     if type(fabric.strategy) is not DDPStrategy or settings.get("find_unused_parameters"):
         return

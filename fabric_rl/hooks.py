@@ -17,15 +17,15 @@ from fabric_rl.types import Minibatch
 class Hooks:
     """All callbacks of a run, called in order; a context manager around training.
 
-    Entering it calls `on_train_start`, an exception inside `on_exception`. In `on_train_start`, `on_iteration_end` and
-    `on_train_end` a sharded agent is gathered, so that a callback may play on one rank alone.
+    Entering it calls `on_train_start`; an exception in the block calls `on_exception`. In `on_train_start`,
+    `on_iteration_end` and `on_train_end`, a sharded agent is gathered, so that a callback may play on a single rank.
     """
 
     def __init__(self, state: TrainState, callbacks: Sequence[Callback], learns: bool = True) -> None:
         self.state, self.callbacks, self.learns = state, tuple(callbacks), learns
 
     def __enter__(self) -> "Hooks":
-        """Call `on_train_start`; raise a ValueError of one rank is raised on all of them."""
+        """Call `on_train_start`; raise a ValueError of one rank on all ranks."""
         try:
             with unsharded(self.state.agent):
                 for callback in self.callbacks:
@@ -39,7 +39,7 @@ class Hooks:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Call `on_exception` of all callbacks if training failed; its exception is raised even if they fail, too."""
+        """Call `on_exception` of all callbacks if training failed; their own failures only cause warnings."""
         if error is None:
             return
         for callback in self.callbacks:
@@ -55,7 +55,7 @@ class Hooks:
             callback.on_iteration_start(self.state)
 
     def on_learn_start(self, batch: Minibatch) -> Minibatch:
-        """Return the batch to learn from; hooks are only called in a run that learns."""
+        """Return the batch to learn from; call the hook only in a run that learns."""
         self.state.batch = batch
         for callback in self.callbacks if self.learns else ():
             other = callback.on_learn_start(self.state)
@@ -91,9 +91,9 @@ class Hooks:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore each callback from the state of one with its name; callbacks may be added, removed or reordered.
+        """Restore each callback from the saved state with its class name; callbacks may be added, removed or reordered.
 
-        States without a callback are logged.
+        Saved states without a callback are logged.
 
         Raises:
             ValueError: A state does not fit its callback.
@@ -110,7 +110,7 @@ class Hooks:
 
 
 def _checked(batch: Any, callback: Callback) -> Minibatch:  # noqa: ANN401 - whatever was returned
-    """Return the result of `on_learn_start` if it can be learned from, else raise TypeError or ValueError."""
+    """Return the batch of `on_learn_start`; raise a TypeError or ValueError if it is not a valid minibatch."""
     where = f"--callbacks {type(callback).__name__}.on_learn_start()"
     if not isinstance(batch, Minibatch):
         raise TypeError(f"{where}: must return a fabric_rl.Minibatch or None, got {type(batch).__name__}")
@@ -140,7 +140,7 @@ Hook = TypeVar("Hook", bound=Callable[..., None])
 
 
 def _call_all(hook: Hook) -> Hook:
-    """Return a method that calls this hook of every part, in order."""
+    """Return a method that calls the hook of every callback, in order."""
 
     @wraps(hook)
     def call(self: "Callbacks", *args: object) -> None:
@@ -151,7 +151,7 @@ def _call_all(hook: Hook) -> Hook:
 
 
 class Callbacks(Callback):
-    """Several callbacks as one.
+    """Several callbacks combined into one.
 
     Attributes:
         parts: Name -> callback, called in this order; checkpoints store the state of each callback under its name.
@@ -180,7 +180,7 @@ class Callbacks(Callback):
         return {name: pair for part in self.parts.values() for name, pair in part.drain_metrics().items()}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state of all parts, and the saved state of parts that are missing in this run."""
+        """Return the states of all callbacks, and the saved states of callbacks that are missing in this run."""
         return self._of_others | {name: part.state_dict() for name, part in self.parts.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The training loop: collect -> advantages -> learn, readable top to bottom."""
+"""Training loop: collect -> advantages -> learn, readable from top to bottom."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -119,7 +119,7 @@ class ActorCritic(LightningModule):
     def __init__(self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> None:
         super().__init__()
         self.observation_space, self.action_space = observation_space, action_space
-        self.progress = torch.zeros(())  # no buffer: DDP would broadcast it before every step
+        self.progress = torch.zeros(())  # not a buffer: DDP would broadcast it before every step
 
     @property
     def learns_sequences(self) -> bool:
@@ -250,7 +250,7 @@ class EnvFactory(Protocol):
 
 @runtime_checkable
 class HasMetrics(Protocol):
-    """An environment that reports metrics of its own."""
+    """An environment that reports its own metrics."""
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """Return name -> (sum, count) since the last call, with the same names on every call and every rank."""
@@ -275,7 +275,7 @@ class HasVideos(Protocol):
 
 @runtime_checkable
 class RecordsGames(Protocol):
-    """An environment's `inspector` that lets a policy play games for people to watch, in an environment of its own."""
+    """An environment's `inspector` that lets a policy play games for people to watch, in a separate environment."""
 
     game_suffix: str
     """File extension of recorded games."""
@@ -315,11 +315,11 @@ class HasGroups(Protocol):
 
 @runtime_checkable
 class HasSeeds(Protocol):
-    """An environment whose `reset(seed=s)` uses another number of seeds than one per sub-environment."""
+    """An environment whose `reset(seed=s)` does not use exactly one seed per sub-environment."""
 
     @property
     def num_seeds(self) -> int:
-        """`reset(seed=s)` uses `s, s + 1, ..., s + num_seeds - 1`."""
+        """Number of seeds: `reset(seed=s)` uses `s, s + 1, ..., s + num_seeds - 1`."""
 
 
 @runtime_checkable
@@ -328,18 +328,18 @@ class HasRewardSignals(Protocol):
 
     @property
     def reward_signals(self) -> tuple[str, ...]:
-        """The K names. `infos["reward_signals"]` of `step` is `[N, K]` float32; its sum is the reward."""
+        """Names of the K signals. `infos["reward_signals"]` of `step` is `[N, K]` float32; its sum is the reward."""
 
 
 @runtime_checkable
 class HasPhases(Protocol):
-    """Environment whose rewards and initial states change with the phase of training."""
+    """An environment whose rewards and initial states change with the phase of training."""
 
     def check_phases(self, names: Sequence[str]) -> None:
         """Raise ValueError unless the environment has exactly the phases `names`."""
 
     def set_phase(self, name: str, number: int) -> None:
-        """Switch to the phase `name` with the number `number`, from 1; do nothing if it is the current phase."""
+        """Switch to the phase `name`, which has the number `number` (from 1); do nothing if it is the current phase."""
 
 
 @runtime_checkable
@@ -383,7 +383,7 @@ class HasParameters(Protocol):
     """An environment with parameters that lessons can set."""
 
     def check_parameters(self, values: Mapping[str, ParameterValue]) -> None:
-        """Raise ValueError, which names the known parameters, unless these values can be set."""
+        """Raise a ValueError that names the known parameters unless these values can be set."""
 
     def set_parameters(self, values: Mapping[str, ParameterValue]) -> None:
         """Set exactly these values instead of sampled ones; other parameters return to the environment's own values.
@@ -396,7 +396,7 @@ class HasParameters(Protocol):
 class RemoteError(Protocol):
     """An error in another process, such as an environment's worker.
 
-    The message is one complete line; the cause holds the traceback of that process.
+    The message is one complete line; the cause contains the traceback of that process.
     """
 
     failed_in: str
@@ -408,8 +408,8 @@ class CheckpointError(ValueError):
 
 
 class SettingError(ValueError):
-    """A setting that only training showed to be wrong; the message names its flag."""
+    """A setting that turned out to be wrong only during training; the message names its flag."""
 
 
 class NonFiniteError(RuntimeError):
-    """NaN or infinity in training; the message says where, and what was saved."""
+    """NaN or infinity in training; the message says where, and which file was saved."""

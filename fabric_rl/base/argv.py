@@ -1,4 +1,4 @@
-"""Words of a command line: names and values of flags, and presets given in place of configuration files."""
+"""Command lines: names and values of flags, and presets given in place of configuration files."""
 
 import os
 import re
@@ -20,7 +20,7 @@ def preset_names() -> list[str]:
 
 
 def resolve_preset(path: str | os.PathLike[str]) -> str:
-    """Return the path of an existing file, else of the preset of that name, else the path as it is.
+    """Return the path of an existing file or of the preset with that name, or the path unchanged.
 
     `cartpole`, `cartpole.yaml` and `configs/cartpole.yaml` are names of the same preset.
     """
@@ -52,7 +52,7 @@ def resolve_presets(argv: Sequence[str]) -> list[str]:
 
 
 def normalize_flags(argv: Sequence[str], switches: Collection[str]) -> list[str]:
-    """Use underscores in flag names, and write a bare flag of `boolean_flags` as `--flag=true`."""
+    """Use underscores in flag names, and write a bare flag `--flag` of `switches` as `--flag=true`."""
     flags = []
     for word, following in zip(argv, [*argv[1:], "--"], strict=False):
         if word.startswith("--"):
@@ -65,13 +65,13 @@ def normalize_flags(argv: Sequence[str], switches: Collection[str]) -> list[str]
 
 
 def boolean_flags(*owners: Any) -> set[str]:  # noqa: ANN401 - functions and classes
-    """Return the flags of boolean parameters and fields, whose bare flag means true."""
+    """Return the flags of boolean parameters and fields; without a value, such a flag means true."""
     hints = [hint for owner in owners for hint in get_type_hints(owner).items()]
     return {f"--{name}" for name, hint in hints if hint is bool or bool in get_args(hint)}
 
 
 def complete_help_flags(flags: Sequence[str], classes: Mapping[str, str]) -> list[str]:
-    """Add a class path to each bare `--NAME.help`: that of `--NAME` before it, else that of `classes`.
+    """Add a class path to each bare `--NAME.help`: that of the last `--NAME` before it, else that in `classes`.
 
     Args:
         flags: Command line.
@@ -88,7 +88,7 @@ def complete_help_flags(flags: Sequence[str], classes: Mapping[str, str]) -> lis
 
 
 def flag_names(flags: Sequence[str]) -> list[str]:
-    """Return the names of the flags without their values, each once."""
+    """Return the names of the flags without their values and without duplicates."""
     return list(dict.fromkeys(word.partition("=")[0] for word in flags if word.startswith("--")))
 
 
@@ -102,17 +102,17 @@ def flag_values(flags: Sequence[str], name: str) -> Iterator[str | None]:
 
 
 def last_flag_value(flags: Sequence[str], name: str) -> str | None:
-    """Return the value of the last flag `name`, or None."""
+    """Return the value of the last flag `name`, or None if the flag is bare or missing."""
     return [None, *flag_values(flags, name)][-1]
 
 
 def config_files(flags: Sequence[str]) -> list[str]:
-    """Return the files after `--config`, in order."""
+    """Return the existing files given with `--config`, in order."""
     return [value for value in flag_values(flags, "--config") if value and os.path.isfile(value)]
 
 
 def remove_flags(flags: Sequence[str], names: Collection[str]) -> list[str]:
-    """Return the flags without `names` and their values."""
+    """Return `flags` without the flags in `names` and their values."""
     return [
         word
         for before, word in zip(["", *flags], flags, strict=False)

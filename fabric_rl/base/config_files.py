@@ -1,4 +1,4 @@
-"""Configuration files, including untrusted ones: safe reading, sections, and the lines of errors."""
+"""Configuration files, including untrusted ones: safe reading, sections, and line numbers in errors."""
 
 import json
 import os
@@ -15,10 +15,10 @@ from fabric_rl.base.argv import config_files, flag_names, flag_values, last_flag
 from fabric_rl.base.messages import one_line
 
 _MAX_BYTES, _MAX_NODES, _MAX_DEPTH, _MAX_LETTERS = 2**20, 100_000, 100, 10_000
-"""Limits of a file, far above real configurations; letters are those of one setting."""
+"""Limits of a file, far above those of real configurations; `_MAX_LETTERS` applies to each name and value."""
 _FLAG = re.compile(r"--[a-z][\w.]*")
 _SETTINGS_OF_ENV_ID = {"env_id": "env_id", "num_envs": "num_envs", "env_kwargs": "settings", "wrappers": "wrappers"}
-"""Flag of a training -> setting of `envs.GymnasiumEnvs`."""
+"""Flag of `train_fabric.py` -> setting of `envs.GymnasiumEnvs`."""
 
 
 def read_yaml(path: str | Path) -> Any:  # noqa: ANN401 - any YAML
@@ -26,9 +26,9 @@ def read_yaml(path: str | Path) -> Any:  # noqa: ANN401 - any YAML
 
     Raises:
         OSError: The file cannot be read.
-        UnicodeDecodeError: The file is no UTF-8 text.
-        ValueError: The file is no YAML, has a setting of a class beside `class_path`, or is too large: each alias
-            counts as a copy of its anchor, so a small file may expand to billions of settings.
+        UnicodeDecodeError: The file is not UTF-8 text.
+        ValueError: The file is not YAML, has a setting of a class next to `class_path` instead of under `init_args`, or
+            is too large: each alias counts as a copy of its anchor, so a small file may expand to billions of settings.
     """
     path = Path(path)
     if path.exists() and not path.is_file():
@@ -85,7 +85,7 @@ def _refuse_misplaced_settings(node: yaml.Node | None, path: str, flag: str = "-
 
 
 def _place_of(flag: str, path: str) -> str | None:
-    """Return the location of the setting `--a.b.c` in a file, `<path>, line n`; None if it is not there."""
+    """Return the location of the setting `--a.b.c` in a file, `<path>, line n`; None if the file does not have it."""
     node: yaml.Node | None = yaml.compose(Path(path).read_text(encoding="utf-8"), yaml.SafeLoader)
     line = None
     for name in flag.removeprefix("--").split("."):
@@ -97,7 +97,7 @@ def _place_of(flag: str, path: str) -> str | None:
 
 
 def _pairs(node: yaml.Node | None) -> Iterator[tuple[yaml.Node, yaml.Node]]:
-    """Yield name and value of the settings of a mapping, of a class, or of the components in a list."""
+    """Yield (name, value) of the settings of a mapping, of a class, or of all components in a list."""
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:
             if isinstance(item, yaml.MappingNode):
@@ -112,7 +112,7 @@ def _pairs(node: yaml.Node | None) -> Iterator[tuple[yaml.Node, yaml.Node]]:
 def read_section(config: str, name: str) -> Any:  # noqa: ANN401 - any YAML
     """Return the section `env` or `agent` of a configuration of `train_fabric.py`, or None.
 
-    An `env_id` replaces the `env`, as it does in a training.
+    An `env_id` replaces the `env`, as in training.
 
     Raises:
         ValueError: The file cannot be read.
@@ -139,8 +139,8 @@ def expand_config(flags: Sequence[str], names: Sequence[str], preset: str | None
 
     Args:
         flags: Command line.
-        names: Sections to take, such as `env` and `agent`.
-        preset: File for command lines with neither `--config` nor `--env`; an `--agent` replaces the preset's.
+        names: Names of the sections, such as `env` and `agent`.
+        preset: File for command lines with neither `--config` nor `--env`; `--agent` replaces the preset's agent.
 
     Raises:
         ValueError: The file cannot be read.
@@ -157,13 +157,13 @@ def expand_config(flags: Sequence[str], names: Sequence[str], preset: str | None
 
 @contextmanager
 def locate_config_errors(argv: Sequence[str]) -> Iterator[None]:
-    """Add file and line to an error that names a setting of a configuration file.
+    """Add the file and line to an error about a setting in a configuration file.
 
     Args:
-        argv: Command line; errors about its own flags stay as they are.
+        argv: Command line; errors about flags given on it are not changed.
 
     Raises:
-        ValueError: The error with its place.
+        ValueError: The original error, with file and line.
     """
     try:
         yield
@@ -180,7 +180,7 @@ def locate_config_errors(argv: Sequence[str]) -> Iterator[None]:
 
 
 def read_configs(flags: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the settings of all files and YAML texts after `--config`, except unreadable ones (the parser reports).
+    """Return the settings in all files and YAML texts after `--config`; the parser reports unreadable ones.
 
     Raises:
         ValueError: `read_yaml` refuses a file.

@@ -24,8 +24,8 @@ def exit_with_message(program: str, message: str, status: int = 2) -> NoReturn:
 
     Args:
         program: Name at the beginning of the line.
-        message: Problem and remedy; it is joined to one line.
-        status: 2 for a mistake noticed before any work, 1 for work that went wrong.
+        message: Problem and remedy; joined into one line.
+        status: 2 for a mistake noticed before any work is done, 1 for work that failed.
     """
     print(f"{program}: error: {escape_control_characters(one_line(message))}", file=sys.stderr, flush=True)
     sys.exit(status)
@@ -37,9 +37,9 @@ def wants_traceback() -> bool:
 
 
 def user_code_location(error: BaseException) -> str | None:
-    """Return the innermost place in the user's own files that an error came through, `own.py, line 12, in Own.act()`.
+    """Return the innermost location of an error in the user's own files, `own.py, line 12, in Own.act()`.
 
-    Files of this project and of installed packages do not count; None if there are no others.
+    Files of this project and of installed packages do not count. Return None if no other file is involved.
     """
     while error.__cause__ is not None:
         error = error.__cause__
@@ -62,14 +62,14 @@ def _is_own(file: str) -> bool:
 def describe_failure(error: BaseException) -> str | None:
     """Return `own.py, line 12, in Own.act(): KeyError: 'x'` for a failure in the user's own code.
 
-    None for other failures, and if that code has called `sys.exit` with a status or message of its own.
+    Return None for other failures, and for `sys.exit` with a nonzero status or a message.
     """
     place = None if isinstance(error, SystemExit) and error.code else user_code_location(error)
     return place and f"{place}: {type(error).__name__}: {error}"
 
 
 def print_short_traceback(error: BaseException) -> None:
-    """Print the traceback of an error, starting where it entered the user's own code."""
+    """Print the traceback of an error, starting at the first frame in the user's own code."""
     trace = error.__traceback__
     while trace is not None and not _is_own(trace.tb_frame.f_code.co_filename):
         trace = trace.tb_next
@@ -81,7 +81,7 @@ def exit_on_user_error(program: str) -> Iterator[None]:
     """End the program with one line: status 2 if the block raises one of `USER_ERRORS`, 1 if the user's code fails.
 
     Raises:
-        BrokenPipeError: The reader of the output is gone.
+        BrokenPipeError: The reader of the output has closed it.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Text and JSON files of a run: atomic writes, and reads that treat damaged files as missing."""
+"""Text and JSON files of a run: atomic writes, and reads that treat damaged JSON files as missing."""
 
 import json
 import os
@@ -33,18 +33,18 @@ def write_text(path: Path, text: str) -> None:
 
 
 def atomic_write(path: Path, *chunks: bytes | memoryview, durable: bool = False) -> None:
-    """Replace a file so that its name always leads to the complete new or the complete old content.
+    """Replace a file atomically: its name always refers to the complete old or the complete new content.
 
-    The content goes to a temporary file beside it, with an unguessable name (nobody can plant a link there), which is
-    renamed at the end, or deleted after a failure.
+    The content is written to a temporary file in the same folder, with a name that cannot be guessed (so nobody can
+    plant a link there). This file is renamed at the end, or deleted after a failure.
 
     Args:
         path: The file.
-        chunks: Content in order.
+        chunks: Parts of the content, in order.
         durable: Flush the file and its name to the disk, so that they survive a crash of the machine.
 
     Raises:
-        OSError: The disk is full, the folder is gone...; names the file.
+        OSError: The disk is full, the folder is gone, ...; the error names the file.
     """
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")
     try:
@@ -61,7 +61,7 @@ def atomic_write(path: Path, *chunks: bytes | memoryview, durable: bool = False)
                 os.fsync(folder)
             finally:
                 os.close(folder)
-    except OSError as error:  # that of a full disk names no file
+    except OSError as error:  # the error of a full disk does not name the file
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""jsonargparse's error messages as one plain line that names the flag."""
+"""Rewrite jsonargparse's error messages as one plain line that names the flag."""
 
 import re
 import sys
@@ -52,9 +52,9 @@ def one_line(message: str) -> str:
 
 
 def raise_union_error(subtypes: Any, val: Any, exceptions: list[Exception]) -> NoReturn:  # noqa: ANN401
-    """Raise the first error of a union's types that is about the value itself, else one that lists what was expected.
+    """Raise the first error of a union's types that is about the value itself, or else list the expected types.
 
-    Replaces a function of jsonargparse that lists all errors.
+    This replaces a function of jsonargparse that lists all errors.
     """
     path = val.get("class_path") if hasattr(val, "get") else None
     texts = [str(error) for error in exceptions]
@@ -67,7 +67,7 @@ def raise_union_error(subtypes: Any, val: Any, exceptions: list[Exception]) -> N
 
 
 def _expected(kinds: list[str], value: str | None) -> str:
-    """Return `expected a number or a list, got x`, with a suggestion if one of several words was expected."""
+    """Return `expected a number or a list, got x`, with a suggestion if the type is a Literal."""
     words, suggestion = [], ""
     for kind in kinds:
         kind = re.sub(r"<class '(?:[\w.]*\.)?(\w+)'>", r"\1", kind)

@@ -1,6 +1,6 @@
-"""Parser of command lines and configurations: suggests names for unknown settings, and prints short help.
+"""Parser of command lines and configurations that suggests names for unknown settings and prints short help.
 
-Configurations may be a stranger's, so it builds only subclasses of what a setting expects.
+Configurations may come from strangers, so the parser only builds subclasses of the type that a setting expects.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from fabric_rl.base.text import did_you_mean
 typehints.raise_union_unexpected_value = raise_union_error
 
 _MAX_CLASSES = 60
-"""Longest list of classes (torch.nn has hundreds) in a help text; otherwise it names the base class only."""
+"""Maximum length of a list of classes in a help text; longer lists (torch.nn has hundreds) are left out."""
 _UNKNOWN = re.compile(r"(?:unrecognized arguments: --|Option ')(?P<name>[\w.]+)")
 
 
@@ -49,7 +49,7 @@ class ShortHelp(DefaultHelpFormatter):
 
 
 class FlagParser(ArgumentParser):
-    """Argument parser without abbreviated flags that suggests names for unknown ones and builds only allowed classes.
+    """Argument parser without abbreviated flags that suggests names for unknown flags and only builds allowed classes.
 
     jsonargparse creates a parser of the same type for every class whose settings it reads.
     """
@@ -57,7 +57,7 @@ class FlagParser(ArgumentParser):
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - jsonargparse's signature
         self._owner = "it"
         kwargs.setdefault("formatter_class", ShortHelp)
-        # A configuration may be a stranger's: no `os.system` for a class, and no class where anything may stand.
+        # A configuration may come from a stranger: no `os.system` as a class, and no class where the type is Any.
         set_parsing_settings(import_path_denylist=[], instantiate_subclass_spec_in_any=False)
         super().__init__(*args, allow_abbrev=False, **kwargs)
 
@@ -66,7 +66,7 @@ class FlagParser(ArgumentParser):
         self._owner = getattr(theclass, "__name__", str(theclass))
         names: list[str] = super().add_class_arguments(theclass, *args, **kwargs)
         for action in self._actions:
-            default = action.default  # an object without settings, which jsonargparse cannot write
+            default = action.default  # an object without settings, which jsonargparse cannot serialize
             if hasattr(action, "_typehint") and type(default).__module__.startswith("fabric_rl."):
                 kind, package = type(default), type(default).__module__.rpartition(".")[0]
                 exported = getattr(sys.modules[package], kind.__name__, None) is kind
@@ -74,7 +74,7 @@ class FlagParser(ArgumentParser):
         return names
 
     def parse_args(self, args: Any = None, *others: Any, **settings: Any) -> Any:  # noqa: ANN401
-        """Parse like jsonargparse; a Gymnasium id `module:Id` on the command line may import its module.
+        """Parse as jsonargparse does; a Gymnasium id `module:Id` on the command line may import its module.
 
         Raises:
             ValueError: `read_yaml` refuses a configuration.
@@ -92,10 +92,10 @@ class FlagParser(ArgumentParser):
             raise ValueError(f"{holding or 'the settings'}: nested too deeply, or holds itself") from error
 
     def instantiate(self, namespace: Namespace, *others: Any, **settings: Any) -> Namespace:  # noqa: ANN401
-        """Instantiate like jsonargparse, but first check that everything to be called has the right base.
+        """Instantiate as jsonargparse does, after checking the factories and `env_id` among the settings.
 
         Raises:
-            ValueError: Something is not.
+            ValueError: A factory may build something else than expected, or `env_id` would import a module.
         """
         for action in self._actions:
             value = namespace.get(action.dest)
@@ -114,7 +114,7 @@ class FlagParser(ArgumentParser):
         super()._check_value(action, value)
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
-        """Raise an error; for an unknown flag or key with a suggestion in the form that `one_line` understands."""
+        """Raise an error; for an unknown flag or key, with a suggestion in the form that `one_line` parses."""
         if unknown := _UNKNOWN.match(message):
             defaults = self.get_defaults(skip_validation=True).items()
             flags = [key.replace(".init_args", "") for key, _ in defaults]
@@ -134,25 +134,25 @@ class FlagParser(ArgumentParser):
 
 @cache
 def foreign_names() -> dict[str, str]:
-    """Return a mapping from other trainers' settings to flags here, with remarks on differences."""
+    """Return a mapping from settings of other trainers to flags of this one, with remarks on differences."""
     names: dict[str, str] = yaml.safe_load(Path(__file__).with_name("foreign_names.yaml").read_text(encoding="utf-8"))
     return names
 
 
 _TOO_GENERAL = ("builtins", "collections.abc", "typing")
-"""Modules of return types that make no function trustworthy: `os.system` returns an int, too."""
+"""Modules whose types do not identify a factory as a return type: `os.system` returns an int, too."""
 
 
 def check_factories(hint: Any, value: Any, flag: str) -> None:  # noqa: ANN401 - a type, and what was given for it
-    """Check the value of a setting that takes factories (callables or callable protocols), or a list of them.
+    """Check the value of a setting that accepts a factory (a callable or callable protocol), or a list of them.
 
-    A class must be a subclass of the product, or `__call__` must be annotated to return one. A function must be
-    annotated, too, and cannot have settings.
+    A class must be a subclass of the type to be made, or its `__call__` must be annotated to return that type. A
+    function must be annotated in the same way, and cannot have settings.
 
     Args:
         hint: Type of the setting.
         value: Value parsed by jsonargparse.
-        flag: Flag for the message.
+        flag: Flag to name in the message.
 
     Raises:
         ValueError: The factory may build something else.
@@ -179,12 +179,12 @@ def check_env_id(value: Any, flag: str) -> None:  # noqa: ANN401
     """Refuse a Gymnasium id `module:Id` in a file that would import another module.
 
     Raises:
-        ValueError: The module is not imported yet, or the id is the path of a class whose file fails.
+        ValueError: The module is not imported yet, or the id is the path of a class that cannot be imported.
     """
     if not isinstance(value, str):
         return
     if "." in value and all(map(str.isidentifier, value.split("."))):
-        try:  # jsonargparse has tried it, too, and takes a path that fails for an id
+        try:  # jsonargparse has tried it, too, and treats a path that fails as an id
             resolve_name(value)
         except AttributeError:
             pass

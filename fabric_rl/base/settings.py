@@ -32,7 +32,7 @@ class Between:
         """Return `value` as a float, or as an int if `whole`.
 
         Raises:
-            ValueError: The number is of another kind or out of range; begins with `where`.
+            ValueError: The value is not such a number or is out of range; the message begins with `where`.
         """
         right = is_integer(value) if whole else is_number(value) and math.isfinite(value)
         excluded = (self.above and value == self.low) or (self.below and value == self.high)
@@ -68,11 +68,11 @@ CountOrZero = Annotated[int, Between(0)]
 
 
 def check_settings(made: Any, flag: str | None = None) -> None:  # noqa: ANN401 - any dataclass
-    """Compare every field of a dataclass object with its annotation, and convert numbers and lists to its type.
+    """Compare every field of a dataclass object with its annotation, and convert numbers and lists to that type.
 
     Args:
-        made: The object.
-        flag: Prefix of field names in messages, such as `--`. Default: the class, `TouchReward: `.
+        made: The dataclass object.
+        flag: Prefix of field names in messages, such as `--`. Default: the class name, as in `TouchReward: `.
 
     Raises:
         ValueError: A number is out of range, or a name is not one of the allowed names.
@@ -89,7 +89,7 @@ Init = TypeVar("Init", bound=Callable[..., None])
 def checks_arguments(init: Init) -> Init:
     """Decorate the constructor of an ordinary class to check and convert its arguments like `check_settings`."""
     signature = inspect.signature(init)
-    read_hints = cache(partial(get_type_hints, init, include_extras=True))  # not yet: a name may be defined later
+    read_hints = cache(partial(get_type_hints, init, include_extras=True))  # lazy: a name may be defined later
 
     @wraps(init)
     def checked(self: object, *args: object, **kwargs: object) -> None:

@@ -1,6 +1,6 @@
-"""Comparison of a saved state with the state that would be saved now, before anything is restored from it.
+"""Comparison of a saved state with the current state, before anything is restored.
 
-Only the structure is compared: the checksum has shown that this program wrote the file.
+Only the structure is compared: the checksum has already shown that this program wrote the file.
 """
 
 import math
@@ -18,15 +18,15 @@ from fabric_rl.base.settings import is_number
 class HasState(Protocol):
     """A component, callback or environment that can be saved and restored exactly.
 
-    After `state_dict`, an environment continues exactly like one that loads the result. If it or a part of it cannot be
-    saved, it raises `CannotBeSavedError`; a resumed run then starts new episodes.
+    After `state_dict`, an environment continues exactly like one that loads the result. If the environment or a part of
+    it cannot be saved, `state_dict` raises `CannotBeSavedError`; a resumed run then starts new episodes.
     """
 
     def state_dict(self) -> Any:  # noqa: ANN401
         """Return the state, as copies."""
 
     def load_state_dict(self, state: Any) -> Any:  # noqa: ANN401
-        """Restore what `state_dict` returned."""
+        """Restore the state that `state_dict` returned."""
 
 
 class CannotBeSavedError(TypeError):
@@ -48,10 +48,11 @@ def state_error_context(what: str, owner: str = "") -> Iterator[None]:
 
 
 def load_child_state(part: HasState, saved: Any, what: str) -> None:  # noqa: ANN401 - whatever was saved
-    """Restore a component, which has been reset, from its saved state.
+    """Restore a component that has been reset from its saved state.
 
     Raises:
-        ValueError: The state has another structure (`check_structure`) or the component refuses it. Begins with `what`.
+        ValueError: The structure of the state differs (`check_structure`), or the component refuses it; the message
+            begins with `what`.
     """
     with state_error_context(what, type(part).__name__):
         check_structure(saved, part.state_dict(), "it")
@@ -61,10 +62,11 @@ def load_child_state(part: HasState, saved: Any, what: str) -> None:  # noqa: AN
 def check_structure(saved: Any, own: Any, where: str) -> None:  # noqa: ANN401
     """Check that `saved` has the structure of `own`, the state of the same object after a reset.
 
-    Common keys of dicts must match (a reader notices missing keys). Arrays and tensors must have the same dtype and
-    shape; only the width of a tensor's floats may differ (another precision). Numbers, bools and texts must keep their
-    kind. Lists may have any length, with items like those of `own`. None and empty lists, dicts and arrays in `own`
-    match anything of their type. Numbers must be finite unless those of `own` are not.
+    Dicts are compared by the keys that both have (missing keys are noticed when they are read). Arrays and tensors must
+    have the same dtype and shape; only the width of a tensor's floats may differ (another precision). Numbers, bools
+    and strings must keep their type. Lists may have any length, with items like those of `own`. None in `own` matches
+    anything; an empty list, dict or array matches anything of its type. Numbers must be finite unless those of `own`
+    are not.
 
     Raises:
         ValueError: The structure differs; the message calls the state `where`.

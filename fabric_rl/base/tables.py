@@ -30,7 +30,7 @@ def finite_or_none(value: object) -> float | None:
 
 
 def format_number(value: object, digits: int = 4) -> str:
-    """Return a number with `digits` significant digits, from 1,000 on rounded to an integer; `-` for anything else."""
+    """Return a number with `digits` significant digits, or rounded to an integer from 1,000 on; `-` if not finite."""
     number = finite_or_none(value)
     if number is None:
         return "-"
@@ -49,11 +49,11 @@ def table(
     framed: bool = True,
     tight: bool = False,
 ) -> Table:
-    """Return a table of plain texts (markup is escaped).
+    """Return a table of plain text (markup is escaped).
 
     Args:
-        title: Title above it; may be empty.
-        columns: Headers; `>` before one aligns its column to the right.
+        title: Title above the table; may be empty.
+        columns: Headers; a leading `>` aligns the column to the right.
         rows: Cells of each row; None draws a line.
         framed: Draw lines around the cells instead of only below the headers.
         tight: Fit 80 columns: minimal padding, and only cells of the first column wrap.
@@ -77,10 +77,10 @@ def table(
 
 @contextmanager
 def progress(what: str, line_every_seconds: float = 10.0) -> Iterator[Callable[[float], None]]:
-    """Show progress on standard error: a bar on a terminal, elsewhere a line every few seconds.
+    """Show progress on standard error: a bar on a terminal, a line every few seconds elsewhere.
 
     Yields:
-        Function that takes the completed share, 0..1.
+        Function to call with the completed share, 0..1.
     """
     errors = Console(stderr=True)
     if errors.is_terminal:

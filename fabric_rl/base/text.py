@@ -1,11 +1,11 @@
-"""Suggestions for misspelt words, and safe printing."""
+"""Text: suggestions for misspelt words, escaped control characters, and columns."""
 
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
 
 def did_you_mean(word: str, known: list[str]) -> str:
-    """Return `; did you mean X?` for the known word that is most similar or begins with `word`, else an empty text."""
+    """Return `; did you mean X?` for the known word that is most similar or begins with `word`, or an empty string."""
     word, spelt = word.lower(), {name.lower(): name for name in known}
     close = get_close_matches(word, spelt, n=1) or [name for name in spelt if word and name.startswith(word)]
     return f"; did you mean {spelt[close[0]]}?" if close else ""
@@ -17,6 +17,6 @@ def escape_control_characters(text: object) -> str:
 
 
 def in_columns(rows: Sequence[Sequence[str]], align: Callable[[str, int], str] = str.ljust) -> str:
-    """Format rows of cells as lines, with columns as wide as their longest cell; `align` pads a cell."""
+    """Return rows of cells as lines, with each column as wide as its longest cell; `align` pads a cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(map(align, row, widths)).rstrip() for row in rows)

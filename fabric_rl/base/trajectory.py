@@ -1,4 +1,4 @@
-"""One episode of one player, as read from demonstrations and learned from by imitation and replay."""
+"""One episode of one player, as read from demonstrations and used by imitation learning and replay."""
 
 from typing import Any, NamedTuple
 

@@ -1,1 +1,1 @@
-"""Command line of trainings: reading settings, launching ranks, reporting the end."""
+"""Command line of training: read the settings, launch the ranks, report the results."""

@@ -1,4 +1,4 @@
-"""The command line: turns flags and configuration files into the arguments of `main()`."""
+"""Command line: turn flags and configuration files into the arguments of `main()`."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,20 +35,20 @@ from fabric_rl.runs.start_or_resume import owning_run, resolve_checkpoint_path
 from fabric_rl.types import CheckpointError, OffPolicyAgent
 
 _RESOLVED = "resolved_config"
-"""Parameter of `main()` that takes all settings as YAML. It is no flag."""
+"""Parameter of `main()` that receives all settings as YAML. It is not a flag."""
 _CONFIG = "YAML file with any of the settings below, or one of the presets: {}."
 _MADE = ("env", "agent", "estimator")
 _OF_ONE_START: dict[str, Any] = {"run_id": None, "initialize_from": None}
 _OF_ONE_START |= dict.fromkeys(("resume", "force", "inference"), False)
-"""Settings that describe the start of one run, and their defaults, which are saved instead."""
+"""Settings that only apply to one start, and the defaults that are saved in their place."""
 
 
 @dataclass(frozen=True)
 class CommandLine:
-    """Content of a command line."""
+    """Flags of a command line, and the arguments that they stand for."""
 
     given: list[str]
-    """Its flags, with underscores in their names; for a resumed run after `--config` of its configuration."""
+    """Flags, with underscores in their names; for a resumed run, preceded by `--config` and its configuration."""
     arguments: dict[str, Any]
     """Arguments of `main()`."""
 
@@ -62,12 +62,12 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
         main: Function with a Google docstring, which becomes the help.
         argv: Command line without the program's name.
         about: Description of the program for the help.
-        preset: Configuration for command lines without `--config` and environment.
+        preset: Configuration for command lines that name neither a configuration nor an environment.
 
     Raises:
         ArgumentError: A flag is unknown or wrong.
         ValueError: Settings contradict each other, or a part could not be built.
-        SystemExit: `--help` and `--print_config`.
+        SystemExit: After `--help` or `--print_config`.
     """
     defaults, groups, parser = _parser_of(main, about)
     classes = {
@@ -83,7 +83,7 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
     agents = [file.get("agent") for file in read_configs(words)]
     named = (isinstance(each, str) or (isinstance(each, dict) and "class_path" in each) for each in agents)
     if "--agent" in flag_names(words) or any(named):
-        parser.set_defaults({"agent": None})  # or a chosen class would start with the settings of the default class
+        parser.set_defaults({"agent": None})  # else a chosen class would start with the settings of the default class
     with locate_config_errors(words):
         config = parser.parse_args(words)
         _check(parser, given, config, preset)
@@ -103,15 +103,15 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
 def settings_as_yaml(
     main: Callable[..., Any], arguments: Mapping[str, Any], to_config: Callable[[Any], Any]
 ) -> tuple[str, list[str]]:
-    """Return the settings of a call of `main()` from Python as YAML, like those of a run from the command line.
+    """Return the settings of a call of `main()` from Python as YAML, like those of a run started on the command line.
 
     Args:
-        main: As for `read_settings`.
+        main: As in `read_settings`.
         arguments: All arguments of `main()`.
-        to_config: Converts an argument to the content of a configuration file, or raises ValueError.
+        to_config: Function that converts an argument to the content of a configuration file, or raises ValueError.
 
     Returns:
-        The YAML, and name and reason of each argument that it cannot represent, which is missing or `null` in it.
+        The YAML, and `name (reason)` of each argument that it cannot represent and that is missing or `null` in it.
     """
     defaults, groups, parser = _parser_of(main)
     settings: dict[str, Any] = {}
@@ -124,7 +124,7 @@ def settings_as_yaml(
                 raise ValueError("loggers are objects")
             elif name != _RESOLVED and value is not defaults[name]:
                 section = {name: to_config(value)}
-                parser.instantiate(parser.parse_object(section))  # as a reader of the file will
+                parser.instantiate(parser.parse_object(section))  # as a reader of the file would
                 settings |= section
         except USER_ERRORS as error:
             lost[name] = one_line(str(error))
@@ -136,7 +136,7 @@ def settings_as_yaml(
 
 
 def _parser_of(main: Callable[..., Any], about: str = "") -> tuple[dict[str, Any], dict[str, Any], FlagParser]:
-    """Return the defaults of the parameters of `main()`, the dataclasses among them, and a parser for all."""
+    """Return the parameters of `main()` with their defaults, the dataclasses among these, and a parser for all."""
     set_parsing_settings(docstring_parse_attribute_docstrings=True)
     defaults = {name: parameter.default for name, parameter in inspect.signature(main).parameters.items()}
     groups: dict[str, Any] = {
@@ -153,7 +153,7 @@ def _parser_of(main: Callable[..., Any], about: str = "") -> tuple[dict[str, Any
 
 
 def _as_yaml(parser: FlagParser, config: Namespace) -> str:
-    """Return settings as YAML, without those of this start and without an `env` replaced by `env_id`."""
+    """Return settings as YAML, with defaults for those of this start, and without an `env` replaced by `env_id`."""
     config.pop("config", None)
     for name, default in _OF_ONE_START.items():
         config[name] = default
@@ -161,15 +161,16 @@ def _as_yaml(parser: FlagParser, config: Namespace) -> str:
         config.pop("env")
     if config.num_threads is None:
         config.pop("num_threads")  # a run saves the number it used
-    text: str = parser.dump(config, skip_validation=True, skip_unset=False)  # a null may not be the default
+    text: str = parser.dump(config, skip_validation=True, skip_unset=False)  # null may differ from the default
     return text
 
 
 def _base(given: Sequence[str], preset: Path) -> tuple[list[str], list[str]]:
-    """Return the configuration below the flags if they name none, that of a resumed run or the preset.
+    """Return the configuration that the flags override if they do not name one: a resumed run's, or the preset.
 
     Returns:
-        The flags that name the configuration of a resumed run, and the flag to read: that, or the preset.
+        The flags that name the configuration of a resumed run, and the flags to parse: that configuration, or the
+        preset.
     """
     names = flag_names(given)
     if {"--config", "--env", "--env_id", "--help", "-h"}.intersection(names):
@@ -186,7 +187,7 @@ def _base(given: Sequence[str], preset: Path) -> tuple[list[str], list[str]]:
 
 
 def _fitting(preset: Path, given: Sequence[str]) -> Path | str:
-    """Return the preset, or its text without agent (for SAC: and PPO's settings) if the flags choose another agent."""
+    """Return the preset; if the flags choose another agent, its text without the agent and, for SAC, PPO's settings."""
     settings = read_yaml(preset)
     chosen = last_flag_value(given, "--agent")
     if chosen is None:
@@ -225,7 +226,7 @@ def _check(parser: FlagParser, given: Sequence[str], config: Namespace, preset: 
 
 
 def _refuse_env_flags(names: Sequence[str], env_id: str) -> None:
-    """Raise ValueError for flags of `env` beside `env_id`, which would have no effect."""
+    """Raise ValueError for flags of `env` used together with `env_id`, where they would have no effect."""
     env_flags = [name for name in names if name.partition(".")[0] == "--env"]
     if env_flags:
         raise ValueError(
@@ -235,7 +236,7 @@ def _refuse_env_flags(names: Sequence[str], env_id: str) -> None:
 
 
 def _config_of_run(given: Sequence[str]) -> Path | None:
-    """Return the configuration of the run that `--resume` names, None if it names none; a ValueError if it is gone."""
+    """Return the configuration of the run that `--resume` names, or None; raise a ValueError if the file is gone."""
     name, run_id = last_flag_value(given, "--resume") or "true", last_flag_value(given, "--run_id")
     runs_dir = last_flag_value(given, "--runs_dir") or "runs"
     if name.lower() in ("false", "no", "off"):
@@ -262,7 +263,7 @@ _failures: ContextVar[list[tuple[type, ValueError]]] = ContextVar("_failures")
 
 
 def build(part: type, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any class with any arguments
-    """Build a part of a configuration. jsonargparse calls this for every class, see `locate_part_errors`.
+    """Build a part of a configuration; jsonargparse calls this for every class (see `locate_part_errors`).
 
     Raises:
         ValueError: The constructor failed, or the part is an agent without a required method.
@@ -320,7 +321,7 @@ def _wrong_signature(part: type, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         signature = inspect.signature(part)
         signature.bind(*args, **kwargs)
     except ValueError:
-        return None  # written in C
+        return None  # a class written in C
     except TypeError:
         takes = f"its __init__ takes ({', '.join(signature.parameters)})"
         if issubclass(part, LightningModule):
@@ -332,7 +333,7 @@ def _wrong_signature(part: type, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 def _classes(node: Any, flag: str, position: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any setting
-    """Yield flag and name of every class of a configuration; classes of a list are numbered."""
+    """Yield the flag and the name of every class in a configuration; classes in a list are numbered."""
     if isinstance(node, list):
         for number, item in enumerate(node, start=1):
             yield from _classes(item, flag, f" (number {number} of {len(node)})" if len(node) > 1 else "")

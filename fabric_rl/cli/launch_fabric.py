@@ -1,4 +1,4 @@
-"""Launching Fabric: connected ranks that share the cores of their machine."""
+"""Launch Fabric: connect the ranks, and divide the cores of a machine between them."""
 
 import os
 from datetime import timedelta
@@ -30,7 +30,7 @@ def launch_fabric(hardware: Hardware, num_players: int, loggers: list[Logger]) -
 
     Raises:
         ValueError: The settings contradict each other.
-        MisconfigurationException: The hardware does not exist.
+        MisconfigurationException: The hardware is not available.
     """
     if launcher.in_notebook() and str(hardware.devices) != "1":
         raise ValueError(
@@ -60,7 +60,8 @@ def divide_cores(fabric: Fabric, num_threads: int | None) -> str:
 
     Args:
         fabric: Launched Fabric.
-        num_threads: Threads of torch. None: `OMP_NUM_THREADS` (unless torchrun has set it), else one per core.
+        num_threads: Threads of torch. None: `OMP_NUM_THREADS` (unless torchrun has set it), else one per core of this
+            rank.
     """
     ranks = launcher.ranks_on_these_cores(fabric)
     os.environ["LOCAL_WORLD_SIZE"] = str(ranks)
@@ -78,7 +79,7 @@ def divide_cores(fabric: Fabric, num_threads: int | None) -> str:
 
 
 def _left_by_fabric_run(hardware: Hardware) -> dict[str, Any]:
-    """Return the precision if `fabric run` was not given one; it decides all other arguments."""
+    """Return the precision as an argument if `fabric run` has not set it; `fabric run` sets all others."""
     precision = os.environ.get("LT_PRECISION")
     if precision is None:
         return {"precision": hardware.precision}

@@ -1,4 +1,4 @@
-"""Texts at the end of a training: its results and next commands, or one line about an error."""
+"""Messages at the end of training: the results and next commands, or one line about an error."""
 
 import shlex
 import sys

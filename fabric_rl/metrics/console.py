@@ -1,4 +1,4 @@
-"""The console of rank 0: a live table on a terminal, lines elsewhere."""
+"""Console of rank 0: a live table on a terminal, lines elsewhere."""
 
 import shutil
 import sys
@@ -31,7 +31,7 @@ class TrainConsole:
 
         Args:
             total_steps: Agent-steps of the whole run.
-            enabled: False prints nothing (other ranks).
+            enabled: Print metrics; False on ranks other than 0.
             plain: Print lines instead of the live view. Default: only if standard output is not a terminal.
             done: Agent-steps before the run was resumed.
             headlines: Metric -> short label of the environment's most important metrics.
@@ -64,14 +64,14 @@ class TrainConsole:
         if self._live is not None:
             self._progress.update(self._task, completed=min(steps, self._total))
             with suppress(OSError):  # the terminal was closed
-                self._live.update(Group(self._progress, _table(metrics)))  # a low terminal cuts off what is below
+                self._live.update(Group(self._progress, _table(metrics)))  # a terminal with few rows cuts off the rest
         else:
             columns = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
             print_lines(_line(self._labels, steps, self._total, metrics, columns))
 
 
 def _table(metrics: dict[str, float]) -> Table:
-    """Return all metrics by group, two to a row. Labels too long for the terminal fold, numbers never do."""
+    """Return all metrics by group, two per row. Labels that are too long for the terminal wrap, numbers never do."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for _ in range(2):
         table.add_column(overflow="fold")
@@ -101,7 +101,7 @@ _LABELS = {
     "sac/critic_loss": "critic loss",
     "sac/temperature": "temperature",
 }
-"""Metrics of the one-line view after the return and the environment's headlines, with short labels."""
+"""Metrics that follow the return and the environment's headlines in the one-line view, with short labels."""
 
 
 def _line(labels: Mapping[str, str], steps: int, total: int, metrics: Mapping[str, float], columns: int | None) -> str:

@@ -1,4 +1,4 @@
-"""Log messages of a run: each goes to the console of rank 0 and into the run's `log.txt`."""
+"""Log messages of a run, on the console of rank 0 and in the run's `log.txt`."""
 
 import logging
 import os
@@ -13,14 +13,14 @@ from typing import Any, TextIO
 
 
 def program_name() -> str:
-    """Return the first words of warnings and errors: the name of the program or command."""
+    """Return the name of the program or command, with which warnings and errors begin."""
     if Path(sys.argv[0]).stem != "fabric-rl":
         return "train_fabric.py"
     return " ".join(("fabric-rl", *sys.argv[1:2]))
 
 
 def print_lines(*lines: str) -> None:
-    """Print lines. After a terminal or pipe was closed, output is dropped."""
+    """Print lines; drop them once the terminal or pipe is closed."""
     try:
         print(*lines, sep="\n", flush=True)
     except OSError:
@@ -28,12 +28,12 @@ def print_lines(*lines: str) -> None:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Return whether a stream is a terminal; one that was closed before Python began is None."""
+    """Return whether a stream is a terminal; a stream that was closed before Python started is None."""
     return stream is not None and stream.isatty()
 
 
 class Console(logging.Handler):
-    """Prints information as it is, and warnings on standard error. Errors are printed where they are caught."""
+    """Handler that prints information, and warnings on standard error. Errors are printed where they are caught."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one record."""
@@ -48,12 +48,12 @@ class RunLog(logging.FileHandler):
     """The log file of a run; records that cannot be written are dropped."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record; the folder may be gone."""
+        """Write one record, or drop it if the folder is gone."""
         with suppress(OSError):
             super().emit(record)
 
     def close(self) -> None:
-        """Close the file; on a full disk buffered records are lost."""
+        """Close the file; if the disk is full, buffered records are lost."""
         with suppress(OSError):
             super().close()
 
@@ -70,7 +70,7 @@ logger.propagate = False
 
 @contextmanager
 def log_warnings() -> Iterator[None]:
-    """Pass Python's warnings in the block to `logger`, and an OSError that ends a thread (TensorBoard's writer)."""
+    """Log Python's warnings in the block, and an OSError that ends a thread (TensorBoard's writer), with `logger`."""
     shown, failed = warnings.showwarning, threading.excepthook
 
     def show(message: Warning | str, *_place: Any, **_more: Any) -> None:  # noqa: ANN401 - as warnings.showwarning
@@ -90,7 +90,7 @@ def log_warnings() -> Iterator[None]:
 
 
 class BufferedLog(logging.Handler):
-    """Keeps all messages for a `log.txt` that is opened later; used as a context manager, which logs its exception."""
+    """Handler that keeps all messages for a `log.txt` opened later; as a context manager, it logs its exception."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ class BufferedLog(logging.Handler):
         self._handler: logging.Handler = self
 
     def open(self, path: Path) -> None:
-        """Write the messages so far into a file, whose handler replaces this one."""
+        """Write the messages so far to a file, and replace this handler with that of the file."""
         file = RunLog(path, encoding="utf-8", delay=True)
         file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         for record in self._waiting:

@@ -22,7 +22,7 @@ _MOST_WAITING = 100_000
 
 
 class Loggers:
-    """The loggers of a run. Their failures are warnings: training matters more."""
+    """The loggers of a run. Their failures only cause warnings, as training matters more."""
 
     def __init__(self, loggers: Iterable[Logger]) -> None:
         self._loggers = list(loggers)
@@ -30,8 +30,8 @@ class Loggers:
     def use_run_folder(self, folder: Path) -> None:
         """Let a `WandbLogger` with default folder and name write into the run's folder, under the run's name.
 
-        Lightning's defaults are the current folder and a random name. The logger takes both in its constructor only,
-        before there is a run folder, but uses them with its first metrics; they are private attributes.
+        Lightning's defaults are the current folder and a random name. The logger accepts both only in its constructor,
+        before the run folder exists, but does not use them before its first metrics, so private attributes are set.
 
         Args:
             folder: Folder of the run, `<runs_dir>/<run_id>`.
@@ -50,7 +50,7 @@ class Loggers:
 
         Args:
             settings: Values by dotted name.
-            changes: A line for each setting that a resumed run has changed.
+            changes: A line for each setting that differs in a resumed run.
             step: Agent-steps done.
         """
         for each in self._loggers:
@@ -70,11 +70,11 @@ class Loggers:
                 each.log_metrics(metrics, step)
 
     def log_outcome(self, settings: Mapping[str, Any], summary: Mapping[str, Any], step: int) -> None:
-        """Write settings and results for TensorBoard's HParams tab; a resumed run replaces its row.
+        """Write the settings and results for TensorBoard's HParams tab; a resumed run replaces its row.
 
         Args:
             settings: Values by dotted name.
-            summary: The content of `summary.json`; of figures at start and end, the end counts.
+            summary: Content of `summary.json`; of figures with a start and an end, only the end is written.
             step: Agent-steps done.
         """
         figures = {name: figure["end"] if isinstance(figure, dict) else figure for name, figure in summary.items()}
@@ -111,17 +111,17 @@ class Loggers:
 
 
 def _first_cause(error: BaseException) -> BaseException:
-    """Return the first cause of an error: TensorBoardLogger hides a full disk behind another message."""
+    """Return the original cause of an error: TensorBoardLogger hides a full disk behind another message."""
     while (cause := error.__cause__ or error.__context__) is not None and str(cause):
         error = cause
     return error
 
 
 def wait_for_next_second(folder: Path) -> None:
-    """Wait until TensorBoard's next file in this folder sorts after the existing ones: one second at most.
+    """Wait, for one second at most, until TensorBoard's next file in this folder sorts after the existing ones.
 
-    TensorBoard reads files in the order of their names, which begin with the second of their creation; within a second
-    the process id decides, as text (1003 comes before 993). A clock that was set back is ignored.
+    TensorBoard reads files in the order of their names, which begin with the second of their creation. Within a second,
+    the order is that of the process ids as text (1003 comes before 993). A clock that was set back is not handled.
     """
     seconds = [path.name.removeprefix("events.out.tfevents.")[:10] for path in folder.glob("events.out.tfevents.*")]
     if str(int(now := time.time())) in seconds:
@@ -129,11 +129,11 @@ def wait_for_next_second(folder: Path) -> None:
 
 
 class MetricsFile(Logger):
-    """Writes `metrics.csv`: one row per iteration, none lost or repeated after a crash, a full disk or a resume.
+    """Logger that writes `metrics.csv`: no row is lost or repeated after a crash, a full disk or a resume.
 
-    Fabric's CSVLogger deletes the file of a resumed run and rewrites it in place when a metric is new. This one appends
-    rows or replaces the file atomically, and does not touch it before the first metrics. Rows that cannot be written
-    (a full disk, a missing folder) are kept until they can.
+    Fabric's CSVLogger deletes the file of a resumed run, and rewrites it in place when there is a new metric. This
+    logger appends rows or replaces the file atomically, and does not touch it before the first metrics. Rows that
+    cannot be written (a full disk, a missing folder) are kept until they can be written.
 
     Attributes:
         path: The file, `<folder>/metrics.csv`; header `step,<metric names...>`.
@@ -144,7 +144,7 @@ class MetricsFile(Logger):
 
         Args:
             folder: Folder of the run.
-            until: Agent-steps from which a run is resumed; later rows are removed. None: a new file.
+            until: Agent-steps at which a run is resumed; later rows are removed. None: start a new file.
         """
         self.path = Path(folder) / "metrics.csv"
         self._until: float = -1 if until is None else until
@@ -166,7 +166,7 @@ class MetricsFile(Logger):
         try:
             self._write()
         except OSError as error:
-            if len(self._waiting) == 1:  # once, until it works again
+            if len(self._waiting) == 1:  # warn once, until it works again
                 reason = error.strerror or error
                 logger.warning("%s cannot be written (%s); its rows wait until it can", self.path, reason)
 
@@ -189,7 +189,7 @@ class MetricsFile(Logger):
             self._columns, self._until = [*names], math.inf
         else:
             with open(self.path, "r+", newline="", encoding="utf-8") as file:
-                file.truncate(self._size)  # half a line, if the disk became full in the middle of it
+                file.truncate(self._size)  # removes half a line, written when the disk became full
                 file.seek(0, os.SEEK_END)
                 csv.DictWriter(file, self._columns, restval="").writerows(self._waiting)
         self._waiting, self._size = [], self.path.stat().st_size

@@ -1,4 +1,4 @@
-"""`metrics.csv` and other tables as CSV: read them, also without a killed run's truncated last row, and write them."""
+"""Read and write `metrics.csv` and other CSV tables; a truncated last row, left by a killed run, is skipped."""
 
 import csv
 import errno
@@ -18,14 +18,14 @@ Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def read_rows(path: str | Path, last_bytes: int | None = None) -> list[Row]:
-    """Return the complete rows of a file, in order; a killed run may leave half a line at the end.
+    """Return the complete rows of a file, in order; half a line at the end, left by a killed run, is skipped.
 
     Args:
         path: The file.
-        last_bytes: Read only this many bytes at the end, for the newest rows of a long file.
+        last_bytes: Number of bytes to read at the end, for the newest rows of a long file. Default: the whole file.
 
     Raises:
-        OSError: The file cannot be read, or is no table.
+        OSError: The file cannot be read, or is not a table.
     """
     with open(path, "rb") as file:
         header = file.readline()

@@ -1,4 +1,4 @@
-"""A tree of named timers that shows where time is spent; written as `timers.json` in ML-Agents' format.
+"""Tree of named timers that shows where time is spent; written to `timers.json` in ML-Agents' format.
 
     timers = Timers()
     with timers("collect"):
@@ -58,7 +58,7 @@ class Timer:
             self._tree._open = self._parent
 
     def child(self, name: str) -> "Timer":
-        """Return the timer of that name below this one; the first call creates it."""
+        """Return the child timer `name`; the first call creates it."""
         node = self.children.get(name)
         if node is None:
             node = self.children[name] = Timer(self._tree, self)
@@ -66,13 +66,13 @@ class Timer:
 
 
 class Timers:
-    """The tree of one process. Only one thread may use it; `add` takes times measured by other threads."""
+    """Tree of the timers of one process. Only one thread may use it; `add` adds times measured by other threads."""
 
     def __init__(self, enabled: bool = True, clock: Callable[[], float] = time.perf_counter) -> None:
-        """Start the root.
+        """Start the root timer.
 
         Args:
-            enabled: False measures nothing.
+            enabled: Measure times; if False, do nothing.
             clock: Monotonic clock in seconds.
         """
         self.enabled, self._clock = enabled, clock
@@ -82,19 +82,19 @@ class Timers:
         self._start_time = time.time()
 
     def __call__(self, name: str) -> AbstractContextManager[object]:
-        """Return a context manager that measures its block as `name`, below the timer that is open now.
+        """Return a context manager that measures its block as `name`, below the timer that is currently open.
 
         Enter it at once: `with timers("learn"):`.
         """
         return self._open.child(name) if self.enabled else nullcontext()
 
     def add(self, name: str, seconds: float, count: int = 1, parallel: bool = False) -> None:
-        """Add time that was measured elsewhere, below the timer that is open now.
+        """Add time that was measured elsewhere, below the timer that is currently open.
 
         Args:
             name: Name of the timer.
             seconds: Time to add.
-            count: Number of blocks that took it.
+            count: Number of blocks that took this time.
             parallel: Several threads spent it in parallel, so it may exceed the parent's time; marked `is_parallel` in
                 the report.
         """
@@ -108,7 +108,7 @@ class Timers:
         node.is_parallel |= parallel
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the tree, times in seconds; a timer that is open counts up to now.
+        """Return the tree, with times in seconds; an open timer counts up to now.
 
         Every node is `{total, count, self, max?, is_parallel?, children?}` with `self` = total minus the children's, at
         least 0; children are sorted by name, so that two reports can be compared line by line.

@@ -1,1 +1,1 @@
-"""Many processes that train as one."""
+"""Ranks: the processes that train one agent together."""

@@ -1,4 +1,4 @@
-"""Collective operations: errors, numbers and objects that the ranks of a run share."""
+"""Collective operations, by which the ranks of a run share errors, numbers and objects."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +12,9 @@ from torch import Tensor
 
 @contextmanager
 def raised_on_all_ranks(fabric: Fabric) -> Iterator[None]:
-    """Raise a ValueError of any rank on all of them, with its message; every rank enters the block.
+    """Raise a ValueError of any rank on all ranks, with the same message; every rank enters the block.
 
-    Otherwise the other ranks would only learn that one is gone.
+    Otherwise the other ranks would only notice that one is gone.
     """
     if fabric.world_size == 1:
         yield
@@ -44,7 +44,7 @@ def check_same_on_all_ranks(fabric: Fabric, numbers: dict[str, int]) -> None:
 
 
 def all_gather_object(fabric: Fabric, mine: Any) -> list[Any]:  # noqa: ANN401 - anything that can be pickled
-    """Return the objects of all ranks, in their order, on every rank. A collective."""
+    """Return the objects of all ranks, in the order of the ranks, on every rank. A collective."""
     if fabric.world_size == 1:
         return [mine]
     everyone: list[Any] = [None] * fabric.world_size
@@ -53,7 +53,7 @@ def all_gather_object(fabric: Fabric, mine: Any) -> list[Any]:  # noqa: ANN401 -
 
 
 def gather_object(fabric: Fabric, mine: Any) -> list[Any] | None:  # noqa: ANN401 - anything that can be pickled
-    """Return the objects of all ranks, in their order, on rank 0; None on the others. A collective."""
+    """Return the objects of all ranks, in the order of the ranks, on rank 0; None on the others. A collective."""
     if fabric.world_size == 1:
         return [mine]
     everyone: list[Any] | None = [None] * fabric.world_size if fabric.is_global_zero else None
@@ -75,5 +75,5 @@ def all_reduce_sums(fabric: Fabric, local: Sums) -> Sums:
 
 
 def metric_means(sums: Sums) -> dict[str, float]:
-    """Return sum / count of every metric that has a count."""
+    """Return sum / count of every metric with a positive count."""
     return {name: total / count for name, (total, count) in sums.items() if count > 0}

@@ -1,4 +1,4 @@
-"""Processors and GPUs: threads of torch, bfloat16 where it works, copies between memories."""
+"""CPUs and GPUs: threads of torch, checks of bfloat16, copies between host and device."""
 
 import os
 import signal
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 MULTIPLICATIONS_FOR_THREADS = 2**24
-"""Multiplications per minibatch below which torch uses one thread. With a net as small as CartPole's, two threads were
-six to ten times slower than one while other programs used the cores."""
+"""Multiplications per minibatch below which torch uses one thread. With a network as small as CartPole's, two threads
+were six to ten times slower than one while other programs used the cores."""
 _ISA = "ONEDNN_MAX_CPU_ISA"
 _PROBE = """
 import torch
@@ -38,12 +38,12 @@ def seconds(dtype):
 print(seconds(torch.float32) / seconds(torch.bfloat16))
 """
 _SECONDS = 60.0
-"""Timeout of the measurement."""
+"""Timeout of the measurement, in seconds."""
 
 
 @contextmanager
 def single_thread(if_small: bool = True) -> Iterator[None]:
-    """Make torch use one thread in the block, where dividing the work costs more than it saves."""
+    """Make torch use one thread in the block, for work that is too small to be divided."""
     before = torch.get_num_threads()
     if if_small:
         torch.set_num_threads(1)
@@ -54,7 +54,7 @@ def single_thread(if_small: bool = True) -> Iterator[None]:
 
 
 def is_small(module: nn.Module, rows: int) -> bool:
-    """Return whether one thread processes `rows` steps as fast as several."""
+    """Return whether one thread processes `rows` steps at least as fast as several."""
     return sum(p.numel() for p in module.parameters()) * rows < MULTIPLICATIONS_FOR_THREADS
 
 
@@ -81,13 +81,13 @@ def to_host(tensor: Tensor) -> NDArray[Any]:
 
 
 def check_bfloat16() -> None:
-    """Try a small bfloat16 layer on the CPU, in a separate process, which may crash.
+    """Try a small bfloat16 layer on the CPU, in a separate process because it may crash.
 
-    Some processors report tile instructions (AMX) that their system does not let programs use. The variable
+    Some processors report tile instructions (AMX) that the operating system does not let programs use. The variable
     ONEDNN_MAX_CPU_ISA makes oneDNN do without them.
 
     Raises:
-        ValueError: The processor stopped it, and would stop this process in the middle of a run.
+        ValueError: The separate process crashed, as this one would in the middle of a run.
     """
     if sys.platform == "win32" or _ISA in os.environ:
         return

@@ -1,4 +1,4 @@
-"""The launcher of this process (`fabric run`, torchrun, SLURM, or Fabric) and its decisions."""
+"""Launcher of this process (`fabric run`, torchrun, SLURM, or Fabric itself), and what depends on it."""
 
 import atexit
 import os
@@ -21,18 +21,18 @@ from torch.distributed.distributed_c10d import _set_pg_timeout
 from fabric_rl.ranks.collectives import all_gather_object
 from fabric_rl.ranks.processes import cores
 
-_distributed: Any = torch.distributed  # whose types hide the stores
+_distributed: Any = torch.distributed  # its type hints hide the stores
 _PATIENCE = timedelta(minutes=30)
-"""Timeout of connecting, the default of torch.distributed."""
+"""Timeout for connecting, the default in torch.distributed."""
 _MOST_RANKS, _MOST_RANKS_PER_CORE = 16, 4
-"""More ranks on one machine than both limits allow would only fill the memory."""
+"""Limits of the ranks on one machine, of which the larger counts; more ranks would only fill the memory."""
 _OF_RANK_0 = ("runs_dir:", "plain:")
 """Settings that may differ between machines: only rank 0 uses them."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """A launcher, and the place of this process among those it has started."""
+    """Launcher, and the position of this process among those that it started."""
 
     by: str | None
     """`torchrun`, `srun`, or None if Fabric starts the ranks from this process."""
@@ -48,7 +48,7 @@ class Launch:
 
 
 def detect_launcher() -> Launch:
-    """Return the launcher of this process, known from the environment before the ranks are connected."""
+    """Return the launcher of this process, from environment variables, so even before the ranks are connected."""
 
     def number(name: str, default: int = 0) -> int:
         return int(os.environ.get(name, default))
@@ -71,7 +71,7 @@ def is_rank_0() -> bool:
 
 
 def used_fabric_run() -> bool:
-    """Return whether `fabric run` has started the ranks, and so set devices and precision."""
+    """Return whether `fabric run` started the ranks, and thus set the devices and the precision."""
     return os.environ.get("LT_CLI_USED") == "1"
 
 
@@ -81,7 +81,7 @@ def in_notebook() -> bool:
 
 
 def resolve_devices_and_nodes(devices: int | str, num_nodes: int) -> dict[str, int | str]:
-    """Return `--devices` and `--num_nodes`; torchrun and SLURM replace their defaults."""
+    """Return `--devices` and `--num_nodes`; under torchrun and SLURM, the launched processes replace the defaults."""
     launched = detect_launcher()
     ranks, machines = launched.ranks, launched.machines
     if ranks is None:
@@ -96,7 +96,7 @@ def resolve_devices_and_nodes(devices: int | str, num_nodes: int) -> dict[str, i
 
 
 def check_devices(devices: int | str) -> None:
-    """Raise ValueError for far more ranks than this machine has room for, if this process is to start them."""
+    """Raise ValueError if this process is to start far more ranks than the machine has room for."""
     here = len(cores())
     most = max(_MOST_RANKS, _MOST_RANKS_PER_CORE * here)
     if str(devices).isdecimal() and int(devices) > most and detect_launcher().by is None:
@@ -107,15 +107,15 @@ def check_devices(devices: int | str) -> None:
 
 
 def program_command(name: str) -> str:
-    """Return the name of this Python's program if PATH leads to it, else its path."""
+    """Return the command of a program of this Python environment: its name if PATH finds it, else its path."""
     own, found = Path(sys.executable).with_name(name), shutil.which(name)
     return name if found and (not own.exists() or Path(found).samefile(own)) else str(own)
 
 
 def training_command(alone: bool = False) -> list[str]:
-    """Return the first words of a command that starts training again in the same way; `alone`: as one process.
+    """Return the first words of a command that starts training in the same way, or in one process if `alone`.
 
-    They are the launcher's, then `fabric-rl train` or the path of the script.
+    These are the words of the launcher, then `fabric-rl train` or the path of the script.
     """
     by_name, script = Path(sys.argv[0]).stem == "fabric-rl", sys.argv[0]
     launcher = [] if alone else _launcher()
@@ -127,7 +127,7 @@ def training_command(alone: bool = False) -> list[str]:
 
 
 def _launcher() -> list[str]:
-    """Return the words that start as many ranks in the same way."""
+    """Return the words of a command that starts the same number of ranks in the same way; empty without a launcher."""
     launched = detect_launcher()
     machines = launched.machines
     if used_fabric_run():
@@ -145,30 +145,30 @@ def _launcher() -> list[str]:
     return ["srun"] if launched.by == "srun" else []
 
 
-# ---------------------------------------------------------------- once the ranks are connected
+# ---------------------------------------------------------------- after the ranks are connected
 
 
 def set_timeout(fabric: Fabric, minutes: float) -> None:
-    """Set the timeout after which this rank gives up waiting for others."""
+    """Set the time after which this rank stops waiting for other ranks."""
     if fabric.world_size > 1:
-        _set_pg_timeout(timedelta(minutes=minutes))  # `fabric run` connects the ranks before Fabric takes a strategy
+        _set_pg_timeout(timedelta(minutes=minutes))  # `fabric run` connects the ranks before Fabric gets a strategy
 
 
 @cache
 def disconnect_at_exit() -> None:
     """Make this process close its connections to other ranks when it exits; call it after success only.
 
-    torch does not close them, and one exit in forty then aborts because gloo's threads still run (PyTorch's issue
-    190489). After an error, closing might wait for a rank that will not answer.
+    torch does not close them itself, and one exit in forty aborts because gloo's threads are still running (PyTorch
+    issue 190489). After an error, closing might wait for a rank that does not answer.
     """
     atexit.register(lambda: _distributed.is_initialized() and _distributed.destroy_process_group())
 
 
 def ranks_on_these_cores(fabric: Fabric) -> int:
-    """Count the ranks that share the cores of this one; every rank calls it.
+    """Count the ranks that share cores with this one, itself included; every rank calls it.
 
-    Usually these are all ranks of the machine; a launcher (SLURM, numactl) may bind ranks to separate cores.
-    `LOCAL_WORLD_SIZE` wins if the user has set it, not torchrun.
+    Usually these are all ranks of the machine, but a launcher (SLURM, numactl) may bind ranks to separate cores. If the
+    user (not torchrun) has set `LOCAL_WORLD_SIZE`, that number is returned.
     """
     if "LOCAL_WORLD_SIZE" in os.environ and detect_launcher().by != "torchrun":
         return max(1, int(os.environ["LOCAL_WORLD_SIZE"]))
@@ -180,7 +180,7 @@ def ranks_on_these_cores(fabric: Fabric) -> int:
 
 
 def check_same_settings(fabric: Fabric, settings: str | None) -> None:
-    """Raise the same ValueError on all ranks if one was started with other settings (YAML) than rank 0."""
+    """Raise the same ValueError on all ranks if one was started with different settings (YAML) from rank 0."""
     if fabric.world_size == 1:
         return
     everyone = all_gather_object(fabric, settings or "")
@@ -210,20 +210,20 @@ def _agents() -> Any:  # noqa: ANN401 - a Store, or None
 
 @cache
 def _own_server(address: str) -> Any:  # noqa: ANN401 - a TCPStore
-    """Return a store that lives as long as this process; `init_process_group` shares it by its port."""
+    """Return a store that lives as long as this process; `init_process_group` finds it by its port."""
     return _distributed.TCPStore(address, 0, is_master=True, multi_tenant=True, wait_for_workers=False)
 
 
 def _agents_that_restart() -> Any:  # noqa: ANN401 - a Store, or None
-    """Return the agents' store if torchrun restarts all ranks after a failure; else None."""
+    """Return the agents' store if torchrun restarts all ranks after a failure, else None."""
     return _agents() if detect_launcher().most_restarts > 0 else None
 
 
 def use_new_store() -> None:
     """Give the ranks a new store if torchrun can restart them; call it before Fabric connects them.
 
-    In the agents' store a restarted rank may find addresses of ranks that have died: torch 2.13 wastes restarts on
-    them, or waits for ever.
+    In the agents' store, a restarted rank may find addresses of ranks that have died: torch 2.13 wastes restarts on
+    them, or waits forever.
     """
     agents = _agents_that_restart()
     if agents is None:
@@ -237,7 +237,7 @@ def use_new_store() -> None:
         try:
             socket.create_connection((address, int(port)), timeout=5).close()
             break
-        except OSError:  # the address of the previous rank 0; the new one is not there yet
+        except OSError:  # the address of the previous rank 0; that of the new one is not there yet
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
@@ -245,21 +245,21 @@ def use_new_store() -> None:
 
 
 def remember_run(folder: Path) -> None:
-    """Remember the run that rank 0 has made or resumed, for a restart."""
+    """Store the run that rank 0 created or resumed, for a restart of the ranks by torchrun."""
     agents = _agents_that_restart()
     if agents is not None:
         agents.set("run", str(folder.absolute()))
 
 
 def forget_run() -> None:
-    """Forget the run, which failed before it began and has no folder any more."""
+    """Delete what `remember_run` stored, after the run failed before it began, or its folder is gone."""
     agents = _agents_that_restart()
     if agents is not None:
         agents.delete_key("run")
 
 
 def run_before_restart() -> Path | None:
-    """Return the run of this launch before torchrun restarted the ranks; None at the first start.
+    """Return the run that the ranks trained before torchrun restarted them; None at the first start.
 
     Raises:
         FileNotFoundError: Rank 0 was on another machine, and its run folder is not visible from here.
@@ -276,9 +276,9 @@ def run_before_restart() -> Path | None:
 
 
 def broadcast_text(text: str | None) -> str | None:
-    """Return rank 0's text, for machines that do not see its files; every rank calls it.
+    """Return rank 0's text, on machines that cannot see its files, too; every rank calls it.
 
-    On one machine, and without torchrun, every rank gets its own text back.
+    On a single machine, or without torchrun, every rank gets its own text back.
     """
     agents = _agents() if detect_launcher().machines > 1 else None
     if agents is None:

@@ -19,9 +19,9 @@ OF_FABRIC_RUN = ("LT_STRATEGY", "LT_ACCELERATOR", "LT_DEVICES")
 
 
 class PlayersStrategy(DDPStrategy):
-    """DDP over the trainers, the first ranks; the last `num_players` ranks have a bare module each, on the CPU.
+    """DDP over the trainers, the first ranks; each of the last `num_players` ranks has a bare module on the CPU.
 
-    All ranks are connected by gloo, trainers on GPUs by NCCL besides, so collectives over all ranks go through the CPU.
+    All ranks are connected by gloo, and trainers on GPUs also by NCCL, so collectives over all ranks run on the CPU.
     """
 
     def __init__(self, num_players: int, devices: list[torch.device], patience: timedelta) -> None:
@@ -29,10 +29,10 @@ class PlayersStrategy(DDPStrategy):
 
         Args:
             num_players: K, less than the number of ranks.
-            devices: One for each rank of this machine; of the others only their number matters.
+            devices: One for each rank of this machine; this rank uses only its own.
             patience: Timeout of collective operations within a group.
         """
-        # NCCL cannot begin where there is no GPU: a player knows gloo only, and that part is the same on all ranks.
+        # NCCL cannot start without a GPU, so a player only uses gloo; that part is the same on all ranks.
         backend = "cpu:gloo,cuda:nccl" if devices[0].type == "cuda" else "cpu:gloo"
         super().__init__(parallel_devices=devices, process_group_backend=backend)
         self.num_players, self.patience = num_players, patience
@@ -41,7 +41,7 @@ class PlayersStrategy(DDPStrategy):
 
     @property
     def num_trainers(self) -> int:
-        """Number of trainers, the ranks below it."""
+        """Number of trainers; their ranks are 0 to `num_trainers - 1`."""
         return self.world_size - self.num_players
 
     @property
@@ -50,7 +50,7 @@ class PlayersStrategy(DDPStrategy):
         return self.global_rank >= self.num_trainers
 
     def setup_module(self, module: nn.Module) -> nn.Module:  # type: ignore[override]  # not all are wrapped
-        """Wrap the module on trainers, if there are several."""
+        """Wrap the module on the trainers if there are several; return it unchanged otherwise."""
         return module if self.plays or self.num_trainers == 1 else super().setup_module(module)
 
     def all_reduce(self, tensor: Any, group: Any = None, reduce_op: Any = "mean") -> Any:  # noqa: ANN401 - Lightning's
@@ -58,13 +58,13 @@ class PlayersStrategy(DDPStrategy):
         return tensor.copy_(_all_reduce(tensor.cpu(), group, reduce_op)) if isinstance(tensor, Tensor) else tensor
 
     def describe_roles(self) -> str:
-        """Say which ranks train and which play."""
+        """Return a text that says which ranks train and which play."""
         trainers, device = self.num_trainers, "" if self.root_device.type == "cpu" else " on the CPU"
         return f"{_ranks(0, trainers, 'train')}, {_ranks(trainers, self.world_size, 'play')}{device}"
 
     def _setup_distributed(self) -> None:
         self._set_world_ranks()
-        # Not by super(), which binds the ranks to their devices: NCCL would connect all of them at once.
+        # Not with super(), which binds the ranks to their devices: NCCL would connect all of them at once.
         environment = self.cluster_environment
         assert environment is not None
         _init_dist_connection(environment, cast(str, self.process_group_backend), timeout=self._timeout)
@@ -75,13 +75,13 @@ class PlayersStrategy(DDPStrategy):
 
 
 class PeerFabric(Fabric):
-    """A Fabric whose world is this rank's group, trainers or players.
+    """A Fabric whose world is the group of this rank: all trainers, or all players.
 
     Code that reduces over the ranks of a Fabric (advantages, KL, statistics) reduces over the group.
     """
 
     def __init__(self, fabric: Fabric, group: Any) -> None:  # noqa: ANN401 - a ProcessGroup
-        """Share everything but the ranks with `fabric`, which is set up already."""
+        """Share everything but the ranks with `fabric`, which has been launched."""
         vars(self).update(vars(fabric))
         self._group = group
 
@@ -100,7 +100,7 @@ class PeerFabric(Fabric):
         return _all_reduce(data, self._group, reduce_op)
 
     def no_backward_sync(self, module: nn.Module, enabled: bool = True) -> AbstractContextManager[Any]:
-        """Do the same as Fabric; a single trainer has nothing to synchronise."""
+        """Skip gradient synchronization, as Fabric does; a single trainer has nothing to synchronize."""
         return super().no_backward_sync(cast(Any, module), enabled) if self.world_size > 1 else nullcontext()
 
 
@@ -109,12 +109,12 @@ def fabric_kwargs(num_players: int, hardware: dict[str, Any], patience: timedelt
 
     Args:
         num_players: K.
-        hardware: Arguments without players: accelerator, devices, num_nodes, strategy, precision. Those that
+        hardware: Arguments of a run without players: accelerator, devices, num_nodes, strategy, precision. Those that
             `fabric run` has set may be missing.
         patience: Timeout of collective operations.
 
     Raises:
-        ValueError: There are too few ranks or GPUs, or other settings do not go with players.
+        ValueError: There are too few ranks or GPUs, or other settings cannot be combined with players.
     """
     given = {name: hardware.get(name, os.environ.get(f"LT_{name.upper()}")) for name in ("strategy", "accelerator")}
     if given["strategy"] not in (None, "auto", "ddp"):
@@ -142,7 +142,7 @@ def fabric_kwargs(num_players: int, hardware: dict[str, Any], patience: timedelt
     cuda = on_gpu and rank < trainers
     devices = [torch.device("cuda", number) if cuda else torch.device("cpu") for number in range(each)]
     strategy = PlayersStrategy(num_players, devices, patience)
-    return hardware | {"accelerator": "auto", "devices": 1, "strategy": strategy}  # the strategy brings the devices
+    return hardware | {"accelerator": "auto", "devices": 1, "strategy": strategy}  # the strategy has the devices
 
 
 def _all_reduce(tensor: Tensor, group: Any, op: Any) -> Tensor:  # noqa: ANN401 - torch's
@@ -153,7 +153,7 @@ def _all_reduce(tensor: Tensor, group: Any, op: Any) -> Tensor:  # noqa: ANN401 
 
 
 def _place(hardware: dict[str, Any]) -> tuple[int, int, int]:
-    """Return the ranks per machine, this rank, and the number of ranks, before they are connected."""
+    """Return the number of ranks per machine, this rank, and the number of ranks, before they are connected."""
     launched = launcher.detect_launcher()
     if launched.by == "torchrun" and launched.ranks is not None and launched.rank is not None:
         return launched.ranks // launched.machines, launched.rank, launched.ranks

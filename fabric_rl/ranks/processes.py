@@ -1,6 +1,6 @@
-"""The processes of a run: their cores, and how each ends when its parent or another rank is gone.
+"""Processes of a run: their cores, and how each ends when its parent or another rank is gone.
 
-Without its parent nobody could stop a process. Imports nothing slow.
+A process that outlives its parent could run on unnoticed. This module imports nothing slow.
 """
 
 import os
@@ -17,11 +17,11 @@ from functools import cache
 from fabric_rl.metrics.log import program_name
 
 RANK_0 = "FABRIC_RL_RANK_0"
-"""Variable of the ranks that rank 0 starts: its process id, as it may die before they can ask for their parent."""
+"""Variable of the ranks that rank 0 starts: the process id of rank 0, which may die before they ask for it."""
 ENDS_WITH_PARENT = "FABRIC_RL_ENDS_WITH_PARENT"
-"""Variable of trainings that a command starts: they end with it."""
+"""Variable of a training process that a command starts: it ends when the command ends."""
 PARENT = int(os.environ.pop(RANK_0, os.getppid()))
-"""Process id of the parent; if it changes later, the parent is gone."""
+"""Process id of the parent; once `os.getppid()` differs from it, the parent is gone."""
 _ADDRESS = re.compile(r"\[([\da-fA-F.:]+)\]:\d+")
 _MILLISECONDS = re.compile(r"[Tt]imed out waiting (?:for )?(\d+) ?ms")
 
@@ -32,8 +32,8 @@ def cores() -> set[int]:
 
 
 def parent_has_exited() -> bool:
-    """Return whether the process that has started this one has just ended."""
-    time.sleep(1)  # its connections close a moment before
+    """Wait for one second, and return whether the process that started this one has ended."""
+    time.sleep(1)  # its connections close a moment before it ends
     return os.getppid() != PARENT
 
 
@@ -41,9 +41,9 @@ def end_with_parent(wait: Callable[[], object], seconds_to_save: float = 0.0, me
     """End this process once its parent is gone; a thread waits for that.
 
     Args:
-        wait: Returns when the parent is gone.
-        seconds_to_save: Time between SIGTERM, on which a run saves itself, and the end; 0: end at once.
-        message: Printed on standard error then.
+        wait: Function that returns when the parent is gone.
+        seconds_to_save: Seconds between SIGTERM, on which a run saves itself, and the end; 0: end at once.
+        message: Text to print on standard error when the parent is gone.
     """
 
     def watch() -> None:
@@ -68,9 +68,9 @@ def exit_with_launcher() -> None:
     gone.
     """
     has_time = bool({"TORCHELASTIC_RUN_ID", ENDS_WITH_PARENT} & os.environ.keys())
-    os.environ.pop(ENDS_WITH_PARENT, None)  # its own ranks have this process as their parent
+    os.environ.pop(ENDS_WITH_PARENT, None)  # this process is the parent of its own ranks
     if sys.platform != "win32" and (has_time or os.environ.get("LOCAL_RANK", "0") != "0"):
-        seconds = 60.0 if has_time else 5.0  # without rank 0 nobody saves
+        seconds = 60.0 if has_time else 5.0  # without rank 0, nothing is saved
         end_with_parent(_wait_for_launcher, seconds, f"{program_name()}: the launcher is gone; this rank ends")
 
 
@@ -81,12 +81,12 @@ def _wait_for_launcher() -> None:
 
 
 def _agents_are_gone() -> bool:
-    """Return whether torchrun's agents ended before this process could ask for its parent: their store is closed."""
+    """Return whether torchrun's agents ended before this process asked for its parent: their store is closed then."""
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         return False
     try:
         socket.create_connection((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), timeout=5).close()
-    except OSError as error:  # after other errors connecting will say more
+    except OSError as error:  # after other errors, connecting will report more
         return isinstance(error, ConnectionRefusedError)
     return False
 
@@ -96,10 +96,10 @@ class LostRankError(RuntimeError):
 
 
 def describe_lost_rank(error: BaseException) -> str | None:
-    """Say what has happened to another rank if `error` is torch.distributed's error for that; None for other errors.
+    """Describe the loss of another rank if `error` is torch.distributed's error for that; return None otherwise.
 
-    A process or machine that dies closes its connections, which the next collective operation notices. One that is
-    silent (a pulled cable, a hung machine) is given up after the timeout of the process group.
+    A process or machine that dies closes its connections, which the next collective operation notices. If it only stops
+    answering (a pulled cable, a hung machine), it counts as lost after the timeout of the process group.
     """
     import torch.distributed
 

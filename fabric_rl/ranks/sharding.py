@@ -18,7 +18,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.optim import Optimizer
 
 UNIT_NUMBERS = 1_000_000
-"""Least parameters of an `nn.Sequential` to be a unit, in an agent that names none."""
+"""Minimum number of parameters for an `nn.Sequential` to be a unit, in an agent that does not name its units."""
 WORKS_ON_CPU = hasattr(FSDPModule, "set_force_sum_reduction_for_comms")
 """False for older versions of torch, which need a GPU or compute wrong mean gradients on the CPU."""
 
@@ -28,7 +28,7 @@ class ShardedStrategy(ModelParallelStrategy):
 
     Weights are gathered unit by unit in each training step, and once for a whole rollout. The units are the submodules
     that the agent names in an attribute `fsdp_units` (`("encoder", "blocks")`; a ModuleList stands for each of its
-    elements), else every outermost `nn.Sequential` of at least `UNIT_NUMBERS` parameters. All other parameters belong
+    elements), else all outermost `nn.Sequential` with at least `UNIT_NUMBERS` parameters. All other parameters belong
     to one more unit, the agent itself. `training_step` must call a unit (`self.encoder(x)`) to use its weights.
 
     Results equal those of DDP except for rounding, with any number of ranks, on GPUs (NCCL) and, with `WORKS_ON_CPU`,
@@ -68,16 +68,17 @@ def is_sharded(module: nn.Module) -> bool:
 
 
 def unsharded_class(module: nn.Module) -> type[nn.Module]:
-    """Return the class that a module was built from; sharding changes it to a subclass."""
+    """Return the class that a module had before sharding, which replaces the class with a subclass."""
     kind = type(module)
     return kind.__bases__[-1] if is_sharded(module) else kind
 
 
 @contextmanager
 def unsharded(module: nn.Module) -> Iterator[None]:
-    """Keep all weights on every rank, so that `act` and `value` need no other rank; unsharded modules stay as they are.
+    """Keep all weights on every rank in the block, so that `act` and `value` need no other rank.
 
-    Entering it is a collective. The weights must not change inside, and `module.state_dict()` ends it early.
+    Entering it is a collective; a module that is not sharded stays as it is. The weights must not change inside, and
+    `module.state_dict()` shards them again.
     """
     units = [part for part in module.modules() if isinstance(part, FSDPModule)]
     for unit in units:
@@ -95,10 +96,10 @@ def unsharded(module: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def fsdp_error_context(module: nn.Module) -> Iterator[None]:
-    """Explain a training step that fails because of the units of a sharded agent.
+    """Explain an error of a training step that fails because of the units of a sharded agent.
 
     Raises:
-        ValueError: Instead of the RuntimeError that torch raises for weights that are not gathered.
+        ValueError: The step failed with a RuntimeError of torch, usually because weights are not gathered.
     """
     try:
         yield
@@ -114,12 +115,12 @@ def fsdp_error_context(module: nn.Module) -> Iterator[None]:
 
 
 def full_tensor(tensor: Tensor) -> Tensor:
-    """Return a sharded tensor in one piece, a collective; any other tensor as it is."""
+    """Return a sharded tensor in one piece (a collective), and any other tensor unchanged."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
 def local_shard(tensor: Tensor) -> Tensor:
-    """Return this rank's part of a sharded tensor; any other tensor as it is."""
+    """Return this rank's part of a sharded tensor, and any other tensor unchanged."""
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
@@ -128,10 +129,10 @@ def whole_state(state: Any, keep: bool) -> Any:  # noqa: ANN401 - the structure 
 
     Args:
         state: State of a module or an optimizer.
-        keep: True returns sharded tensors whole on the CPU, False returns None in their place.
+        keep: Return sharded tensors in one piece on the CPU; if False, return None in their place.
     """
     if isinstance(state, DTensor):
-        tensor = full_tensor(state.detach())  # one at a time: all of them would not fit
+        tensor = full_tensor(state.detach())  # one at a time: all of them together would not fit into memory
         return tensor.cpu() if keep else None
     if isinstance(state, dict):
         same = copy.copy(state)  # torch's state dicts keep the versions of modules in an attribute
@@ -192,7 +193,7 @@ def _shard(agent: nn.Module, mesh: DeviceMesh) -> nn.Module:
 
 
 def _units(agent: nn.Module) -> set[nn.Module]:
-    """Return the submodules that are units of their own."""
+    """Return the submodules that are separate units."""
     named = getattr(agent, "fsdp_units", None)
     if named is None:
         return set(_large_sequentials(agent))

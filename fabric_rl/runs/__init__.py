@@ -1,1 +1,1 @@
-"""A run on disk: its folder, checkpoints and provenance, and what can be read while it trains."""
+"""Runs on disk: their folders, checkpoints and provenance, and readers that can be used during training."""

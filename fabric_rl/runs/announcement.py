@@ -1,4 +1,4 @@
-"""Announces the start of training: log lines, the record of its settings and code, and loggers."""
+"""Announce the start of training: log lines, the record of its settings and code, and loggers."""
 
 import re
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ _FAR_BEYOND = 1.05
 
 
 def build_loggers(start: Start, given: Logger | list[Logger] | None) -> list[Logger]:
-    """Return the user's or TensorBoard's loggers, and that of `metrics.csv`; none on ranks other than 0.
+    """Return the user's loggers or TensorBoard's, and that of `metrics.csv`; an empty list on ranks other than 0.
 
-    TensorBoard's and `metrics.csv` drop what a resumed run had logged after its checkpoint.
+    TensorBoard and `metrics.csv` drop what a resumed run had logged after its checkpoint.
     """
     if start.run is None:
         return []
@@ -41,9 +41,9 @@ def build_loggers(start: Start, given: Logger | list[Logger] | None) -> list[Log
 
 
 class Announcement(Callback):
-    """Announces how a run starts once everything is built and restored, and writes its provenance.
+    """Callback that announces how a run starts, once everything is built and restored, and writes its provenance.
 
-    `config` has all settings as YAML, `hardware` describes ranks and cores in a line.
+    `config` contains all settings as YAML; `hardware` describes the ranks and cores in one line.
     """
 
     def __init__(self, start: Start, args: TrainArgs, config: str | None, hardware: str) -> None:
@@ -97,7 +97,7 @@ def _how_it_starts(name: str, start: Start, args: TrainArgs, changes: Sequence[s
 
 
 def _ranks_and_seeds(state: TrainState) -> dict[str, Any]:
-    """Return ranks and seeds for `environment.json`; a rank's n-th environment has the seed plus n."""
+    """Return the ranks and seeds for `environment.json`; the n-th environment of a rank has its seed plus n."""
     seed, players, ranks = state.args.seed, state.args.num_players, state.fabric.world_size
     playing, learning = players or ranks, ranks - players
     count = state.env.num_seeds if isinstance(state.env, HasSeeds) else state.env.num_envs
@@ -110,7 +110,7 @@ def _ranks_and_seeds(state: TrainState) -> dict[str, Any]:
 
 
 def _rounded_up(state: TrainState) -> list[str]:
-    """Return a line if the last iteration ends far beyond `--total_timesteps`, else none."""
+    """Return a line if the last iteration ends far beyond `--total_timesteps`, else an empty list."""
     asked, each = state.args.total_timesteps, state.steps_per_iteration
     planned = state.steps + (state.iterations - state.iteration) * each
     if state.done or planned <= _FAR_BEYOND * asked:

@@ -36,16 +36,16 @@ from fabric_rl.types import CheckpointError as CheckpointError
 _TRAILER = struct.Struct("<8sQ32s")
 _MARK = b"FABRICRL"
 _FORMAT, FORMAT = "checkpoint_format", 1
-"""Number of the format; it changes when this reader could not read a file (docs/reproducibility.md). No number: 1."""
+"""Number of the format, 1 if missing; it changes if older readers cannot read new files (docs/reproducibility.md)."""
 _TAG = "__type__"
 _PLAIN_KEYS = (str, int, bool, float, type(None))
 _PLAIN = (bool, float, str, type(None), torch.Size, torch.dtype, torch.device)
 _PLAIN_KINDS = "?bBiufcmMSU"
 """NumPy's kinds of numbers, times, bytes and text."""
 _DEEPEST = 100
-"""Most levels of a nested state."""
+"""Maximum depth of a nested state."""
 _NAMED = 3
-"""Most milestones that a message names."""
+"""Maximum number of milestones named in a message."""
 _EXAMPLE: dict[str, Any] = {
     **{name: {} for name in ("agent", "fingerprint", "metrics", "optimizer", "precision", "seconds")},
     **{name: [] for name in ("callback_names", "callbacks", "ranks")},
@@ -53,7 +53,7 @@ _EXAMPLE: dict[str, Any] = {
     "exact": True,
     "kl_adaptive": None,
 }
-"""Entries that the checkpoint of any run holds. Older ones lack entries that were added later."""
+"""Entries that the checkpoint of every run contains; those added later are not listed, as older ones lack them."""
 
 
 class NewerFormatError(CheckpointError):
@@ -68,19 +68,19 @@ class CheckpointWarning(UserWarning):
 
 
 def write(path: str | Path, state: dict[str, Any]) -> None:
-    """Write a checkpoint atomically: its name refers to either the complete file or none.
+    """Write a checkpoint atomically: its name refers either to the complete file or to no file.
 
     Temporary files of a killed writer are removed first, so only one process may write into a folder. A missing folder
     is created.
 
     Args:
         path: The new file.
-        state: Anything that `encode_state` takes.
+        state: Any state that `encode_state` accepts.
 
     Raises:
-        TypeError: The state holds something that could not be loaded again.
-        CheckpointError: The disk is full, permissions are missing...; no temporary file is left and no other checkpoint
-            is touched.
+        TypeError: The state contains something that could not be loaded again.
+        CheckpointError: The disk is full, permissions are missing, ...; no temporary file is left behind, and no other
+            checkpoint is changed.
     """
     path = Path(path)
     buffer = io.BytesIO()  # torch's own writer does not say which error the disk had
@@ -101,7 +101,7 @@ def read(path: str | Path) -> dict[str, Any]:
     """Read a checkpoint that `write` wrote; tensors are on the CPU.
 
     Raises:
-        CheckpointError: No such file, cut short, damaged, not written by `write`, or it wants to execute code.
+        CheckpointError: The file is missing, truncated, damaged, not written by `write`, or would execute code.
     """
     path = Path(path)
     with _opened(path) as file:
@@ -135,7 +135,7 @@ def verify(path: str | Path) -> None:
     """Compare a file with its checksum, without loading it.
 
     Raises:
-        CheckpointError: No such file, cut short, damaged, or not written by `write`.
+        CheckpointError: The file is missing, truncated, damaged, or not written by `write`.
     """
     path = Path(path)
     with _opened(path) as file:
@@ -143,7 +143,7 @@ def verify(path: str | Path) -> None:
 
 
 def latest_valid(folder: str | Path) -> Path | None:
-    """Return the newest checkpoint of a folder with a correct checksum, not loaded; None if there is none."""
+    """Return the path of the newest checkpoint in a folder that has a correct checksum; None if there is none."""
     for path in reversed(list_checkpoints(folder)):
         with suppress(CheckpointError):
             verify(path)
@@ -156,17 +156,17 @@ def load_latest(
 ) -> tuple[Path, dict[str, Any]] | None:
     """Find the newest checkpoint that can be read, and warn of each newer one that cannot.
 
-    It changes nothing in the folder, so the run may be in training.
+    It changes nothing in the folder, so the run may still be training.
 
     Args:
         folder: Folder of the checkpoints.
-        reader: Reads one, or raises CheckpointError.
+        reader: Function that reads a checkpoint or raises CheckpointError.
 
     Returns:
         Path and state; None if there are no checkpoints.
 
     Raises:
-        CheckpointError: There are checkpoints, but all are damaged.
+        CheckpointError: There are checkpoints, but none can be read, or a later version wrote one (NewerFormatError).
     """
     found = list_checkpoints(folder)
     for path in reversed(found):
@@ -195,7 +195,7 @@ def prune(folder: str | Path, keep: int) -> list[Path]:
     oldest_kept = 0 if good is None else min(max(0, len(found) - keep), found.index(good))
     removed = []
     for path in found[:oldest_kept]:
-        with suppress(OSError):  # Windows keeps a file that somebody reads; the next call removes it
+        with suppress(OSError):  # Windows cannot delete a file in use; the next call removes it
             path.unlink()
             removed.append(path)
     return removed
@@ -206,7 +206,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
     """Open a regular file: reading a pipe or a device might never end.
 
     Raises:
-        CheckpointError: It is something else, or cannot be read.
+        CheckpointError: The file is not a regular file, or cannot be read.
     """
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
@@ -218,7 +218,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def _check(path: Path, file: BinaryIO) -> int:
-    """Compare the whole file with its trailer, and return the number of bytes before that."""
+    """Compare the whole file with its trailer, and return the number of bytes before the trailer."""
     size = file.seek(0, os.SEEK_END) - _TRAILER.size
     file.seek(max(0, size))
     trailer = file.read()
@@ -286,7 +286,7 @@ def _read_named(path: Path) -> dict[str, Any]:
 
 
 def _instead(path: Path) -> str:
-    """Name the milestones of a run whose checkpoints are lost; empty without any."""
+    """Return a text that names the milestones of a run whose checkpoints are lost; empty if it has none."""
     folders = [m.folder for m in load_run(path).milestones if list_checkpoints(m.folder)]
     if not folders:
         return ""
@@ -297,7 +297,7 @@ def _instead(path: Path) -> str:
 
 
 def check_run_state(state: Mapping[str, Any]) -> None:
-    """Raise a one-line ValueError unless this is the state of a run, whatever its environment and agent are."""
+    """Raise a one-line ValueError unless `state` is the state of a run, of any environment and agent."""
     if missing := [name for name in _EXAMPLE if name not in state]:
         raise ValueError(f"it lacks {', '.join(missing[:3])}")
     for name, example in _EXAMPLE.items():
@@ -318,12 +318,12 @@ def check_run_state(state: Mapping[str, Any]) -> None:
 def encode_state(state: object) -> Any:  # noqa: ANN401 - the structure of its argument
     """Convert a state to types that `torch.load(weights_only=True)` accepts; `decode_state` restores it exactly.
 
-    The state may hold None, bool, int (of any size), float, str, bytes, dense tensors, NumPy arrays and scalars
+    The state may contain None, bool, int (of any size), float, str, bytes, dense tensors, NumPy arrays and scalars
     (numbers, text, bytes and structures of them), list, tuple, deque, set, frozenset, dict and OrderedDict, nested.
     Tensors lose `requires_grad` and stay on their device; only views of a larger storage are copied.
 
     Raises:
-        TypeError: It holds something else; the message says where.
+        TypeError: The state contains something else; the message says where.
     """
     return _encode(state, "state", 0)
 
@@ -335,10 +335,10 @@ def decode_state(state: object, size: int = sys.maxsize) -> Any:  # noqa: ANN401
 
     Args:
         state: The converted state.
-        size: Bytes of its file, an upper limit for arrays, for the storage of a tensor and for the number of items.
+        size: Bytes of the file, an upper limit for arrays, for the storage of a tensor and for the number of items.
 
     Raises:
-        ValueError, TypeError, KeyError, ...: `encode_state` did not return this.
+        ValueError, TypeError, KeyError, ...: The state is not one that `encode_state` returned.
     """
     return _Decoder(size).decode(state, 0)
 
@@ -349,7 +349,7 @@ class _Decoder:
 
     def decode(self, state: Any, depth: int) -> Any:  # noqa: ANN401
         self._items -= 1
-        if depth > 2 * _DEEPEST or self._items < 0:  # the pairs of a dict are a level of their own
+        if depth > 2 * _DEEPEST or self._items < 0:  # the pairs of a dict are an additional level
             raise ValueError("nested too deeply, or more than a file of that size holds")
         if isinstance(state, list | tuple) and not isinstance(state, torch.Size):
             return type(state)(self.decode(item, depth + 1) for item in state)
@@ -409,7 +409,7 @@ class _Decoder:
 
 
 def _ordered(plain: dict[Any, Any], attributes: dict[str, Any]) -> "OrderedDict[Any, Any]":
-    """Restore the versions of modules that torch's state dicts keep in an attribute."""
+    """Return an OrderedDict with the versions of modules, which torch's state dicts keep in an attribute."""
     ordered = OrderedDict(plain)
     versions = attributes.get("_metadata", {})
     if versions:
@@ -425,7 +425,7 @@ def _is_dense(tensor: Tensor) -> bool:
 
 
 def _is_plain(dtype: "np.dtype[Any]") -> bool:
-    """Return whether a dtype holds numbers, text, bytes and structures of them, but no objects."""
+    """Return whether a dtype consists of numbers, text, bytes and structures of them, without objects."""
     if dtype.subdtype is not None:
         return _is_plain(dtype.subdtype[0])
     if dtype.names is not None:

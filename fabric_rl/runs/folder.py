@@ -1,4 +1,4 @@
-"""A run on disk: `runs/<run_id>/` with its configuration, checkpoints, milestones, metrics and log."""
+"""Folder of a run, `runs/<run_id>/`: configuration, checkpoints, milestones, metrics and log."""
 
 import os
 import shutil
@@ -22,9 +22,9 @@ from fabric_rl.runs.records import LOCK, checkpoint_name, checkpoint_steps, list
 _CHECKPOINTS = "checkpoints"
 _MADE_AT_START = {"code.diff", CONFIG, ENVIRONMENT, WEIGHTS, INITIAL, LOCK, "log.txt"}
 _NAMED = 5
-"""Most runs that a message names."""
+"""Maximum number of runs named in a message."""
 _PATIENCE = 3.0
-"""Seconds to wait for the lock: remains of a killed process may still hold it."""
+"""Seconds to wait for the lock, which a killed process may hold until it has ended completely."""
 
 
 class Run:
@@ -59,8 +59,8 @@ class Run:
         Args:
             runs_dir: Folder that contains all runs.
             run_id: Name of the run; default: date and time.
-            force: Move an existing run of that name away; `replace` then deletes it, `discard_if_empty` restores it.
-            weights: Initial weights, of which the run keeps a copy; default: new weights.
+            force: Move an existing run of that name away; `replace` deletes it later, `discard_if_empty` restores it.
+            weights: Initial weights, which are copied into the run; default: new weights.
             config: Settings of the run as YAML; default: unknown.
 
         Raises:
@@ -78,14 +78,14 @@ class Run:
             if force and (base / name).is_dir():
                 replaced = cls(base / name)
                 replaced.claim()
-                replaced.release()  # Windows moves no folder with an open file
+                replaced.release()  # Windows cannot move a folder with an open file
                 shutil.rmtree(_replaced(base / name), ignore_errors=True)
                 os.replace(base / name, _replaced(base / name))
             made = cls._claim_new(base, name, exactly=run_id is not None)
             if weights is not None:
                 made.provenance.save_initial_weights(weights)
             made.provenance.write(config)
-            made.checkpoints.mkdir()  # last: a folder without it is no run yet, one with it has its settings
+            made.checkpoints.mkdir()  # last: a folder without it is not a run yet, one with it has its settings
         except BaseException as error:
             if made is not None:
                 made.discard_if_empty()
@@ -102,7 +102,7 @@ class Run:
 
     @classmethod
     def _claim_new(cls, base: Path, name: str, exactly: bool) -> "Run":
-        """Make and lock a folder of that name; if it is taken, append a number, unless `exactly`."""
+        """Create and lock the folder `name`; if it exists, append a number to the name, unless `exactly`."""
         base.mkdir(parents=True, exist_ok=True)
         folder = base / name
         for attempt in range(2, 100):
@@ -117,7 +117,7 @@ class Run:
                 folder = base / f"{name}-{attempt}"
         run = cls(folder)
         run.claim()
-        if run.checkpoints.is_dir():  # made by another process meanwhile
+        if run.checkpoints.is_dir():  # created by another process meanwhile
             raise FileExistsError(folder)
         return run
 
@@ -196,7 +196,7 @@ class Run:
             logger.warning("the %s of %s cannot be written: %s", what, self.dir, error)
 
     def discard_if_empty(self) -> None:
-        """Delete the folder of a run that failed before it wrote anything but videos."""
+        """Delete the folder of a run that failed before it wrote results; restore a run that `create` moved away."""
         if _holds_nothing(self.dir):
             self.release()
             shutil.rmtree(self.dir, ignore_errors=True)
@@ -211,7 +211,7 @@ class Run:
         """Make a checkpoint the newest one of the run, so that the run continues from it even if it is killed now.
 
         Newer checkpoints are moved to `checkpoints/set_aside`: damaged ones, or those after a milestone that the run
-        goes back to.
+        returns to.
 
         Returns:
             The number of moved checkpoints.
@@ -227,13 +227,13 @@ class Run:
 
 
 def _holds_nothing(folder: Path) -> bool:
-    """Return whether all files are those of a start, temporary ones included, or videos."""
+    """Return whether all files are temporary, videos, or written at the start of a run."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.parent != folder / "videos")
     return all(path.name in _MADE_AT_START or path.suffix == ".tmp" for path in files)
 
 
 def _is_unfinished(folder: Path) -> bool:
-    """Return whether the run was killed while its folder was made."""
+    """Return whether the run was killed while its folder was being created."""
     return folder.is_dir() and not (folder / _CHECKPOINTS).is_dir() and _holds_nothing(folder)
 
 

@@ -1,6 +1,6 @@
-"""Run the policy in this folder with numpy and onnxruntime (torch for policy.pt) alone.
+"""Run the policy in this folder with only numpy and onnxruntime (torch for policy.pt).
 
-`python play.py` prints some of its decisions, `python play.py --check` checks them on this machine.
+`python play.py` prints some of its decisions; `python play.py --check` compares its outputs with those in check.npz.
 """
 
 import json
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Policy:
-    """The policy as a function of observations, with memory; metadata.json describes inputs and outputs."""
+    """Policy as a function of observations, with its memory; metadata.json describes inputs and outputs."""
 
     def __init__(self, folder: Path = Path(__file__).parent) -> None:
         self.about: dict[str, Any] = json.loads((folder / "metadata.json").read_text(encoding="utf-8"))
@@ -37,7 +37,7 @@ class Policy:
         return dict(zip(self.about["outputs"], self._call(inputs), strict=True))
 
     def __call__(self, obs: Any, begins: Any = None, action_mask: Any = None) -> Any:  # noqa: ANN401 - arrays
-        """Return the likeliest actions `[N, ...]` for `obs [N, ...]`; `begins [N]` is True where a game begins."""
+        """Return the likeliest actions `[N, ...]` for `obs [N, ...]`; `begins [N]` is True at the start of a game."""
         if len(self._memory) != len(obs):
             self._memory = np.zeros((len(obs), self.about["memory_size"]), np.float32)
         if begins is not None:

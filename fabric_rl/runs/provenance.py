@@ -43,7 +43,7 @@ EXPORTED, METADATA = "weights.ckpt", "metadata.json"
 _VARIABLES = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "PYTHONHASHSEED")
 _OF_A_START = ("began", "command", "project")
 _HOW_IT_BEGAN = ("initialize_from", "inference")
-"""Settings that say how a run began; a resumed run keeps the old values."""
+"""Settings that describe how a run began; a resumed run keeps the old values."""
 DEFAULTS = {field.name: field.default for group in (TrainArgs, StartArgs, Saving, Hardware) for field in fields(group)}
 DEFAULTS |= {"estimator.class_path": "fabric_rl.GAE", "self_play": None, "cloning": None, "kickstart": None}
 """Values of settings that older runs lack because they were added later."""
@@ -64,26 +64,26 @@ _CHANGE = re.compile(
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of another run to begin with."""
+    """Weights of another run, with which a run begins."""
 
     path: Path
-    """Their checkpoint file."""
+    """Checkpoint file that contains them."""
     agent: dict[str, Tensor]
     """The agent's state, CPU tensors by name."""
     inference: bool = False
-    """True if the run only plays with them."""
+    """True if the run only plays, without learning."""
 
 
 class Provenance:
-    """The files of a run folder that record how the run began.
+    """Files in a run folder that record how the run began.
 
     These are `config.yaml` (all settings), `environment.json` (command, versions, commit, hardware, seeds) and
-    `code.diff` (uncommitted code of the user). A run with the weights of another one also has `weights.json` (their
-    path, and whether it only plays) and `initial.ckpt` (a copy, so that the run can begin again).
+    `code.diff` (uncommitted code of the user). A run that begins with the weights of another also has `weights.json`
+    (their path, and whether the run only plays) and `initial.ckpt` (a copy, so that the run can start again).
 
     Attributes:
         folder: Folder of the run.
-        config: Its `config.yaml`.
+        config: Path of its `config.yaml`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -98,11 +98,11 @@ class Provenance:
     def write(self, config: str | None, more: Mapping[str, Any] | None = None) -> None:
         """Write `config.yaml`, `environment.json` and `code.diff`, and remember them for `rewrite_missing`.
 
-        In a resumed run, `environment.json` describes this start and lists earlier ones in `earlier`; the code of the
-        second start is `code_2.diff`.
+        In a resumed run, `environment.json` describes this start and lists the previous ones in `earlier`; the code of
+        the second start is saved in `code_2.diff`.
 
         Args:
-            config: All settings as YAML; None if they are not known.
+            config: All settings as YAML; None if unknown.
             more: Additional entries of `environment.json`.
         """
         self._config = config
@@ -119,7 +119,7 @@ class Provenance:
             write_text(self.folder / name, text)
 
     def rewrite_missing(self) -> None:
-        """Rewrite those files of `write` that are missing; the whole folder may be."""
+        """Rewrite the files of `write` that are missing; even the whole folder may be missing."""
         missing = {name: text for name, text in self._texts().items() if not (self.folder / name).exists()}
         if missing:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -154,7 +154,7 @@ class Provenance:
         return texts
 
     def _as_it_began(self, config: str) -> str:
-        """Return the settings with which a new run begins like this one."""
+        """Return `config` with changes by which a new run begins with the same weights as this one."""
         if self._begun_with is None:
             return config
         path = str(self._initial.absolute()) if self._initial.exists() else str(self._begun_with.get("from"))
@@ -169,7 +169,7 @@ class Provenance:
     # ---------------------------------------------------------------- weights
 
     def save_initial_weights(self, weights: Weights) -> None:
-        """Store the weights that the run begins with.
+        """Save the weights that the run begins with.
 
         Raises:
             CheckpointError: `initial.ckpt` cannot be written.
@@ -180,7 +180,7 @@ class Provenance:
         write_json(self.folder / WEIGHTS, {"from": path, "inference": weights.inference})
 
     def weights(self) -> Weights | None:
-        """Return the weights with which a run without a checkpoint begins again; None for new ones.
+        """Return the weights with which a run without a checkpoint starts again; None for new ones.
 
         Raises:
             CheckpointError: The run only plays, or its weights cannot be read.
@@ -201,13 +201,13 @@ class Provenance:
             ) from error
 
     def _read_weights_json(self) -> dict[str, Any] | None:
-        """Return the content of `weights.json`; None if there is none, empty if it is damaged."""
+        """Return the content of `weights.json`; None if it is missing, empty if it is damaged."""
         path = self.folder / WEIGHTS
         return read_json(path) if path.exists() else None
 
 
 def find_config(path: Path) -> Path:
-    """Return the `config.yaml` of the run or export that a file belongs to; raise a CheckpointError without one."""
+    """Return the `config.yaml` of the run or export that a file belongs to; raise a CheckpointError if it has none."""
     found = next((folder / CONFIG for folder in path.absolute().parents if (folder / CONFIG).is_file()), None)
     if found is None:
         raise CheckpointError(f"{path}: no {CONFIG} in the folders above it: environment and agent are not known")
@@ -243,7 +243,7 @@ def describe_environment() -> dict[str, Any]:
         "system": platform.platform(),
         "packages": {name: installed[name] for name in PACKAGES if name in installed},
         "installed": installed,
-        # If it is installed, a repository around it is another project's.
+        # If fabric-rl is installed, a repository around it belongs to another project.
         "git": dict.fromkeys(project, None) | {"folder": own} if INSTALLED else git_state(Path(own)),
         "project": project,
         "hardware": {
@@ -270,7 +270,7 @@ def patch_name(earlier: Sequence[Any]) -> str:
 
 
 def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: ANN401 - whatever YAML holds
-    """Return nested settings by their dotted names, without `init_args`; components of a list by their numbers."""
+    """Return nested settings by their dotted names, without `init_args`; components of a list are numbered from 1."""
     if isinstance(settings, list) and any(isinstance(part, dict) for part in settings):
         settings = dict(enumerate(settings, 1))
     if not isinstance(settings, dict):
@@ -282,7 +282,10 @@ def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: A
 
 
 def git_state(folder: Path) -> dict[str, str | None]:
-    """Return `folder` (the root of the git repository), `commit`, `branch`, `changed_files`; None without git."""
+    """Return the `folder` (root), `commit`, `branch` and `changed_files` of a git repository.
+
+    Without git, `folder` is the given folder, and the others are None.
+    """
     found = _git(folder, "rev-parse", "--show-toplevel", "HEAD", "--abbrev-ref", "HEAD")
     root, commit, branch = found.split("\n")[:3] if found else (str(folder), None, None)
     changed = _git(folder, "status", "--porcelain") if found else None
@@ -290,16 +293,16 @@ def git_state(folder: Path) -> dict[str, str | None]:
 
 
 def git_patch(folder: Path, besides: Path, commit: str = "HEAD") -> str:
-    """Return a `git apply` patch from a commit, or without git from an empty folder, to the current code.
+    """Return a `git apply` patch to the current code from a commit or, without git, from an empty folder.
 
     Args:
-        folder: Folder of a repository, or one without git, of which only direct files are included.
-        besides: Folder of all runs, which is left out. So are the files of other runs and sweeps.
+        folder: Folder of a repository, or a folder without git; then only files directly in it are included.
+        besides: Folder of all runs, which is left out, as are the files of other runs and sweeps.
         commit: Commit to start from.
     """
     new = _git(folder, "ls-files", "--others", "--exclude-standard", "-z")
     names = [path.name for path in folder.glob("*.*")] if new is None else new.split("\0")
-    runs = os.path.realpath(besides)  # unlike resolve() it takes links that lead to themselves
+    runs = os.path.realpath(besides)  # unlike resolve(), it accepts links that lead to themselves
     paths = [folder / name for name in sorted(names) if not Path(os.path.realpath(folder / name)).is_relative_to(runs)]
     paths = [path for path in paths if not _is_made(path, folder)]
     patch = _git(folder, "-c", "core.quotepath=off", "diff", commit, "--no-color", "--no-ext-diff") or ""
@@ -320,7 +323,7 @@ def differing_sources(patches: tuple[str, str]) -> list[str]:
 
 
 def files_changed_since(folder: Path, commit: str) -> list[str] | None:
-    """Return source files that differ from a commit; None if the repository does not have it."""
+    """Return the source files that differ from a commit; None if the repository does not contain it."""
     found = _git(folder, "-c", "core.quotepath=off", "diff", "--name-only", commit)
     return None if found is None else [name for name in found.splitlines() if is_source(name)]
 

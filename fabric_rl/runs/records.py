@@ -1,4 +1,4 @@
-"""Readers of run folders: the runs of a folder, and the content of each. Imports no torch."""
+"""Readers of run folders: list runs, and read the content of each. This module does not import torch."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _NAME = re.compile(r"step_(\d+)\.ckpt")
 LOCK = ".lock"
 """Lock file of the process that trains a run."""
 SET_ASIDE = "set_aside"
-"""Subfolder of `milestones/` for those that are newer than the checkpoint of a resumed run."""
+"""Subfolder for milestones (and others) that are newer than the checkpoint from which a run was resumed."""
 BEST = "best"
 """Subfolder of a run for its best weights."""
 
@@ -38,7 +38,7 @@ def checkpoint_steps(path: Path) -> int:
 
 
 def list_checkpoints(folder: str | Path) -> list[Path]:
-    """Return the finished checkpoints of a folder, oldest first; none if there is no such folder."""
+    """Return the finished checkpoints of a folder, oldest first; an empty list if the folder does not exist."""
     return sorted(
         (path for path in Path(folder).glob("step_*.ckpt") if _NAME.fullmatch(path.name)), key=checkpoint_steps
     )
@@ -56,8 +56,8 @@ class Milestone:
         entropy: Entropy of the policy, in nats.
         kl: Estimated KL divergence between the policies before and after the last update, in nats.
         rating: Skill, if a callback measures it.
-        timestamp: Time of writing, local.
-        fingerprint: Description of environment and agent, which a run resumed from it must match; old ones have none.
+        timestamp: Local time of writing.
+        fingerprint: Description of environment and agent that a resumed run must match; None in old milestones.
     """
 
     folder: Path
@@ -72,12 +72,12 @@ class Milestone:
 
     @property
     def run_id(self) -> str:
-        """Name of its run."""
+        """Name of the run that it belongs to."""
         return self.folder.parents[2].name
 
     @property
     def written(self) -> datetime:
-        """`timestamp`, or the time of the last change of the folder, local."""
+        """Local time of writing: `timestamp`, or else the last change of the folder."""
         return self.timestamp or datetime.fromtimestamp(self.folder.stat().st_mtime)
 
 
@@ -87,9 +87,9 @@ class RunRecord:
 
     Attributes:
         folder: `runs/<run_id>`.
-        summary: `summary.json`; empty while the run is trained.
-        steps: Agent-steps, the largest number in summary, metrics and checkpoints.
-        changed: Time of the last change of one of these files, local.
+        summary: Content of `summary.json`; empty while the run is training.
+        steps: Agent-steps: the largest number in summary, metrics and checkpoints.
+        changed: Local time of the last change of one of these files.
         milestones: Milestones, sorted by phase, then steps.
         group: Group of the run, from its settings.
         abandoned: Number of milestones in `milestones/set_aside`.
@@ -110,7 +110,7 @@ class RunRecord:
 
     @property
     def status(self) -> str:
-        """`finished`, `stopped` (in order, before its end), `unfinished` (running, or killed), or `played`."""
+        """`finished`, `stopped` (cleanly, before its end), `unfinished` (running, or killed), or `played`."""
         if self.summary.get("inference") is True:
             return "played"
         if not self.summary or self.steps > (finite_or_none(self.summary.get("total_steps")) or 0):
@@ -125,7 +125,7 @@ def list_runs(runs_dir: str | Path) -> list[RunRecord]:
 
 
 def find_run(runs_dir: str | Path, run_id: str) -> RunRecord:
-    """Return the run of that name, or in that folder; else a ValueError that names similar ones."""
+    """Return the run with that name or in that folder; raise a ValueError that names similar ones if there is none."""
     for folder in (Path(runs_dir) / run_id, Path(run_id)):
         if _is_run(folder):
             return load_run(folder)
@@ -137,7 +137,7 @@ def find_run(runs_dir: str | Path, run_id: str) -> RunRecord:
 
 
 def run_names(runs_dir: str | Path) -> list[str]:
-    """Return the names of all runs of a folder, which may not exist."""
+    """Return the names of all runs in a folder, which need not exist."""
     return [folder.name for folder in Path(runs_dir).glob("*") if _is_run(folder)]
 
 
@@ -169,13 +169,13 @@ def _group(config: Path) -> str | None:
     try:
         line = re.search(r"^group: *(.+)$", config.read_text(encoding="utf-8"), re.MULTILINE)
         value = yaml.safe_load(line[1]) if line else None
-    except (OSError, ValueError, yaml.YAMLError):  # code that needs all settings reports errors
+    except (OSError, ValueError, yaml.YAMLError):  # reported by code that needs all settings
         return None
     return None if value is None else str(value)
 
 
 def is_training(folder: Path) -> bool:
-    """Return whether a process trains the run in a folder; True if the file system has no locks."""
+    """Return whether a process is training the run in a folder; True if the file system has no locks."""
     if not (folder / LOCK).is_file():
         return False
     try:

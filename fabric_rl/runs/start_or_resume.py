@@ -1,7 +1,7 @@
-"""Start of a run: `open_run` chooses new weights, those of another run, or a checkpoint, and cleans up after failure.
+"""Start of a run: `open_run` chooses new weights, another run's weights, or a checkpoint, and cleans up after failure.
 
-`--resume` is followed from here: `resume_choice` finds the checkpoint, `fabric_rl.runs.checkpoint` reads it, and
-`Session.begin` restores it.
+The path of `--resume`: `resume_choice` finds the checkpoint, `fabric_rl.runs.checkpoint` reads it, and `Session.begin`
+restores it.
 """
 
 import sys
@@ -44,20 +44,20 @@ from fabric_rl.types import ActorCritic, AgentFactory, CheckpointError, EnvFacto
 PRETRAINED = Path(__file__).parents[1] / "pretrained"
 """Folder of the agents that come with fabric-rl."""
 MOST_SHOWN = 20
-"""Most milestones that the menu offers."""
+"""Maximum number of milestones in the menu."""
 _NAMED = 3
-"""Most runs that a message names."""
+"""Maximum number of runs named in a message."""
 
 
 @dataclass
 class Start:
-    """A starting run, and what it starts from: nothing, another run's weights, or its own checkpoint.
+    """A starting run, and what it starts from: new weights, another run's weights, or its own checkpoint.
 
-    On other ranks than 0 it is empty until `share`.
+    On ranks other than 0, it is empty until `share` is called.
     """
 
     run: Run | None = None
-    """The folder; none on a rank that a later call of `main` has started."""
+    """The run folder; None on a rank that was started by a later call of `main`."""
     path: Path | None = None
     """The checkpoint file to resume from."""
     state: dict[str, Any] | None = None
@@ -65,14 +65,14 @@ class Start:
     weights: Weights | None = None
     """The weights of another run to begin with."""
     trained_with: str = ""
-    """First words of the error if those weights do not fit: settings of the other run that differ and shape its
+    """First words of the error if those weights do not fit: settings of the other run that differ and that shape its
     spaces."""
     going_on: bool = False
-    """True if the run of this folder is resumed; without a checkpoint it begins again."""
+    """True if the run in this folder is resumed; if it has no checkpoint, it starts again."""
     training: bool = False
     """True once everything is built and restored, right before the first rollout."""
     log: BufferedLog | None = None
-    """The events so far, for `log.txt`."""
+    """The log messages so far, for `log.txt`."""
 
     @property
     def steps(self) -> int | None:
@@ -80,7 +80,7 @@ class Start:
         return (self.state["steps"] if self.state else 0) if self.going_on else None
 
     def share(self, fabric: Fabric) -> None:
-        """Send what rank 0 knows to all ranks, and open the log; every rank calls it."""
+        """Send the values of rank 0 to all ranks, and open the log; every rank calls it."""
         if self.run is not None and self.log is not None:
             self.log.open(self.run.dir / "log.txt")
         folder = None if self.run is None else self.run.dir
@@ -90,7 +90,7 @@ class Start:
             self.run = Run(folder)
 
     def weights_to_load(self) -> dict[str, Any] | None:
-        """Return the weights as `train` takes them."""
+        """Return the weights in the form that `train` expects; None for new ones."""
         if self.weights is None:
             return None
         return {"agent": self.weights.agent, "trained_with": self.trained_with}
@@ -100,14 +100,14 @@ class Start:
 def open_run(
     env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartArgs, config: str | None
 ) -> Iterator[Start]:
-    """Choose or make the folder of a run, on rank 0, and lock it while the block trains.
+    """Choose or create the folder of a run, on rank 0, and lock it while the block trains.
 
-    To find a run that fits, environment and agent are built once; `config` holds all settings as YAML.
+    To find a run that fits, the environment and the agent are built once. `config` contains all settings as YAML.
 
     Raises:
         LostRankError: Another rank has died.
-        RuntimeError: Training stopped with an exception that would be a user's mistake before training.
-        BaseException: The exception of the block; a new run that has not begun leaves no folder.
+        RuntimeError: Training stopped with an exception that, before training, would count as a mistake of the user.
+        BaseException: Any other exception of the block. The folder of a new run that has not begun is deleted.
     """
     opened, first = Start(), launcher.is_rank_0()
     try:
@@ -129,9 +129,9 @@ def open_run(
 
 
 def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartArgs, config: str | None) -> Start:
-    """Find or make the run folder, and read the checkpoint or the weights to begin with.
+    """Find or create the run folder, and read the checkpoint or the weights to begin with.
 
-    `initialize_from` only counts where no run is resumed.
+    `initialize_from` is only used if no run is resumed.
     """
     if not start.inference and (folder := launcher.run_before_restart()) is not None:
         launched = launcher.detect_launcher()
@@ -159,7 +159,7 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
 
 
 def _claim(start: Start) -> Start:
-    """Lock the run to resume; without a checkpoint it begins again with the same weights."""
+    """Lock the run to resume; if it has no checkpoint, it starts again with the same weights."""
     run = start.run
     assert run is not None
     run.check_writable()
@@ -171,10 +171,10 @@ def _claim(start: Start) -> Start:
 
 
 def _play(other: Start, runs_dir: str, config: str | None) -> Start:
-    """Make a new run that plays with the weights of another."""
+    """Create a new run that plays with the weights of another run."""
     assert other.run is not None
     if other.state is None or other.path is None:
-        other.run.provenance.weights()  # has a better message for a run that only plays itself
+        other.run.provenance.weights()  # raises a better message if that run only plays, too
         raise CheckpointError(f"--inference: {other.run.dir} holds no checkpoints to play with")
     weights = Weights(other.path, other.state["agent"], inference=True)
     return Start(Run.create(runs_dir, weights=weights, config=config), weights=weights)
@@ -191,7 +191,7 @@ def _trained_with(name: str, weights: Path, config: str) -> str:
 
 
 def _clean_up(failed: Start) -> None:
-    """Remove the folder of a new run that has not begun; after a restart by torchrun there will be another one."""
+    """Remove the folder of a new run that has not begun; after a restart by torchrun, another one is created."""
     if failed.run is None or failed.going_on:
         return
     if not failed.training:
@@ -201,7 +201,7 @@ def _clean_up(failed: Start) -> None:
 
 
 def _as_user_error(error: BaseException, failed: Start) -> BaseException:
-    """Return the error itself, or one that says what it means for the user."""
+    """Return the error itself, or an error that tells the user what it means."""
     training, run = failed.training, failed.run
     if lost := describe_lost_rank(error):
         what_next = "start again"
@@ -213,32 +213,33 @@ def _as_user_error(error: BaseException, failed: Start) -> BaseException:
     if training and isinstance(error, SystemExit) and not error.code:  # would look like success
         return RuntimeError("training stopped: something in it has called sys.exit()")
     mistake = isinstance(error, (*USER_ERRORS, gymnasium.error.Error)) and not isinstance(error, SettingError)
-    # During training no flag is at fault, and the traceback matters.
+    # During training, no flag is at fault, and the traceback matters.
     return RuntimeError(f"training stopped: {error}") if training and mistake else error
 
 
-# ---------------------------------------------------------------- what --resume and --initialize_from name
+# ---------------------------------------------------------------- the run or file of --resume and --initialize_from
 
 
 def resume_choice(
     runs_dir: str | Path, run_id: str | None, resume: str | bool, fingerprint: Callable[[], dict[str, str]]
 ) -> Start | None:
-    """Decide what `--resume` resumes.
+    """Choose the checkpoint that `--resume` resumes.
 
-    In this order: the path or run id that was given (a run that was killed before its first checkpoint begins again);
-    on a terminal, the user's choice among the milestones that fit; the newest run whose newest good checkpoint fits
-    (of those that do not, the newest is compared side by side, the others are named); None (a new run).
+    It is the first of these: that of the given path or run id (a run that was killed before its first checkpoint starts
+    again); on a terminal, the user's choice among the milestones that fit; that of the newest run whose newest valid
+    checkpoint fits (of the runs that do not fit, the newest is compared side by side, the others are named); None (a
+    new run).
 
     Args:
-        runs_dir: Folder that holds all runs.
+        runs_dir: Folder that contains all runs.
         run_id: `--run_id`.
         resume: `--resume`: True, or a path or run id.
-        fingerprint: Makes the fingerprint of this environment and agent; only called if needed.
+        fingerprint: Function that returns the fingerprint of this environment and agent; only called if needed.
 
     Raises:
-        CheckpointError: The checkpoint asked for cannot be read.
+        CheckpointError: The requested checkpoint cannot be read.
         FileNotFoundError: There is no such run.
-        KeyboardInterrupt: The user has cancelled the menu.
+        KeyboardInterrupt: The user cancelled the menu.
     """
     if isinstance(resume, str):
         path = resolve_checkpoint_path("--resume", runs_dir, resume)
@@ -285,10 +286,10 @@ def _show_unfit(unfit: dict[str, dict[str, tuple[str, str]]]) -> None:
 
 
 def latest_start(run: Run) -> Start:
-    """Return the run's newest good checkpoint to resume, or its beginning if it was killed before the first.
+    """Return a start from the newest valid checkpoint of a run, or from its beginning if it has none yet.
 
     Raises:
-        CheckpointError: It has checkpoints, but none can be read.
+        CheckpointError: The run has checkpoints, but none can be read.
     """
     if not list_checkpoints(run.checkpoints) and not any(run.milestones.glob("*/*")):
         return Start(run, going_on=True)
@@ -301,7 +302,7 @@ def _start_from(path: Path) -> Start:
 
 
 def owning_run(path: Path) -> Run:
-    """Return the run that a checkpoint, milestone or run folder belongs to."""
+    """Return the run that a checkpoint, milestone or run folder belongs to; raise a CheckpointError if it has none."""
     path = path.absolute()
     for folder in (path, *path.parents):
         if (folder / "checkpoints").is_dir():
@@ -310,7 +311,7 @@ def owning_run(path: Path) -> Run:
 
 
 def load_weights(path: str | Path, inference: bool = False) -> Weights:
-    """Read weights: of a checkpoint, of the newest good one of a run or milestone, or those that a run began with.
+    """Read the weights of a checkpoint, run, milestone or exported agent, or those that a run began with.
 
     Raises:
         CheckpointError: There are none, or they cannot be read.
@@ -325,17 +326,17 @@ def load_weights(path: str | Path, inference: bool = False) -> Weights:
 
 
 def resolve_checkpoint_path(flag: str, runs_dir: str | Path, name: str, bots: Sequence[str] = ()) -> Path:
-    """Find a run by name, any file or folder by path, or an agent that comes with fabric-rl by name.
+    """Return the path of a run (by name), of a file or folder (by path), or of an included agent (by name).
 
     Args:
         flag: Flag for error messages.
-        runs_dir: Folder that holds all runs.
-        name: The name.
+        runs_dir: Folder that contains all runs.
+        name: Name or path.
         bots: Other valid names, for the hint in the error.
 
     Raises:
-        CheckpointError: There is none; the message names the flag, similar names, and where it looked. Or both a run
-            and an exported agent in the current folder have that name.
+        CheckpointError: Nothing has that name (the message names the flag, similar names, and the folder that was
+            searched), or both a run and an exported agent in the current folder have it.
     """
     run, own = Path(runs_dir, name), Path(name)
     if run != own and run.is_dir() and any((own / file).is_file() for file in (EXPORTED, METADATA)):
@@ -365,7 +366,7 @@ def resolve_checkpoint_path(flag: str, runs_dir: str | Path, name: str, bots: Se
 
 
 def fingerprint(envs: VectorEnv, agent: ActorCritic) -> dict[str, str]:
-    """Describe environment and agent as far as a checkpoint depends on them: name -> text."""
+    """Describe the environment and the agent, as far as a checkpoint depends on them, as name -> text."""
     weights, kind = agent.state_dict(), unsharded_class(agent)
     shapes = ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in weights.items())
     return {
@@ -387,7 +388,7 @@ def build_fingerprint(env: EnvFactory, agent: AgentFactory, seed: int) -> dict[s
 
 
 def check_fingerprint(theirs: Mapping[str, str], own: Mapping[str, str]) -> None:
-    """Raise CheckpointError where fingerprints differ, except for the networks: `check_weights` says more of those."""
+    """Raise CheckpointError if fingerprints differ, except for the networks: `check_weights` says more about those."""
     differ = changed(theirs, own, "nothing")
     differ.pop("networks", None)
     if differ:
@@ -396,7 +397,7 @@ def check_fingerprint(theirs: Mapping[str, str], own: Mapping[str, str]) -> None
 
 
 def describe_env_differences(theirs: Mapping[str, Any], own: Mapping[str, Any]) -> str:
-    """List settings that shape the spaces and differ, as `--flag theirs (yours: own), ...`; empty if none does.
+    """Return the differing settings that shape the spaces, as `--flag theirs (yours: own), ...`; empty if none differ.
 
     Args:
         theirs: Settings of another run, see `provenance.flat_settings`.
@@ -421,7 +422,7 @@ def describe_env_differences(theirs: Mapping[str, Any], own: Mapping[str, Any]) 
 
 
 def _env_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Return the settings of the environment, inside any wrapping factories, by name, and its class."""
+    """Return the settings of the environment by name, inside any wrapping factories, and its class or id."""
     prefix = "env."
     while f"{prefix}factory.class_path" in settings:
         prefix += "factory."
@@ -437,7 +438,7 @@ def milestones_that_fit(records: Sequence[RunRecord], own: dict[str, str]) -> tu
     """Find the milestones of all runs with the fingerprint `own`.
 
     Returns:
-        Those that fit, the newest first, and the number of those that do not or cannot be read.
+        The milestones that fit, newest first, and the number of others, which do not fit or cannot be read.
     """
     known = [pair for record in records for pair in _fingerprints(record)]
     fitting = [milestone for milestone, fingerprint in known if fingerprint == own]
@@ -446,10 +447,10 @@ def milestones_that_fit(records: Sequence[RunRecord], own: dict[str, str]) -> tu
 
 
 def _fingerprints(record: RunRecord) -> Iterator[tuple[Milestone, dict[str, str] | None]]:
-    """Yield a run's milestones that hold a checkpoint, the newest first, with their fingerprints.
+    """Yield the milestones of a run that contain a checkpoint, newest first, with their fingerprints.
 
-    Old ones have none in `meta.json`. All milestones of a run share one, so one of their files, which may be large, is
-    enough.
+    Old milestones have no fingerprint in `meta.json`. All milestones of a run have the same one, so only one of their
+    checkpoints, which may be large, is read.
     """
     of_run: dict[str, str] | None = None
     for milestone in sorted(record.milestones, key=lambda milestone: milestone.steps, reverse=True):
@@ -462,10 +463,10 @@ def _fingerprints(record: RunRecord) -> Iterator[tuple[Milestone, dict[str, str]
 
 
 def ask_for_milestone(milestones: Sequence[Milestone], left_out: int) -> Milestone | None:
-    """Show the newest milestones and ask for one; None for the latest checkpoint instead.
+    """Show the newest milestones and ask for one; return None for the latest checkpoint instead.
 
     Raises:
-        KeyboardInterrupt: Ctrl+C or Ctrl+D: nothing is to be started.
+        KeyboardInterrupt: The user pressed Ctrl+C or Ctrl+D, so nothing is started.
     """
     console = Console()
     shown = milestones[:MOST_SHOWN]

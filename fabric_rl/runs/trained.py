@@ -48,7 +48,7 @@ class Trained:
     """A trained agent and the environment that it was trained in.
 
     Attributes:
-        name: Name of the agent, from the call of `load_trained`.
+        name: Name of the agent: the last part of the name or path given to `load_trained`.
         path: File with the weights.
         env: Factory of the environment: call `env(seed=0)`.
     """
@@ -90,7 +90,7 @@ class Trained:
         deterministic: bool = True,
         seed: int | None = None,
     ) -> Callable[..., NDArray[Any]]:
-        """Return the agent as a function of NumPy arrays, see `fabric_rl.runs.trained.policy`."""
+        """Return the agent as a function of NumPy arrays (see `fabric_rl.runs.trained.policy`)."""
         return policy(self.agent(observation_space, action_space), deterministic, seed)
 
 
@@ -153,18 +153,18 @@ def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") 
 
 
 def inference_config(weights: Path) -> str:
-    """Return a `config.yaml` of environment and agent, without settings that only matter in training.
+    """Return a `config.yaml` with environment and agent, without settings that only matter for training.
 
     Raises:
         CheckpointError: There is no `config.yaml` above the weights.
-        ValueError: It lacks environment or agent.
+        ValueError: It lacks the environment or the agent.
     """
     settings = {"env": _to_play(_section(weights, "env")), "agent": _section(weights, "agent")}
     return str(yaml.safe_dump(settings, sort_keys=False, width=120, allow_unicode=True))
 
 
 def _section(weights: Path, name: str) -> Any:  # noqa: ANN401 - a class path, or a class with its settings
-    """Return `env` or `agent` in the configuration of a run; a one-line ValueError if it is missing."""
+    """Return `env` or `agent` in the configuration of a run; raise a one-line ValueError if it is missing."""
     config = str(find_config(weights))
     section = read_section(config, name)
     if section is None:
@@ -191,7 +191,7 @@ def _to_play(section: Any) -> Any:  # noqa: ANN401
 
 
 def _factory(weights: Path, name: str, kind: Any) -> Any:  # noqa: ANN401 - of that kind
-    """Instantiate a section of a configuration with jsonargparse; a one-line ValueError if that fails."""
+    """Instantiate a section of a configuration with jsonargparse; raise a one-line ValueError if that fails."""
     section = _section(weights, name)
     if isinstance(section, dict) and isinstance(section.get("init_args"), dict):
         section["init_args"].pop("video_folder", None)  # only training writes videos
@@ -211,7 +211,7 @@ def _factory(weights: Path, name: str, kind: Any) -> Any:  # noqa: ANN401 - of t
 class Policy:
     """An agent as a function `(obs [N, ...], begins [N], action_mask [N, n] or None) -> actions [N, ...]`.
 
-    It works on NumPy arrays and keeps the state of agents with memory; `begins` is True where an episode begins.
+    It works on NumPy arrays and keeps the state of agents with memory; `begins` is True at the start of an episode.
     Actions outside of a Box are clipped.
     """
 
@@ -221,7 +221,7 @@ class Policy:
         """Wrap an agent.
 
         Args:
-            agent: Agent on the CPU.
+            agent: Agent on any device; `seed` only affects sampling on the CPU.
             deterministic: Take the most likely actions instead of sampling.
             seed: Seed of a separate generator for sampling; default: use torch's global generator.
             tell: If given, called at every step with the agent's values and action probabilities.
@@ -239,7 +239,7 @@ class Policy:
         device = agent.device
         if agent.memory_size:
             state = self._memory.to(device)
-            if len(state) != len(obs):  # other games now
+            if len(state) != len(obs):  # the number of games has changed
                 state = torch.zeros(len(obs), agent.memory_size, device=device)
             given["state"] = torch.where(torch.tensor(begins, device=device)[:, None], 0.0, state)
         if action_mask is not None and self._masks:
@@ -278,7 +278,7 @@ class Policy:
 
 
 policy = Policy
-"""Another name, as `policy(agent)` reads like the function that it returns."""
+"""Alias of `Policy`, as `policy(agent)` reads like the function that it returns."""
 
 
 def _thoughts(
@@ -291,7 +291,7 @@ def _thoughts(
 
 
 def exported_model(path: Path) -> Path | None:
-    """Return the model file of an exported policy, given it or its folder; None for anything else."""
+    """Return the model file of an exported policy, given that file or its folder; None for anything else."""
     if path.is_file():
         return path if path.suffix in (".onnx", ".pt") else None
     return next((path / name for name in MODELS.values() if (path / name).is_file()), None)
@@ -305,7 +305,7 @@ def load_policy(folder: Path) -> play.Policy:
 
 
 class ExportedAgent(ActorCritic):
-    """An exported agent, which acts as the original did; it has no values and cannot learn."""
+    """An exported agent, which acts like the original agent; it has no value function and cannot learn."""
 
     def __init__(
         self, model: Path, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]
@@ -318,7 +318,7 @@ class ExportedAgent(ActorCritic):
             action_space: Action space of one sub-environment.
 
         Raises:
-            CheckpointError: It is damaged, not written by `fabric-rl export`, or made for other spaces.
+            CheckpointError: The model is damaged, not written by `fabric-rl export`, or made for other spaces.
             ImportError: The runtime of the model is not installed.
         """
         super().__init__(observation_space, action_space)
@@ -330,7 +330,7 @@ class ExportedAgent(ActorCritic):
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             beside = f"{METADATA} beside it does not say so"
             raise CheckpointError(f"{model} was not written by fabric-rl export: {beside} (no {error})") from error
-        if named != model.name:  # play.py would load that one
+        if named != model.name:  # play.py would load the named file
             raise CheckpointError(f"{model} is not the model of {METADATA} beside it, which names {named!r}")
         if hashlib.sha256(model.read_bytes()).hexdigest() != digest:
             raise CheckpointError(f"{model} is damaged: its checksum is not the one in {METADATA}")
@@ -348,7 +348,7 @@ class ExportedAgent(ActorCritic):
             raise CheckpointError(f"{model} cannot be played: {error}") from error
 
     def check_layout(self, layout: dict[str, Any]) -> None:
-        """Raise CheckpointError unless columns and actions have the meaning that they had at the export."""
+        """Raise CheckpointError unless columns and actions have the same meaning as when the agent was exported."""
         for part, there in self.policy.about["layout"].items():
             if there != layout.get(part):
                 raise CheckpointError(
@@ -359,10 +359,10 @@ class ExportedAgent(ActorCritic):
     def act(
         self, obs: Tensor, state: Tensor | None = None, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> ActOutput:
-        """See `ActorCritic.act`; log-probabilities are NaN.
+        """Choose actions as in `ActorCritic.act`; log-probabilities are NaN.
 
         Raises:
-            ValueError: Sampling from a policy that was exported without its distribution.
+            ValueError: Actions cannot be sampled, as the policy was exported without its distribution.
         """
         out = self._run(obs, state, action_mask)
         action = out["action"] if deterministic else self._draw(out)

@@ -1,1 +1,1 @@
-"""The live objects of a run: building, monitoring, saving and stopping them."""
+"""Live objects of a run: build, monitor, save and stop them."""

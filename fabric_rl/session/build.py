@@ -1,4 +1,4 @@
-"""`build` makes the session of any algorithm and tries every part once; `finish` ends it in order."""
+"""`build` creates the session of any algorithm and tries every part once; `finish` ends it in order."""
 
 import math
 import os
@@ -48,7 +48,7 @@ from fabric_rl.types import (
 
 
 class Algorithm:
-    """The parts of a session that depend on the algorithm; this one learns from its newest rollouts.
+    """Parts of a session that depend on the algorithm; this class learns from the newest rollouts (PPO).
 
     Attributes:
         flags: Flags for the length of a rollout and the size of a minibatch.
@@ -57,7 +57,7 @@ class Algorithm:
     flags = ("--num_steps", "--minibatch_size")
 
     def minibatch_size(self, args: TrainArgs, rollout_steps: int, agent: ActorCritic) -> int:
-        """Return the steps in one forward and backward pass, given those of a rollout on this rank.
+        """Return the number of steps in one forward and backward pass, given those in a rollout on this rank.
 
         Raises:
             TypeError: The agent needs another algorithm.
@@ -68,7 +68,7 @@ class Algorithm:
         return args.minibatch_for(rollout_steps, agent.sequence_length)
 
     def make_batch(self, size: int, flat: Minibatch, agent: ActorCritic) -> Minibatch | Transitions:
-        """Return a minibatch of `size` steps, made of a flat rollout of fewer steps."""
+        """Return a minibatch of `size` steps that repeats the steps of a flat, shorter rollout."""
         length, count = (1, len(flat.returns)) if flat.episode_start is None else flat.episode_start.shape
         return index_batch(flat, torch.arange(size // length, device=flat.returns.device) % count)
 
@@ -82,7 +82,7 @@ class Algorithm:
         gamma: Tensor,
         signals: IntrinsicRewards,
     ) -> FrozenLearner:
-        """Return the learner; `gamma` holds the discounts of the rollout's rewards, the last ones for `signals`."""
+        """Return the learner; `gamma` contains the discounts of the rollout's rewards, those of `signals` last."""
         return Learner(state, peers, timers, state.args.rollouts_kept(rollout_steps))
 
 
@@ -98,9 +98,9 @@ def build(
     scheme: Algorithm,
     signals: Sequence[SignalFactory] = (),
 ) -> Session:
-    """Build and try every part; every rank calls it. Other arguments and errors are those of `fabric_rl.train`.
+    """Build every part and try it; every rank calls this. Other arguments and errors are those of `fabric_rl.train`.
 
-    The order of all calls is part of a run's exactness: it decides which random numbers each of them draws.
+    Runs are only reproducible if the order of all calls stays the same: it decides which random numbers each draws.
     """
     if fabric.device.type == "cpu" and fabric.strategy.precision.precision == "bf16-mixed":
         check_bfloat16()
@@ -112,10 +112,10 @@ def build(
     peers = fabric if link is None else link.peers
     plays, trains = link is None or link.plays, link is None or not link.plays
 
-    # Everything is tried before Fabric wraps it: a part that does not work is one clear line then.
+    # Everything is tried before Fabric wraps it, so that a part that does not work causes a one-line error.
     make_env = partial(_make_env, env, args.seed)
     envs = make_env() if link is None else link.build_env(make_env, args.seed)
-    with single_thread():  # the number of threads would decide how the first weights are rounded
+    with single_thread():  # the number of threads would affect how the first weights are rounded
         module: Any = agent(envs.single_observation_space, envs.single_action_space)
         reward_signals = build_signals(signals, envs)
     check_agent(module)
@@ -157,9 +157,9 @@ def build(
     model, optimizer = fabric.setup(module, bare_optimizer)
     _settle(fabric, module, model, optimizer, minibatch if trains else None)
     if link is not None:
-        link.share_weights(module)  # they began with the same, unless an environment has drawn numbers
+        link.share_weights(module)  # the same already, unless an environment has drawn random numbers
     dry_run_saving(fabric, collector)
-    torch.manual_seed(args.seed + peers.global_rank)  # every rank explores noise of its own
+    torch.manual_seed(args.seed + peers.global_rank)  # every rank explores with different noise
     collector.begin(first_seed)  # last: the dry run has played in the environment, saved it, and drawn random numbers
 
     per_iteration = args.num_steps * envs.num_envs * peers.world_size
@@ -205,7 +205,7 @@ def _make_env(env: EnvFactory, seed: int) -> VectorEnv:
 
 
 def dry_run_saving(fabric: Fabric, collector: Collector) -> None:
-    """Save the environment once, which must be reset then; raise a ValueError on all ranks if it fails on one."""
+    """Try to save the environment, to be reset afterwards; raise a ValueError on all ranks if it fails on one."""
     try:
         with raised_on_all_ranks(fabric), error_context(f"--env {type(collector.envs).__name__}.state_dict()"):
             collector.env_state()
@@ -221,10 +221,11 @@ def _settle(
     optimizer: Any,  # noqa: ANN401
     minibatch: Minibatch | Transitions | None,
 ) -> None:
-    """Take a dry step, so that a resumed run matches an uninterrupted one from its first step on.
+    """Run one dry training step, so that a resumed run matches an uninterrupted one from its first step on.
 
-    DDP orders its buckets after the first step, and the order decides how the ranks' gradients are rounded when added.
-    FSDP finds its root in that step. Buffers are the same on all ranks, so DDP need not broadcast them in every step.
+    DDP orders its buckets after the first step, and the order decides how sums of the ranks' gradients are rounded.
+    FSDP finds its root module in that step. Buffers are the same on all ranks, so DDP need not broadcast them in every
+    step.
     """
     for part in model.modules():
         if isinstance(part, DistributedDataParallel):
@@ -246,7 +247,7 @@ def _discounts(args: TrainArgs, rollout: Rollout) -> Tensor:
 
 
 def finish(session: Session, monitor: TrainingMonitor, saver: Saver) -> dict[str, Any]:
-    """End a run in order and return its summary. Callbacks that wait for something see `state.stop` after a signal."""
+    """End a run in order and return its summary; after a signal, callbacks that wait for something see `state.stop`."""
     with StopSignals(session.state):
         summary = monitor.finish(saver.unsaved())
         session.hooks.on_train_end()

@@ -1,4 +1,4 @@
-"""TrainingMonitor: measures, logs and shows a run, and summarizes it at the end."""
+"""`TrainingMonitor`, which measures, logs and shows a run, and summarizes it at the end."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -20,10 +20,10 @@ START_STEPS, END_STEPS = 50_000, 200_000
 
 
 class TrainingMonitor:
-    """Metrics of a run: measured, reduced over the ranks, logged and shown; continues those of a `resumed` checkpoint.
+    """Monitor that measures, reduces, logs and shows the metrics of a run; continues those of a `resumed` checkpoint.
 
     Attributes:
-        seconds: Seconds of the whole run, before a resume included: `wall`, `collect`, `learn`.
+        seconds: Seconds of the whole run, including those before a resume: `wall`, `collect`, `learn`.
     """
 
     def __init__(self, session: Session, plain: bool | None, resumed: dict[str, Any] | None) -> None:
@@ -60,7 +60,7 @@ class TrainingMonitor:
 
     @contextmanager
     def __call__(self, part: str) -> Iterator[None]:
-        """Measure a part of an iteration; `collect` is the first one."""
+        """Measure the time of a part of an iteration; `collect` is the first part."""
         began = time.perf_counter()
         if part == "collect":
             self._iteration_began = began
@@ -94,7 +94,7 @@ class TrainingMonitor:
             state.metrics |= metric_means(self._speeds)
 
     def publish(self) -> None:
-        """Log and show the iterations since the last call that did, as often as `--summary_freq` says."""
+        """Add the iteration to the next row of metrics; log and show the row when it is due (`--summary_freq`)."""
         session, state = self._session, self._session.state
         with session.timers("metrics"):
             known = state.sums | self._speeds
@@ -127,15 +127,15 @@ class TrainingMonitor:
         return total / count if count else None
 
     def finish(self, unsaved: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the summary and write it into the run's folder; every rank calls it.
+        """Return the summary, and write it to the run's folder; every rank calls it.
 
         Args:
             unsaved: Entries about steps that could not be saved, see `Saver.unsaved`.
         """
         session, run, first = self._session, self._session.run, self._session.fabric.is_global_zero
-        ran = bool(self._took)  # else nothing was left to do
+        ran = bool(self._took)  # otherwise nothing was left to do
         if ran and self._since:
-            self._publish()  # if resumed, the run drops this row for a later one
+            self._publish()  # if resumed, the run replaces this row with a later one
         summary = self._summary() | dict(unsaved)
         kept = run.read_summary() if run is not None and not ran else {}
         if kept.get("total_steps") == session.state.steps:
@@ -195,7 +195,7 @@ def _take_recent(sums: Sums) -> Sums:
 
 
 def _start_and_end(history: list[tuple[int, float]]) -> dict[str, float]:
-    """Return the means of a metric over the first and over the last iterations that have it."""
+    """Return the means of a metric over the first and the last iterations in which it has a value."""
     last = history[-1][0]
     start = [value for steps, value in history if steps <= START_STEPS] or [history[0][1]]
     end = [value for steps, value in history if steps > last - END_STEPS]

@@ -1,4 +1,4 @@
-"""A dump of the rollout and the weights when training meets NaN or infinity."""
+"""Save the rollout and the weights when training encounters NaN or infinity."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,10 +12,10 @@ from fabric_rl.types import NonFiniteError
 
 @contextmanager
 def dump_on_nan(session: Session) -> Iterator[None]:
-    """Save the rollout and the weights before it if the block meets NaN or infinity.
+    """Save the rollout and the weights before it if the block encounters NaN or infinity.
 
     Raises:
-        NonFiniteError: It has; the message names the file, `nonfinite-rank<r>.pt` in the run's folder.
+        NonFiniteError: The block encountered them. The message names the file, `nonfinite-rank<r>.pt` of the run.
     """
     try:
         yield

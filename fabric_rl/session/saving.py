@@ -1,4 +1,4 @@
-"""Saves a run when it is due: checkpoints by timesteps and minutes, milestones."""
+"""Save a run when it is due: checkpoints by timesteps and minutes, and milestones."""
 
 import time
 import warnings
@@ -19,10 +19,10 @@ from fabric_rl.session.session import Session
 
 
 class Saver:
-    """Saves a session when it is due; without a run folder, or where the agent only plays, it does nothing.
+    """Saver of a session; it does nothing without a run folder, or if the agent only plays.
 
-    All ranks decide alike, rank 0 writes. A checkpoint that cannot be written is a warning: training continues, and
-    older checkpoints stay.
+    All ranks make the same decisions, and rank 0 writes. A checkpoint that cannot be written only causes a warning:
+    training continues, and older checkpoints stay.
     """
 
     def __init__(self, session: Session, monitor: TrainingMonitor, saving: Saving, exact: bool) -> None:
@@ -30,9 +30,9 @@ class Saver:
 
         Args:
             session: The session to save.
-            monitor: The other part of what is saved.
-            saving: When to save.
-            exact: True if the run began, or was resumed, exactly as one without a break.
+            monitor: The monitor, whose state is saved, too.
+            saving: Settings for when to save.
+            exact: True if the run is new, or continues exactly like an uninterrupted one.
 
         Raises:
             TypeError: The state of a callback cannot be saved.
@@ -58,7 +58,7 @@ class Saver:
         return writes and minutes is not None and time.monotonic() - self._last >= 60 * minutes
 
     def unsaved(self) -> dict[str, Any]:
-        """Return on rank 0 `unsaved_steps` and the newest good checkpoint if the last one could not be written."""
+        """Return `unsaved_steps` and the newest valid checkpoint on rank 0 if the last one could not be written."""
         steps = self._session.state.steps
         if not self._enabled or self._saved_steps == steps or not self._session.fabric.is_global_zero:
             return {}
@@ -114,15 +114,15 @@ class Saver:
             self._run.write_timers(self._session.timers)
 
     def _save_what_is_due(self, on_demand: bool) -> bool:
-        """Save what is due, and return whether anything was."""
+        """Save what is due, and return whether anything was due."""
         ending = self._session.state.done  # with a last checkpoint
         by_steps = self._passed(self._saving.checkpoint_every_timesteps)
         milestone = self._passed(self._saving.milestone_interval)
         if not (by_steps or milestone or on_demand or ending):
             return False
-        # Saving on demand changes the rest of the run (its arenas are restored), so it then differs from one without;
-        # saving by steps happens in every run with these settings. With --overlap a longer run would have collected its
-        # next rollout by now.
+        # Saving on demand changes the rest of the run (its arenas are restored), so it differs from a run without that;
+        # saving by steps happens in every run with these settings. With --overlap, a longer run would already have
+        # collected its next rollout.
         self._inexact |= not (by_steps or milestone) or (ending and self._collects_ahead)
         state = self._session.state_dict(new_episodes=self._saving.exact_resume and not ending)
         self._last = time.monotonic()
@@ -160,7 +160,7 @@ class Saver:
 
     @property
     def _milestone(self) -> Path:
-        """The folder of the milestone at the current steps."""
+        """Folder of the milestone at the current step."""
         return self._run.milestones / self._session.state.phase / f"{self._session.state.steps:012d}"
 
     def _write_milestone(self, saved: dict[str, Any]) -> None:

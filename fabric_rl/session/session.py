@@ -1,4 +1,4 @@
-"""Session: the live objects of a run on this rank, saved as one state and restored exactly."""
+"""`Session`, the live objects of a run on this rank, which are saved as one state and restored exactly."""
 
 import copy
 import math
@@ -34,10 +34,11 @@ from fabric_rl.types import ActorCritic, CheckpointError
 
 @dataclass
 class Session:
-    """The live objects of `train` on this rank: everything that the rest of the run depends on.
+    """Live objects of `train` on this rank: everything that the rest of the run depends on.
 
-    After `state_dict` this run continues exactly like one that loads the result: environments with snapshots restore
-    their own (RocketSim's contact caches are in none), others begin new episodes, if allowed, from the same seed.
+    After `state_dict`, this run continues exactly like one that loads the result: environments that can be saved are
+    restored from their state here, too, as it lacks RocketSim's contact caches. Other environments, if allowed, start
+    new episodes from the same seed.
     """
 
     fabric: Fabric
@@ -59,7 +60,7 @@ class Session:
     link: PlayerTrainerLink | None = None
     """Link between players and trainers; None without players."""
     iterations_missed: int = field(default=0, init=False)
-    """Difference between all iterations done and `state.iteration`, which counts in the current size."""
+    """Number of all iterations done minus `state.iteration`, which counts iterations of the current size."""
 
     @property
     def iterations_done(self) -> int:
@@ -70,7 +71,7 @@ class Session:
         """Return advantages, combined as in `combine_advantages`, and value targets of a rollout; see `Estimator`.
 
         Raises:
-            ValueError: The estimator returned something malformed.
+            ValueError: The result of the estimator is malformed.
         """
         what, shape = f"--estimator {type(self.estimator).__name__}", rollout.reward.shape
         with torch.no_grad(), self.fabric.autocast(), unsharded(self.agent), error_context(what):
@@ -87,7 +88,7 @@ class Session:
         return advantage.detach(), returns.detach()
 
     def dry_run_estimator(self) -> None:
-        """Try a copy of the estimator on the empty rollout, so that a malformed one causes an error at the start."""
+        """Try a copy of the estimator on the empty rollout, so that a wrong result causes an error at the start."""
         kept, self.estimator = self.estimator, copy.deepcopy(self.estimator)
         try:
             with isolate_rng():
@@ -106,14 +107,14 @@ class Session:
 
         Args:
             resume: The state that `state_dict` returned.
-            weights: Under `agent` the weights of another run (with one value head, those of signals are new), under
-                `trained_with` the first words of the error if they do not fit.
+            weights: `agent`: the weights of another run (if they have one value head, those of signals are new);
+                `trained_with`: the first words of the error if these weights do not fit.
 
         Returns:
-            True if the run continues exactly as one without a break.
+            True if the run continues exactly like an uninterrupted one.
 
         Raises:
-            CheckpointError: They belong to another environment or agent.
+            CheckpointError: The state or the weights belong to another environment or agent.
         """
         if weights is not None:
             agent = weights["agent"]
@@ -137,8 +138,8 @@ class Session:
         """Gather the state of all ranks; every rank calls it.
 
         Args:
-            new_episodes: Environments that cannot be saved begin new episodes, so that this run continues exactly like
-                one that loads the state. False: their episodes continue here, but begin again there.
+            new_episodes: Environments that cannot be saved start new episodes, so that this run continues exactly like
+                one that loads the state. False: only a run that loads the state starts new episodes.
 
         Returns:
             The state on rank 0, None on the others.
@@ -176,25 +177,25 @@ class Session:
         check_weights(saved["agent"], self.agent)
 
     def _load(self, saved: dict[str, Any]) -> list[str]:
-        """Restore `saved`, part by part in the order of saving; every rank calls it with the same state.
+        """Restore the state `saved` part by part; every rank calls it with the same state.
 
         With another number of ranks or sub-environments, weights, optimizer and counters are restored, but environments
         and random generators start again.
 
         Returns:
-            Reasons why the run differs from one without a break; empty if it does not.
+            Reasons why the run differs from an uninterrupted one; empty if it does not.
 
         Raises:
             ValueError: The state does not fit this run; the same on all ranks.
         """
         rank, state = self.fabric.global_rank, self.state
-        theirs = (saved["world_size"], saved.get("num_players", 0))  # older ones have none
+        theirs = (saved["world_size"], saved.get("num_players", 0))  # older checkpoints have none
         same = theirs == (self.fabric.world_size, self.args.num_players)
-        number = rank if same else len(saved["ranks"]) - 1  # of players and trainers, the latter have no statistics
+        number = rank if same else len(saved["ranks"]) - 1  # the last rank plays, and only players have statistics
         mine = saved["ranks"][number]
         with state_error_context("the checkpoint", "this run"):
             differs = self.learner.load_state_dict(saved) + self.signals.load_state_dict(saved.get("signals", []))
-        if saved.get("num_threads", threads := torch.get_num_threads()) != threads:  # older ones have none
+        if saved.get("num_threads", threads := torch.get_num_threads()) != threads:  # older checkpoints have none
             differs.append(f"--num_threads {threads}, where it had {saved['num_threads']}")
         state.steps, state.metrics = saved["steps"], dict(saved["metrics"])
         left = math.ceil(max(0, self.args.total_timesteps - state.steps) / state.steps_per_iteration)
@@ -211,7 +212,7 @@ class Session:
         return list(self.fabric.broadcast(list(dict.fromkeys(why for each in everyone for why in each))))
 
     def _load_rank(self, saved: dict[str, Any], mine: dict[str, Any]) -> list[str]:
-        """Restore the state of this rank; return reasons why the run differs from one without a break."""
+        """Restore the state of this rank, and return reasons why the run differs from an uninterrupted one."""
         iteration = self.state.iteration
         differs = self.collector.load_state_dict(mine, iteration, saved["seconds"]["collect"] / max(1, iteration))
         differs += self.learner.load_rank_state_dict(mine, saved["iteration"])

@@ -22,7 +22,7 @@ FORWARDING_SECONDS = 2.0
 
 
 class StopSignals:
-    """Context manager that receives the signals of this rank."""
+    """Context manager that handles the signals of this rank."""
 
     def __init__(self, state: TrainState) -> None:
         self.state = state
@@ -33,7 +33,7 @@ class StopSignals:
 
     def __enter__(self) -> "StopSignals":
         """Let the first signal stop training after the iteration, and a second one raise KeyboardInterrupt."""
-        if threading.current_thread() is threading.main_thread():  # signals only reach that one
+        if threading.current_thread() is threading.main_thread():  # only this thread receives signals
             for signum in (getattr(signal, name) for name in STOP_NAMES if hasattr(signal, name)):
                 if signum != getattr(signal, "SIGHUP", None) or signal.getsignal(signum) != signal.SIG_IGN:  # nohup
                     self._previous[signum] = signal.signal(signum, self._handle)
@@ -44,13 +44,13 @@ class StopSignals:
             signal.signal(signum, handler)
 
     def agree(self, save: bool) -> bool:
-        """Decide, the same on all ranks, whether the run stops here and whether it is saved; every rank calls it.
+        """Decide for all ranks together whether the run stops here, and whether it is saved; every rank calls it.
 
         Args:
             save: True if this rank's clock asks for a checkpoint.
 
         Returns:
-            True if any rank asks for a checkpoint, besides those that are due by steps.
+            True if any rank asks for a checkpoint in addition to those that are due by steps.
         """
         state = self.state
         # Read once: a later signal must not end the loop on this rank alone.
