@@ -28,7 +28,7 @@ def new(folder: Path, /) -> int:
         raise FileExistsError(f"{folder} is not empty; choose a new folder")
     spec = find_spec(name) if name not in sys.modules else None
     places = () if spec is None or spec.origin is not None else spec.submodule_search_locations or ()
-    is_here = {Path(place).resolve() for place in places} == {folder.resolve()}  # a namespace package: the empty folder
+    is_here = {Path(place).resolve() for place in places} == {folder.resolve()}  # the empty folder counts as a package
     if name in _RESERVED or name in sys.modules or (spec is not None and not is_here):
         raise ValueError(f"{name}: another Python package has that name; choose one of your own")
     template = shipped("template")
