@@ -106,7 +106,7 @@ def draw_text(curves: dict[str, dict[str, Curve]], metric: str, width: int = 79,
     plot.title(metric)
     plot.xlabel(f"{label}agent-steps")
     for marker, (name, (steps, values)) in zip(_MARKERS * len(shown), shown.items(), strict=False):
-        stride = max(1, len(steps) // (2 * width))  # more points than columns only cost time
+        stride = max(1, len(steps) // (2 * width))  # more points than columns would only take time
         plot.plot((steps[::stride] / unit).tolist(), values[::stride].tolist(), label=name, marker=marker)
     drawing: str = plot.uncolorize(plot.build())
     return drawing

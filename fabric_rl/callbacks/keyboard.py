@@ -105,7 +105,7 @@ class KeyPress(Callback):
             return
         try:
             typed = self._keys.read(seconds)
-        except OSError:  # the terminal was closed, so nobody could end a pause
+        except OSError:  # the terminal was closed, so no key could end a pause
             self._paused = False
             self._close()
             return

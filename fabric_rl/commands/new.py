@@ -22,7 +22,7 @@ def new(folder: Path, /) -> int:
         folder: New or empty folder; its last part becomes the name of the bot and of its Python package.
     """
     name = folder.name
-    if not name.isidentifier() or keyword.iskeyword(name) or name != normalize("NFKC", name):  # as Python imports it
+    if not name.isidentifier() or keyword.iskeyword(name) or name != normalize("NFKC", name):  # the form Python imports
         raise ValueError(f"{name or folder}: is not a valid name for a Python package; use letters, digits and _")
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise FileExistsError(f"{folder} is not empty; choose a new folder")

@@ -72,7 +72,7 @@ class Report:
 
 
 def write_reports(reports: "int | Report | Iterable[Report]", files: Sequence[Path], out: TextIO) -> int:
-    """Print and write reports as they arrive, with standard output's JSON to `out`; return the highest exit status."""
+    """Print and write reports as they arrive (JSON for standard output goes to `out`); return the highest status."""
     if isinstance(reports, int):
         return reports
     status = 0

@@ -195,7 +195,7 @@ def compare(
         runs_dir: Folder that contains all runs.
     """
     if out is not None:
-        new_figure(1, 1)  # raises before any work if matplotlib is missing
+        new_figure(1, 1)  # if matplotlib is missing, fail before any work
         if out.exists() and not out.is_dir():
             raise ValueError(f"--out {out}: this is no folder")
     found = comparison.compare(groups, metric, runs_dir, threshold, minimize, confidence=confidence)

@@ -85,7 +85,7 @@ def _differences(folder: Path) -> Iterator[str]:
         yield f"{line}; to have it: {' && '.join(words)}" if words else line
     if own.get("folder") != project.get("folder") and (commit := own.get("commit")):
         edited = files_changed_since(Path(now["git"]["folder"]), commit)
-        if edited is not None:  # their uncommitted changes are lost
+        if edited is not None:  # changes uncommitted at that time are lost
             uncommitted = (line[3:] for line in (own.get("changed_files") or "").splitlines())
             edited = sorted({*edited, *filter(provenance.is_source, uncommitted)})
         yield from _code("code of fabric-rl", commit, now["git"], edited)

@@ -145,7 +145,7 @@ class Phases(Callback):
         """
         if isinstance(state.env, HasPhases):
             state.env.check_phases([phase.name for phase in self.phases])
-        if self._begun_at < 0:  # chosen by hand for a resumed run
+        if self._begun_at < 0:  # the phase was chosen by hand for a resumed run
             self._begun_at = state.steps
         if self._begun_at > state.steps:
             raise ValueError(f"Phases: by its checkpoint the run is in its phase since {self._begun_at:,} steps")

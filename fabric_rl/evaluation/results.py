@@ -187,7 +187,7 @@ def exam_player(who: PlayerSpec, recipe: PoolFactory, tick_skip: int) -> tuple[P
 
 
 def exam_summary(packs: Sequence[Pack], marks: Sequence[Bool]) -> dict[str, Any]:
-    """Return the results by pack, and by type and difficulty; the `marks [S]` of a pack are True for solved shots."""
+    """Return the results of `packs`, and of `groups` by type and difficulty; `marks [S]` are True for solved shots."""
     groups: dict[tuple[str, str], list[Bool]] = {}
     for pack, passed in zip(packs, marks, strict=True):
         kind, difficulty = (pack.metadata.get(key, "Unknown") for key in ("type", "difficulty"))

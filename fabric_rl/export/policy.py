@@ -83,7 +83,7 @@ def _numbers(distribution: Distribution) -> dict[str, Tensor]:
 def _write_model(graph: PolicyGraph, example: Sequence[Tensor], path: Path, free_axes: int) -> None:
     """Write a graph that has been called once; in ONNX, the first `free_axes` axes of observations may vary in size."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # traces may miss something, which is checked afterwards
+        warnings.simplefilter("ignore")  # about what a trace may miss, which is checked afterwards
         if path.suffix == ".pt":
             # wrapped in a function, because tracing a LightningModule reads properties that need a Trainer
             torch.jit.trace(lambda *inputs: graph(*inputs), tuple(example), check_trace=False).save(str(path))  # type: ignore[no-untyped-call]

@@ -136,7 +136,7 @@ def find_fastest(bench: Benchmark, config: Mapping[str, Any], end: float) -> tup
         raise ValueError(f"training with these settings failed: {present.failed}")
     all_layouts, single = list(layouts(config)), list(single_settings(config))
     of_ranks = {flags["devices"]: flags for flags in reversed(all_layouts) if "devices" in flags}.values()
-    # overlap may pay only with several cores per rank, so it is tried with every number of ranks
+    # overlap may pay off only with several cores per rank, so it is tried with every number of ranks
     overlapped = [flags | {"overlap": True} for flags in ({}, *of_ranks) if {"overlap": True} in single]
     precision = [flags for flags in single if "precision" in flags]
     others = [(flags, set[str]()) for flags in single if "precision" not in flags]
