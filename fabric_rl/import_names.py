@@ -1,9 +1,9 @@
-"""Aliases of the packages `agents` and `envs`, which are beside fabric_rl in a checkout, but inside it if installed.
+"""Aliases of the packages `agents` and `envs`, which are next to fabric_rl in a checkout, but inside it when installed.
 
-In a checkout the module is `agents.ppo`, with the alias `fabric_rl.agents.ppo`. An installed wheel has
-`fabric_rl.agents.ppo`, because a project may have a package `agents` of its own. There `agents.ppo` is the alias, and
-names that a project's own `agents` lacks are looked up in fabric-rl's: `agents.MyAgent` and `agents.PPOLightningAgent`
-both work. Every module exists once.
+In a checkout, the module is `agents.ppo`, and `fabric_rl.agents.ppo` is its alias. An installed wheel contains
+`fabric_rl.agents.ppo`, because a project may have its own package `agents`; there, `agents.ppo` is the alias. Names
+that the project's `agents` lacks are looked up in fabric-rl's, so `agents.MyAgent` and `agents.PPOLightningAgent` both
+work. Every module exists only once.
 """
 
 import sys
@@ -29,7 +29,7 @@ class OtherNames(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of an alias, or of a project's own package completed by fabric-rl's; else None."""
+        """Return the spec of an alias, or of a project's own package completed by fabric-rl's, or None."""
         name = fullname.removeprefix("fabric_rl.")
         top, inside, _ = name.partition(".")
         if top not in _PACKAGES or (fullname == name) is not INSTALLED:
@@ -43,7 +43,7 @@ class OtherNames(MetaPathFinder, Loader):
         return None if find_spec(original) is None else ModuleSpec(fullname, self, origin=original)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Replace the new module by the original of its alias."""
+        """Replace an alias with the original module, or complete a project's own package."""
         spec = module.__spec__
         assert spec is not None
         if spec.origin is None:  # a folder without __init__.py
@@ -53,7 +53,7 @@ class OtherNames(MetaPathFinder, Loader):
 
 
 def _completed(spec: ModuleSpec) -> ModuleSpec:
-    """Return the spec of a project's own package, which is completed once it is loaded."""
+    """Return the spec of a project's own package, changed so that loading also completes the package."""
     loader = spec.loader
     if spec.origin is None or loader is None:
         spec.loader = OtherNames()
@@ -64,14 +64,14 @@ def _completed(spec: ModuleSpec) -> ModuleSpec:
         load(module)
         _complete(module)
 
-    setattr(loader, "exec_module", exec_module)  # noqa: B010 - of this loader alone
+    setattr(loader, "exec_module", exec_module)  # noqa: B010 - only on this loader
     return spec
 
 
 def _complete(module: ModuleType) -> None:
-    """Let a package look up missing names in fabric-rl's package."""
+    """Let a package look up missing names in fabric-rl's package of the same name."""
 
-    def missing(name: str) -> Any:  # noqa: ANN401 - anything that fabric-rl's package has
+    def missing(name: str) -> Any:  # noqa: ANN401 - anything in fabric-rl's package
         ours = import_module(f"fabric_rl.{module.__name__}")
         if name.startswith("__") or not hasattr(ours, name):
             raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
@@ -81,12 +81,12 @@ def _complete(module: ModuleType) -> None:
 
 
 def shipped(name: str) -> Path:
-    """Return the folder `name` that is shipped with fabric-rl; in a checkout it is beside the package."""
+    """Return the folder `name` that is shipped with fabric-rl; in a checkout, it is next to the package."""
     return (_HERE if INSTALLED else _HERE.parent) / name
 
 
 def class_path(cls: type) -> str:
-    """Return the path of a class for files: the same in a checkout and in an installation."""
+    """Return the path of a class as written to files; it is the same in a checkout and in an installation."""
     return short_path(f"{cls.__module__}.{cls.__qualname__}")
 
 

@@ -1,6 +1,6 @@
 r"""Comparison of groups of runs as in Agarwal et al. 2021, "Deep RL at the Edge of the Statistical Precipice".
 
-    IQM(x) = mean of the middle half of the scores of all runs and tasks (25 % are cut off at either end)
+    IQM(x) = mean of the middle half of the scores of all runs and tasks (25 % are cut off at each end)
     P(X > Y) = 1/M sum_m 1/(N K) sum_{i,j} S(x_{m,i}, y_{m,j}),  S = 1 if x > y, 1/2 if x = y, else 0
     profile(tau) = 1/M sum_m 1/N sum_i [x_{m,i} > tau]
 
@@ -45,13 +45,13 @@ _OWN = {"seed", "num_threads", "group", "run_id", "runs_dir", "resume", "force",
 
 @dataclass(frozen=True)
 class Member:
-    """Run of a group."""
+    """A run in a group."""
 
     record: RunRecord
 
     @property
     def name(self) -> str:
-        """The run id."""
+        """Run id."""
         return self.record.name
 
     @cached_property
@@ -80,7 +80,7 @@ Group = dict[str, list[Member]]
 def find_groups(
     wanted: Sequence[str] | Mapping[str, Sequence[str | Path]], runs_dir: str | Path = "runs"
 ) -> dict[str, Group]:
-    """Return groups by their labels.
+    """Return groups of runs by their labels.
 
     Args:
         wanted: Names of groups, or patterns of run ids such as `gae_*`; or a dict from label to run ids or folders.
@@ -120,7 +120,7 @@ def find_groups(
 
 
 def differences(groups: Mapping[str, Group]) -> dict[str, dict[str, str]]:
-    """Return the settings that groups do not share: name -> label -> value, several where runs of a group differ."""
+    """Return the settings that differ between groups: name -> label -> value, or values if runs in the group differ."""
     every = {label: [run.settings for runs in group.values() for run in runs] for label, group in groups.items()}
     names = dict.fromkeys(name for runs in every.values() for settings in runs for name in settings)
     values: dict[str, dict[str, str]] = {name: {} for name in names if name not in _OWN}
@@ -133,7 +133,7 @@ def differences(groups: Mapping[str, Group]) -> dict[str, dict[str, str]]:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value and its confidence interval: numbers, or `[points]` of a curve over `x [points]`."""
+    """A value and its confidence interval: numbers, or arrays `[points]` for a curve over `x [points]`."""
 
     value: Any
     low: Any
@@ -143,7 +143,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Scores:
-    """Final scores of a group: means of the last tenth of each run's rows, up to where the shortest run ends."""
+    """Final scores of a group: the mean of the last tenth of each run's rows, up to where the shortest run ends."""
 
     group: str
     task: str
@@ -207,10 +207,10 @@ def probability_of_improvement(*tasks: Numbers, axis: int = -1) -> Numbers:
 def permutation_p(
     first: Sequence[Numbers], second: Sequence[Numbers], seed: int = 0, permutations: int = 10_000
 ) -> float:
-    """Return the share of label permutations (per task) whose P(X > Y) is at least as far from 1/2.
+    """Return the share of label permutations (per task) whose P(X > Y) is at least as far from 1/2 as the actual one.
 
-    For one task this is the rank test of Mann & Whitney 1947, also with ties. Without a difference, p <= 0.05 in at
-    most 5 % of cases with any number of runs, which does not hold for a bootstrap interval that excludes 1/2.
+    For one task, this is the rank test of Mann & Whitney 1947, even with ties. If there is no difference, p <= 0.05 in
+    at most 5 % of cases for any number of runs; bootstrap intervals may exclude 1/2 more often than that.
 
         P(X > Y) - 1/2 = 1/M sum_m (mean rank of X_m - mean rank of all) / K_m
 
@@ -244,7 +244,7 @@ def estimate(
 
     Args:
         statistic: Function of one array per task and an `axis`.
-        tasks: `[runs]` or `[runs, points]` for each task, two or more runs.
+        tasks: `[runs]` or `[runs, points]` for each task, with two or more runs.
         confidence: Confidence level of the interval.
         resamples: Number of bootstrap resamples.
         seed: Seed of the bootstrap.
@@ -276,7 +276,7 @@ def compare(
             label to run ids or folders.
         metric: A column of `metrics.csv`; default: `eval/return` if all runs have it, else `reward/episode_return`.
         runs_dir: Folder that contains all runs.
-        threshold: Value of the metric; the steps and minutes until a run reaches it are reported. Only for a single
+        threshold: Value of the metric; the steps and minutes until each run reaches it are reported. Only for a single
             task. Default: the final score of the worst group.
         minimize: Treat lower values as better.
         ranges: Scores that are scaled to 0 and 1 on each of several tasks; default: the worst and the best final score.
@@ -301,7 +301,7 @@ def compare(
     sign = -1 if minimize else 1
     interval = partial(estimate, confidence=confidence, resamples=resamples, seed=seed)
     curves, thresholds, rows = dict[str, dict[str, Estimate]](), dict[str, float](), list[Scores]()
-    scaled: dict[str, list[Numbers]] = {label: [] for label in labels}  # of each task
+    scaled: dict[str, list[Numbers]] = {label: [] for label in labels}  # for each task
     for task in tasks:
         runs = {label: found[label][task] for label in labels}
         end, curves[task] = _curves_on_grid(task, runs, metric, interval)

@@ -34,7 +34,7 @@ def choose_metrics(
     Args:
         curves: Run -> metric -> curve.
         asked: Names, or patterns such as `ppo/*`.
-        usual: Default metrics; if no run has any of them, the default is the first four of all.
+        usual: Default metrics; if no run has any of them, the default is the first four metrics by name.
 
     Raises:
         ValueError: No run has a metric that was asked for.
@@ -57,7 +57,7 @@ SPEED = "speed/overall_steps_per_second"
 
 
 def minutes_at(steps: NDArray[np.float64], speed: Curve) -> NDArray[np.float64]:
-    """Return the minutes of training until each of `steps`, computed from the overall steps per second of each row."""
+    """Return the minutes of training until each of `steps`, computed from the overall steps per second in each row."""
     passed = np.cumsum(np.diff(speed[0], prepend=0) / speed[1]) / 60
     return np.interp(steps, np.append(0, speed[0]), np.append(0, passed))
 
@@ -71,7 +71,7 @@ def load_matplotlib(module: str) -> Any:  # noqa: ANN401 - optional
 
 
 def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib is optional
-    """Return an empty matplotlib figure, size in inches, which needs no display; an ImportError without matplotlib."""
+    """Return an empty matplotlib figure (inches, no display needed); raise an ImportError without matplotlib."""
     return load_matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
 
 
@@ -95,7 +95,7 @@ def draw_png(path: str | Path, curves: dict[str, dict[str, Curve]], metrics: Seq
 
 
 def draw_text(curves: dict[str, dict[str, Curve]], metric: str, width: int = 79, height: int = 15) -> str:
-    """Draw one metric of all runs with characters, without colours; raise an ImportError without plotext."""
+    """Draw one metric of all runs as text, without colours; raise an ImportError without plotext."""
     plot = import_module("plotext")
     shown = {name: run[metric] for name, run in curves.items() if metric in run}
     largest = max(float(steps[-1]) for steps, _ in shown.values())
@@ -106,14 +106,14 @@ def draw_text(curves: dict[str, dict[str, Curve]], metric: str, width: int = 79,
     plot.title(metric)
     plot.xlabel(f"{label}agent-steps")
     for marker, (name, (steps, values)) in zip(_MARKERS * len(shown), shown.items(), strict=False):
-        stride = max(1, len(steps) // (2 * width))  # more points than columns only cost time
+        stride = max(1, len(steps) // (2 * width))  # more points than columns would only take time
         plot.plot((steps[::stride] / unit).tolist(), values[::stride].tolist(), label=name, marker=marker)
     drawing: str = plot.uncolorize(plot.build())
     return drawing
 
 
 def draw_line(axes: Any, label: str, x: Any, y: Any, color: str | None, band: tuple[Any, Any] | None = None) -> None:  # noqa: ANN401
-    """Draw a line, and the area of `band` (low, high) in its color."""
+    """Draw a line, and fill the area of `band` (low, high) in the same colour."""
     axes.plot(x, y, color=color, label=label.replace("$", r"\$"))
     if band is not None:
         axes.fill_between(x, *band, color=color, alpha=0.2, linewidth=0)

@@ -1,4 +1,4 @@
-"""Pictures of learning curves and comparisons (need matplotlib), and curves drawn with characters (needs plotext)."""
+"""Pictures of learning curves and comparisons (these need matplotlib)."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,9 +28,9 @@ def learning_curves(
     runs_dir: str | Path = "runs",
     axes: "Axes | None" = None,
 ) -> "Axes":
-    """Plot a metric of runs: one line per run, or for 3 or more runs of a group their mean with a 95 % band.
+    """Plot a metric of runs: one line per run, or for a group of 3 or more runs, their mean with a 95 % band.
 
-    The band is Student's confidence interval of the mean, see `fabric_rl.analysis.plots.mean_with_interval`.
+    The band is Student's confidence interval of the mean; see `fabric_rl.analysis.plots.mean_with_interval`.
 
     Args:
         runs: Run ids or folders of runs that differ only in their seed; or a dict from label to such a group of runs.
@@ -64,10 +64,10 @@ def mean_with_interval(curves: Sequence[Curve]) -> tuple[NDArray[np.float64], ND
 
         half = t_{0.975, n-1} s / sqrt(n),  s^2 = sum (y_i - mean)^2 / (n - 1)
 
-    The runs are the samples. They must be independent, as different seeds of the same settings are, and about normally
-    distributed at each point. At a point, the interval contains the mean of many more such runs in 95 of 100 cases. It
-    is no prediction of the next run, and no band for the whole curve. The points are those of all curves between the
-    latest start and the earliest end; curves are interpolated linearly.
+    The runs are the samples. They must be independent, like different seeds of the same settings, and approximately
+    normally distributed at each point. At a point, the interval contains the mean of many more such runs in 95 of 100
+    cases. It is not a prediction of the next run, nor a band for the whole curve. The points are those of all curves
+    between the latest start and the earliest end; curves are interpolated linearly.
 
     Args:
         curves: Curves of two or more runs.

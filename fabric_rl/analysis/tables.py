@@ -1,4 +1,4 @@
-"""Tables of runs and milestones that fit on a terminal of 80 columns."""
+"""Tables of runs and milestones that fit in a terminal with 80 columns."""
 
 from collections.abc import Sequence
 
@@ -31,7 +31,7 @@ def runs_table(runs: Sequence[RunRecord]) -> Table:
 
 
 def run_table(run: RunRecord) -> Table:
-    """Return a table of one run's state and the numbers of its summary."""
+    """Return a table of one run's state and the numbers in its summary."""
     saved = ", ".join(f"{checkpoint_steps(path):,}" for path in list_checkpoints(run.folder / "checkpoints"))
     found = {"folder": str(run.folder), "state": run.status, "group": run.group, "steps": f"{run.steps:,}"}
     found |= {"changed": format_time(run.changed), "checkpoints": saved or "-"}

@@ -19,7 +19,7 @@ logger = logging.getLogger("fabric_rl")
 
 
 def allowed_sizes(batch_size: int, sequence_length: int = 1, smallest: int = 1) -> list[int]:
-    """Return the minibatch sizes that divide a batch, in increasing order; at least the batch size itself.
+    """Return the minibatch sizes that divide a batch, in increasing order, or only the batch size if there are none.
 
     Args:
         batch_size: Steps per optimizer step and rank.
@@ -38,7 +38,7 @@ def choose_size(free_bytes: float, bytes_per_step: float, sizes: Sequence[int]) 
 
 @dataclass(eq=False, repr=False)
 class AdaptiveBatchSize(Callback):
-    """Double the minibatch while memory allows, and shrink it when memory runs short.
+    """Grow the minibatch while memory allows, and shrink it when memory runs short.
 
     This changes the number of steps in one forward and backward pass (`--minibatch_size`), never the batch of an
     optimizer step (`--batch_size`, the upper limit): gradients of several minibatches are accumulated, so results
@@ -46,7 +46,7 @@ class AdaptiveBatchSize(Callback):
     size that fits on each of them. Checkpoints contain the size, but free memory varies, so a resumed run is
     equivalent, not bit-identical, unless the size stays the same.
 
-    Free memory is that of the GPU, or without one, the machine's RAM as reported by psutil.
+    Free memory is that of the GPU or, without one, the RAM of the machine or container (this needs psutil).
     """
 
     _in_state_dict: ClassVar = {"size": "_size", "growing": "_growing"}
@@ -65,11 +65,11 @@ class AdaptiveBatchSize(Callback):
         self._size, self._growing, self._measuring = 0, True, False
 
     def on_train_start(self, state: TrainState) -> None:
-        """Determine the possible sizes, and begin with that of the checkpoint or of `start`."""
+        """Determine the possible sizes, and begin with the size in the checkpoint or with `start`."""
         length = state.agent.sequence_length if state.agent.memory_size else 1
         batch = state.args.batch_size or state.minibatch_size
         self._sizes = allowed_sizes(batch, length, self.smallest)
-        with suppress(ImportError):  # of psutil
+        with suppress(ImportError):  # psutil is not installed
             self._memory = GPUMemory(state.fabric.device) if state.fabric.device.type == "cuda" else RAM()
         if self._memory is None and state.fabric.is_global_zero:
             message = "AdaptiveBatchSize changes nothing: without a GPU it needs psutil (pip install psutil)"
@@ -110,7 +110,7 @@ class AdaptiveBatchSize(Callback):
         grows = size < wanted < self._sizes[-1]
         if self._growing and not grows and self._memory is not None and state.fabric.is_global_zero:
             logger.info("%s", self._why_no_larger(state, wanted, needed, free))
-        self._growing = self._growing and grows  # larger sizes are not tried again
+        self._growing = self._growing and grows  # never try larger sizes again
         if wanted != size and state.fabric.is_global_zero:
             sizes = f"minibatch size {size:,} -> {wanted:,}"
             logger.debug("%s: a step took %.1f MiB, %.1f MiB are free", sizes, needed / 2**20, free / 2**20)
@@ -136,16 +136,16 @@ class GPUMemory:
         self._device, self._before = device, 0
 
     def begin(self) -> None:
-        """Begin to measure allocations."""
+        """Start to measure allocations."""
         torch.cuda.reset_peak_memory_stats(self._device)
         self._before = torch.cuda.memory_allocated(self._device)
 
     def needed(self) -> float:
-        """Return the peak of allocated memory since `begin`, minus that at `begin`."""
+        """Return the peak of allocated memory since `begin`, minus the memory allocated at `begin`."""
         return float(torch.cuda.max_memory_allocated(self._device) - self._before)
 
     def free(self) -> float:
-        """Return the free memory, including what torch reserves without using it."""
+        """Return the free memory, including memory that torch reserves without using it."""
         cached = torch.cuda.memory_reserved(self._device) - torch.cuda.memory_allocated(self._device)
         return float(torch.cuda.mem_get_info(self._device)[0] + cached)
 
@@ -154,7 +154,7 @@ class RAM:
     """Memory of this process and machine, in bytes.
 
     Memory that malloc keeps from earlier steps is not counted as needed again. Only Linux can reset the peak; elsewhere
-    it is that of the whole process, so `needed` may be too high, but never too low.
+    it is the peak since the process started, so `needed` may be too high, but never too low.
     """
 
     _peak = re.compile(r"VmHWM:\s+(\d+) kB")
@@ -167,13 +167,13 @@ class RAM:
         self._group = group
 
     def begin(self) -> None:
-        """Begin to measure allocations."""
+        """Start to measure allocations."""
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")
         self._before = self._process.memory_info().rss
 
     def needed(self) -> float:
-        """Return the peak of resident memory since `begin`, minus that at `begin`."""
+        """Return the peak of resident memory since `begin`, minus the memory resident at `begin`."""
         used = self._process.memory_info()
         highest = max(used.rss, getattr(used, "peak_wset", 0))
         with suppress(OSError):
@@ -182,10 +182,10 @@ class RAM:
         return float(max(0, highest - self._before))
 
     def free(self) -> float:
-        """Return the free memory of the machine or of this process's container; file caches count as free."""
+        """Return this rank's share of the free memory of the machine or container; file caches count as free."""
         left = float(self._available().available)
         with suppress(OSError, ValueError):
-            limit = int((self._group / "memory.max").read_text())  # "max" without one
+            limit = int((self._group / "memory.max").read_text())  # "max" without a limit
             used = int((self._group / "memory.current").read_text())
             cached = re.search(r"^inactive_file (\d+)", (self._group / "memory.stat").read_text(), re.MULTILINE)
             left = min(left, float(limit - used + (int(cached[1]) if cached else 0)))

@@ -45,10 +45,10 @@ ZERO_GRADIENTS = 0.95
 
 @runtime_checkable
 class Inspector(Protocol):
-    """An environment's attribute `inspector`, which describes its state for `Debug`."""
+    """An environment's attribute `inspector`, which describes the environment's state for `Debug`."""
 
     def describe_actions(self) -> list[str]:
-        """Return lines about the action table, or the reason why there are none."""
+        """Return lines about the action table, or the reason why there is none."""
 
     def first_states(self) -> int:
         """Record the initial states of the episodes that have just begun, and return their number."""
@@ -62,7 +62,7 @@ class Inspector(Protocol):
         return []
 
     def reset_problems(self) -> list[str]:
-        """Return one line for each problem of the recorded states."""
+        """Return one line for each problem in the recorded states."""
         return []
 
 
@@ -100,8 +100,8 @@ class _DebugTopic(Callback):
 class DebugActions(_DebugTopic):
     """Describe the action table at the start, then report which actions are chosen.
 
-    Metrics, of rank 0's rollout: `debug/action_entropy` (nats, of the distribution over all steps, so at least the mean
-    of the policy's own entropies), `debug/actions_unused` (in this iteration), `debug/actions_never_used` (in the run),
+    Metrics of rank 0's rollout: `debug/action_entropy` (nats, of the distribution over all steps, so never below the
+    mean entropy of the policy), `debug/actions_unused` (in this iteration), `debug/actions_never_used` (in the run),
     `debug/top_action_share`.
     """
 
@@ -111,7 +111,7 @@ class DebugActions(_DebugTopic):
     def __init__(self, every_iterations: int = 10) -> None:
         super().__init__(every_iterations)
         self._used: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._first: int | None = None  # number of the first action, if they are counted
+        self._first: int | None = None  # number of the first action, if actions are counted
 
     def on_train_start(self, state: TrainState) -> None:
         inspector = getattr(state.env, "inspector", None)
@@ -165,14 +165,15 @@ def action_metrics(chosen: NDArray[np.int64], used: NDArray[np.int64]) -> dict[s
 class DebugLearning(_DebugTopic):
     """Watch the gradients and activations of this rank, and report them on rank 0.
 
-    Metrics, of rank 0: `debug/grad_norm_<part>` (root mean square over the backward passes, before clipping; a part is
+    Metrics of rank 0: `debug/grad_norm_<part>` (root mean square over the backward passes, before clipping; a part is
     a first-level module such as `actor`), `debug/grad_zero_share`, `debug/relu_dead_share` (units that were 0 in the
-    whole iteration), `debug/tanh_saturated_share` (outputs beyond 0.99), `debug/max_logit` (largest size of an output
-    of the module `policy_head`), `debug/advantage_mean`, `_std`, `_max` (before normalization), and
+    whole iteration), `debug/tanh_saturated_share` (outputs beyond 0.99), `debug/max_logit` (largest absolute
+    output of the module `policy_head`), `debug/advantage_mean`, `_std`, `_max` (before normalization), and
     `debug/value_error_decile_<k>`, the root mean square of return minus value in each tenth of the returns.
 
-    Looking at every gradient and activation costs time. `--compile` bypasses the hooks of modules, and sharded
-    parameters (`--strategy fsdp`) have no hooks: what is not seen is left out, with one message.
+    Inspecting every gradient and activation takes time. `--compile` bypasses the hooks of modules, and sharded
+    parameters (`--strategy fsdp`) have no hooks: metrics that cannot be measured are left out, and the log says once if
+    there are no gradients.
     """
 
     name = "learning"
@@ -273,7 +274,7 @@ class DebugLearning(_DebugTopic):
 
 
 def batch_metrics(batch: Minibatch) -> dict[str, float]:
-    """Return metrics of advantages (before normalization) and of the values' errors, by tenths of the returns."""
+    """Return metrics of the advantages (before normalization), and of value errors in each tenth of the returns."""
     advantage = batch.advantage.float()
     returns, values = batch.returns.float(), batch.value.float()
     if returns.dim() > advantage.dim():  # several value heads
@@ -340,9 +341,9 @@ class WarningSigns:
 class DebugCheckpoints(_DebugTopic):
     """Report every checkpoint and milestone once it is written, and where a resumed run begins.
 
-    A line has the file's size, the seconds from the end of the iteration until it was written, and its content: steps,
-    world size, whether a run resumed from it is bit-identical, the fingerprint that another run must share. Each file
-    is read again, which also verifies its checksum.
+    Each line contains the file's size, the seconds from the end of the iteration until it was written, and its content:
+    steps, world size, whether a run resumed from it is bit-identical, and the fingerprint that another run must share.
+    Each file is read again, which also verifies its checksum.
     """
 
     name = "checkpoints"
@@ -412,7 +413,7 @@ def _contents(path: Path) -> str:
 class DebugResets(_DebugTopic):
     """Write a table of the initial states of `episodes` episodes of rank 0, and warn of impossible ones.
 
-    It sees the episodes that begin with the run, or in the last step of an iteration.
+    Only episodes that begin with the run, or in the last step of an iteration, are included.
     """
 
     name = "resets"
@@ -463,10 +464,10 @@ class DebugResets(_DebugTopic):
 
 
 class DebugProbe(_DebugTopic):
-    """Report the environment's own test of the agent: at the start, then every `every_iterations`.
+    """Report the environment's own test of the agent: at the start, every `every_iterations`, and at the end.
 
     A `RocketSimPool` tests if cars recover from their roofs. The agent samples its actions, as in training, and torch's
-    generators are restored afterwards.
+    random number generators are restored afterwards.
     """
 
     name = "probe"

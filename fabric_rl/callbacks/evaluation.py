@@ -31,7 +31,7 @@ class Evaluation(Callback):
     """Play whole episodes in separate environments, on rank 0, and keep the best weights.
 
     Every evaluation plays the same episodes: their seeds are separate from the training's and never change, so two
-    evaluations differ only by the agent. Evaluation does not affect training; other ranks wait for it.
+    evaluations differ only in the agent. Evaluation does not affect training; other ranks wait for it.
 
     Metrics after each evaluation: `eval/return` and `eval/length`, undiscounted means over episodes with the most
     likely actions; `eval/sampled_return` and `eval/sampled_length` with sampled actions; `eval/best_return`.
@@ -67,7 +67,7 @@ class Evaluation(Callback):
         self.env = self.env or env
 
     def on_train_start(self, state: TrainState) -> None:
-        """Build the environments; raise ValueError if none was given or it does not fit the agent."""
+        """Build the environments; raise a ValueError if no factory was given, or they do not fit the agent."""
         if self.env is None:
             raise ValueError("Evaluation: give it an environment: Evaluation(env=...)")
         if not state.fabric.is_global_zero:
@@ -80,7 +80,7 @@ class Evaluation(Callback):
             raise ValueError(f"Evaluation: env has other observations or actions ({spaces}) than the agent learns with")
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Evaluate if it is due; all ranks get the metrics and stop together."""
+        """Evaluate if an evaluation is due; all ranks get the metrics and stop together."""
         before = state.steps - state.steps_per_iteration
         due = state.steps // self.every_steps > before // self.every_steps
         if not (due or state.iteration >= state.iterations):
@@ -107,7 +107,7 @@ class Evaluation(Callback):
     def _play(self, state: TrainState, envs: VectorEnv) -> dict[str, float]:
         found, training = {}, state.agent.training
         with isolate_rng(), single_thread(), ExitStack() as stack:
-            if state.args.compile:  # other batch sizes would recompile training's graphs
+            if state.args.compile:  # other batch sizes would recompile the graphs of training
                 stack.enter_context(torch.compiler.set_stance("force_eager"))
             state.agent.eval()
             for prefix in ("", "sampled_") if self.sampled else ("",):

@@ -54,16 +54,16 @@ class StopAfter(Callback):
 class KeyPress(Callback):
     """Control a run with keys in the terminal of rank 0: p pauses or continues, s saves, q stops.
 
-    Keys are read between two iterations. A pause stops all ranks; stop signals such as Ctrl+C end it. No keys are read
-    if standard input is not a terminal or the process runs in the background. The terminal's settings are restored at
-    the end, also if training fails; after `kill -9`, the shell or `stty sane` restores them.
+    Keys are read between iterations. A pause stops all ranks; stop signals such as Ctrl+C end it. No keys are read if
+    standard input is not a terminal or the process runs in the background. The terminal's settings are restored at the
+    end, even if training fails; after `kill -9`, the shell or `stty sane` restores them.
     """
 
     def __init__(self) -> None:
         self._keys: Terminal | None = None
-        self._listening = False  # rank 0 has a terminal; the same on all ranks
+        self._listening = False  # True on all ranks if rank 0 has a terminal
         self._paused = False
-        self._saved = -1  # agent-steps when a checkpoint was asked for
+        self._saved = -1  # agent-steps at the last request for a checkpoint
 
     def on_train_start(self, state: TrainState) -> None:
         """Open the terminal, if there is one."""
@@ -72,7 +72,7 @@ class KeyPress(Callback):
             self._keys = open_terminal()
             if self._keys is not None:
                 atexit.register(self._close)
-                self._read(state, 0.0)  # keys count from now on
+                self._read(state, 0.0)  # from now on, no Enter is needed
                 print_lines("keys, between two iterations: p pauses or continues, s saves a checkpoint, q stops")
         self._listening = state.fabric.broadcast(self._keys is not None)
 
@@ -105,7 +105,7 @@ class KeyPress(Callback):
             return
         try:
             typed = self._keys.read(seconds)
-        except OSError:  # the terminal was closed, so nobody could end a pause
+        except OSError:  # the terminal was closed, so no key could end a pause
             self._paused = False
             self._close()
             return
@@ -133,7 +133,7 @@ class KeyPress(Callback):
 
 
 class Terminal:
-    """Keys of standard input, read without Enter and without echo."""
+    """Terminal of standard input, whose keys are read without Enter and without echo."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -160,7 +160,7 @@ class Terminal:
 
         def read(self, seconds: float) -> str:
             """Return the keys typed within `seconds`; raise an OSError if the terminal is gone."""
-            if not self._in_foreground():  # to read or set a terminal from the background suspends the process
+            if not self._in_foreground():  # using a terminal from the background would suspend the process
                 time.sleep(seconds)
                 return ""
             self._listen()
@@ -177,10 +177,10 @@ class Terminal:
                 if self._before is not None and self._in_foreground():
                     termios.tcsetattr(self._descriptor, termios.TCSANOW, self._before)
             except (OSError, termios.error):
-                pass  # it is gone
+                pass  # the terminal is gone
 
         def _listen(self) -> None:
-            """Turn off line mode and echo, again after every Ctrl+Z and fg; Ctrl+C and Ctrl+Z still send signals."""
+            """Turn off line mode and echo if they are on, as after Ctrl+Z and fg; Ctrl+C and Ctrl+Z still work."""
             try:
                 settings = termios.tcgetattr(self._descriptor)
                 if settings[3] & termios.ICANON:
@@ -198,9 +198,9 @@ class Terminal:
 
 
 def open_terminal() -> Terminal | None:
-    """Return standard input if it is a terminal."""
+    """Return the terminal of standard input, or None if standard input is not a terminal."""
     try:
         descriptor = sys.stdin.fileno()
         return Terminal(descriptor) if os.isatty(descriptor) else None
-    except (AttributeError, OSError, ValueError):  # no standard input, or a replacement
+    except (AttributeError, OSError, ValueError):  # there is no standard input, or it was replaced
         return None

@@ -43,10 +43,10 @@ _SCORES = {"l": 0.0, "d": 0.5, "w": 1.0}
 class MilestoneMatches(Callback):
     """Let every milestone play the one before it and the best one so far, in a separate process at low priority.
 
-    The matches are those of `fabric-rl evaluate --sequential`. Milestones are rated on one ladder that starts at 1200
-    with the first one (`fabric_rl.selfplay.ratings.ladder.fit_ladder`, and OpenSkill). The best one is copied to
-    `best/` in the folder of the run. All matches and ratings are in `ratings.json`, and `fabric-rl runs` shows the
-    ratings. The log reports a milestone that is significantly worse than the one before or the best one.
+    The matches are those of `fabric-rl evaluate --sequential`. Milestones are rated on one ladder, where the first one
+    has 1200 (`fabric_rl.selfplay.ratings.ladder.fit_ladder`), and with OpenSkill. The best one is copied to `best/` in
+    the folder of the run. All matches and ratings are in `ratings.json`, and `fabric-rl runs` shows the ratings. The
+    log reports a milestone that is significantly worse than the one before or the best one.
 
     Metrics of the newest milestone that has played: `rating/elo`, `rating/openskill_mu`, `rating/openskill_sigma`
     (with `team_sizes`: `rating/elo_2v2`...), and `rating/worse`: 1 if it is worse, else 0.
@@ -137,15 +137,15 @@ class MilestoneMatches(Callback):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
         for name in (*(each["milestone"] for each in self._judged), *filter(None, [self._best])):
-            if not _NAME.fullmatch(name):  # it becomes a path
+            if not _NAME.fullmatch(name):  # names become paths
                 raise ValueError(f"{name!r} is the name of no milestone")
 
     def _advance(self, may_wait: int | None) -> None:
-        """Play and judge milestones in their order.
+        """Play and judge milestones in order.
 
         Args:
-            may_wait: Wait for results until no more than this number of the newest milestones is not judged, then stop.
-                None: judge every milestone whose results are there, without waiting.
+            may_wait: Wait for results until at most this number of the newest milestones is left to judge, then stop.
+                None: judge every milestone whose results are available, without waiting.
         """
         milestones = self._unrated_milestones()
         while milestones and not self._given_up:
@@ -169,7 +169,7 @@ class MilestoneMatches(Callback):
         return [name for name in names if name not in judged]
 
     def _next_game(self, milestone: str) -> tuple[str, str, int] | None:
-        """Return (milestone, opponent, team size) of the next unplayed game; None if all are played."""
+        """Return (milestone, opponent, team size) of the next unplayed game, or None if all have been played."""
         before = self._judged[-1]["milestone"] if self._judged else ""
         opponents = dict.fromkeys(filter(None, (before, self._best)))
         played = [(each["player"], each["opponent"], each["team_size"]) for each in self._played]
@@ -179,7 +179,7 @@ class MilestoneMatches(Callback):
     def _start(self, player: str, opponent: str, team_size: int) -> "subprocess.Popen[bytes]":
         self._game = {"player": player, "opponent": opponent, "team_size": team_size}
         names = [str(self._folder / "milestones" / name) for name in (player, opponent)]
-        self._forget_files()  # a match of a killed training may still have them open
+        self._forget_files()  # a match left over from a killed run may still have them open
         steps = [int(name.rpartition("/")[2]) for name in (player, opponent)]
         (seed,) = np.random.SeedSequence([self.seed, *steps, team_size]).generate_state(1)
         words = ["evaluate", *names, f"--seed={seed}", *self._words, *[f"--team_size={team_size}"][: team_size > 0]]
@@ -198,7 +198,7 @@ class MilestoneMatches(Callback):
         return process
 
     def _collect(self, process: "subprocess.Popen[bytes]") -> None:
-        """Wait for the match and store its result."""
+        """Wait for the match and store its result; if it failed, warn and play no more matches."""
         status, self._process = process.wait(), None
         found = read_json(self._folder / _SAID)
         if "results" in found:
@@ -256,7 +256,7 @@ class MilestoneMatches(Callback):
 
 
 def _copy_newest(source: Path, folder: Path) -> None:
-    """Replace the checkpoints in `folder` with the milestone's newest one and its metadata."""
+    """Replace the checkpoints in `folder` with the newest one of the milestone `source`, and copy its metadata."""
     newest = list_checkpoints(source)[-1:]
     if newest and not (folder / newest[0].name).is_file():
         folder.mkdir(exist_ok=True)

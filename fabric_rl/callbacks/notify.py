@@ -1,4 +1,4 @@
-"""Notify: messages about a run by a command or a webhook."""
+"""Notify: messages about a run through a command or a webhook."""
 
 import http.client
 import json
@@ -19,7 +19,7 @@ from fabric_rl.callback import Callback, TrainState
 
 @dataclass(eq=False, repr=False)
 class Notify(Callback):
-    """Send a message when a run ends, stops or fails, or when a metric reaches a value. Rank 0 only.
+    """Send a message from rank 0 when a run ends, stops or fails, or when a metric reaches a value.
 
     If a message cannot be sent, training continues with a warning.
     """
@@ -65,7 +65,7 @@ class Notify(Callback):
         self._tell(state, "stopped" if stopped else "ended", "was stopped" if stopped else "has ended")
 
     def on_exception(self, state: TrainState, error: BaseException) -> None:
-        """Report the error; a second Ctrl+C sends no message."""
+        """Report the error, unless it is a second Ctrl+C."""
         if not isinstance(error, KeyboardInterrupt):
             self._tell(state, "failed", f"has failed with {type(error).__name__}: {error}")
 
@@ -84,7 +84,7 @@ class Notify(Callback):
             self._post(self._url, {"text": message, "content": message} | facts)
 
     def _run(self, command: list[str]) -> None:
-        # Without pipes: a grandchild that keeps one open would outlast the time limit.
+        # No pipes: a grandchild process that kept one open would exceed the time limit.
         silent: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
         try:
             status = subprocess.run(command, timeout=self.timeout_seconds, check=False, **silent).returncode

@@ -1,4 +1,4 @@
-"""Callbacks that only watch a run: history, profiler, videos in TensorBoard, and games recorded for people."""
+"""Callbacks that only observe a run: history, profiler, videos in TensorBoard, and recorded games."""
 
 import os
 import subprocess
@@ -38,11 +38,11 @@ _FIRST_SECONDS = 30.0
 
 
 class History(Callback):
-    """Keep the agent and the metrics of every iteration, for a notebook.
+    """Keep the agent and the metrics of every iteration, for use in a notebook.
 
     Attributes:
         agent: The agent itself, not Fabric's wrapper; None before the first iteration.
-        rows: One dict per iteration, with `steps` and every metric by its name.
+        rows: One dict per iteration, with `steps` and every metric by name.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class History(Callback):
 
 
 class Profiler(Callback):
-    """Write a trace of PyTorch's profiler on rank 0: the third and fourth iteration, after two to warm up."""
+    """Write a trace of the third and fourth iterations with PyTorch's profiler, on rank 0."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -80,7 +80,7 @@ class Profiler(Callback):
 
 
 class VideoLogger(Callback):
-    """Show the newest mp4 of a folder in TensorBoard, on rank 0; a separate process converts one at a time."""
+    """Show the newest mp4 of a folder in TensorBoard, on rank 0; a separate process converts one video at a time."""
 
     @checks_arguments
     def __init__(self, folder: str | Path, max_frames: Count = 400) -> None:
@@ -91,7 +91,7 @@ class VideoLogger(Callback):
         self._failed = False
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Log the converted video, and start to convert the newest complete video that is not logged yet."""
+        """Log the converted video, and start to convert the newest complete video that has not been logged yet."""
         writers = [each for each in state.fabric.loggers if isinstance(each, TensorBoardLogger)]
         if not state.fabric.is_global_zero or not writers or self._failed:
             return
@@ -102,7 +102,7 @@ class VideoLogger(Callback):
             self._converting = None
         try:
             videos = sorted(filter(Path.is_file, self.folder.glob("*.mp4")), key=lambda path: path.stat().st_mtime)
-        except OSError:  # deleted meanwhile, or too many files are open
+        except OSError:  # deleted in the meantime, or too many files are open
             return
         new = [path for path in videos if path not in self._seen]
         self._seen.update(new)
@@ -112,10 +112,10 @@ class VideoLogger(Callback):
             thread.shutdown(wait=False)
 
     def on_train_end(self, state: TrainState) -> None:
-        for _ in range(2):  # the video in conversion, and one that was written since
+        for _ in range(2):  # the video being converted, and one written since then
             self.on_iteration_end(state)
             if self._converting is not None:
-                self._converting.exception()  # waits
+                self._converting.exception()  # wait for it
         self.on_iteration_end(state)
 
     def _log(self, converted: "Future[bytes]", writers: list[TensorBoardLogger], step: int) -> None:
@@ -140,11 +140,11 @@ class RunVideos(VideoLogger):
     """Show the videos that the run records from now on."""
 
     def on_train_start(self, state: TrainState) -> None:
-        """Skip the videos that a resumed run has shown before."""
+        """Skip the videos that a resumed run has already shown."""
         self._seen.update(self.folder.glob("*.mp4"))
 
     def on_train_end(self, state: TrainState) -> None:
-        """Wait until the last video is written, and log it."""
+        """Wait until the last video has been written, and log it."""
         if isinstance(state.env, HasVideos):
             state.env.finish_videos()
         super().on_train_end(state)
@@ -162,10 +162,10 @@ def _as_gif(path: Path, max_frames: int) -> bytes:
 
 @dataclass(eq=False, repr=False)
 class RecordGames(Callback):
-    """Record games of the agent from time to time, on rank 0, for people to watch; the first one after 30 seconds.
+    """Record games of the agent at intervals, on rank 0, for people to watch; the first one after 30 seconds.
 
-    Environments without `fabric_rl.types.RecordsGames` record none. Actions are sampled as in training, but from a
-    separate generator, so training is bit-identical with and without games.
+    Environments whose `inspector` is not a `fabric_rl.types.RecordsGames` record none. Actions are sampled as in
+    training, but from a separate generator, so training is bit-identical with and without games.
     """
 
     folder: Path
@@ -185,7 +185,7 @@ class RecordGames(Callback):
         self._on = state.fabric.is_global_zero and isinstance(getattr(state.env, "inspector", None), RecordsGames)
         self._last = time.monotonic()
         if self._on:
-            with suppress(OSError):  # the first game will report it
+            with suppress(OSError):  # recording the first game will report the error
                 self.folder.mkdir(exist_ok=True)
 
     def on_iteration_end(self, state: TrainState) -> None:
@@ -203,10 +203,10 @@ class RecordGames(Callback):
         self._overdrawn = max(0.0, time.monotonic() - now - seconds)
 
     def _record(self, state: TrainState, until: float) -> None:
-        inspector: RecordsGames = cast(Any, state.env).inspector  # asked in on_train_start
+        inspector: RecordsGames = cast(Any, state.env).inspector  # checked in on_train_start
         file, title = BytesIO(), f"{self.folder.parent.name} after {state.steps:,} steps"
         with isolate_rng(), single_thread(), ExitStack() as stack:
-            if state.args.compile:  # compiling for the few observations of a game would take a minute
+            if state.args.compile:  # compiling for a game's few observations would take a minute
                 stack.enter_context(torch.compiler.set_stance("force_eager"))
             torch.manual_seed(state.steps)
             play = partial(policy, state.agent, False, None)
@@ -220,7 +220,7 @@ class RecordGames(Callback):
         path = self.folder / f"{state.steps:012}{inspector.game_suffix}"
         atomic_write(path, file.getvalue())
         logger.info("game recorded: %s%s", path, cut_off)
-        with suppress(OSError):  # a game that is being watched
+        with suppress(OSError):  # a game is open in a viewer
             own = self.folder.glob("[0-9]" * 12 + inspector.game_suffix)  # leave other files alone
             games = sorted(filter(Path.is_file, own), key=lambda game: game.stat().st_mtime)
             for old in games[: -self.keep]:
@@ -228,7 +228,7 @@ class RecordGames(Callback):
 
 
 class ShowGames(Callback):
-    """Show the games that a run records in the browser while it trains, on rank 0."""
+    """Show a run's recorded games in the browser while the run trains, on rank 0."""
 
     def __init__(self, folder: Path) -> None:
         """Watch the folder of `RecordGames`; raise an ImportError if the library websockets is not installed."""
@@ -236,7 +236,7 @@ class ShowGames(Callback):
         self._server = ViewerServer(GamesFeed(folder)) if launcher.is_rank_0() else None
 
     def on_train_start(self, state: TrainState) -> None:
-        """Open the page; raise a ValueError if the environment records no games."""
+        """Open the page; raise a ValueError if the environment does not record games."""
         if self._server is None:
             return
         if not self._folder.is_dir():

@@ -1,1 +1,1 @@
-"""Commands of `fabric-rl` with their parser and output. They may import everything; nothing imports them."""
+"""The `fabric-rl` commands with their parser and output. They may import any package; no package imports them."""

@@ -1,4 +1,4 @@
-"""`fabric-rl audit-rewards`, `trace-rewards` and `show-resets`: looks at rewards and initial states."""
+"""`fabric-rl audit-rewards`, `trace-rewards` and `show-resets`: checks of rewards and initial states."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -69,7 +69,7 @@ def audit(
 
 
 def audit_report(result: Audit) -> list[Table | Text]:
-    """Return both tables, and a line for each finding and note."""
+    """Return both tables of an audit, and a line for each finding and note."""
     lines = [
         Text(f"{'FAIL' if f.fatal else 'warning'}: {f.text}", "red" if f.fatal else "yellow") for f in result.findings
     ]
@@ -80,7 +80,7 @@ def audit_report(result: Audit) -> list[Table | Text]:
 
 
 def pay_table(result: Audit) -> Table:
-    """Return the pay of each part per minute, by situation."""
+    """Return a table of what each part of the reward pays per minute, by situation."""
     title = f"Phase {result.phase}. " if result.phase else ""
     title += f"Pay of one car a minute (seed {result.seed}, {result.seconds:g} s each)\n"
     title += f"`score` scored {result.goals_per_minute:.3g} goals a minute"
@@ -96,7 +96,7 @@ def pay_table(result: Audit) -> Table:
 
 
 def check_table(result: Audit) -> Table:
-    """Return each part's promises and the results of their checks."""
+    """Return a table of each part's promises and the results of checking them."""
     rows: list[list[str] | None] = []
     for part in (*result.parts, result.total):
         situation, earned = part.farmed
@@ -113,7 +113,7 @@ def check_table(result: Audit) -> Table:
 
 
 def draw_audit(result: Audit) -> Any:  # noqa: ANN401 - see new_figure
-    """Draw the share of each part, and the pay of each situation per minute by part."""
+    """Plot the share of each part, and what each situation pays per minute, by part."""
     figure = new_figure(13, max(4.0, 2.0 + 0.3 * len(result.parts)))
     left, right = figure.subplots(1, 2, width_ratios=[2, 3])
     names = [term_label(part.name) for part in result.parts]
@@ -166,7 +166,7 @@ def trace_rewards(
 
 
 def sums_table(rows: Sequence[TraceRow]) -> Table:
-    """Return the sum and the range of every part of the reward."""
+    """Return a table of the sum and range of every part of the reward."""
     touches, goal = sum(row["touch"] for row in rows), sum(row["goal"] for row in rows)
     title = f"{rows[-1]['seconds']:.1f} s, {len(rows)} steps, {touches:g} with a touch, goal {goal:+g}"
     cells = []
@@ -178,7 +178,7 @@ def sums_table(rows: Sequence[TraceRow]) -> Table:
 
 
 def draw_trace(rows: Sequence[TraceRow]) -> Any:  # noqa: ANN401 - see new_figure
-    """Draw the parts over time, with touches and goals, and the return below."""
+    """Plot the parts of the reward over time with touches and goals, and the return below."""
     figure = new_figure(12, 8)
     parts, total = figure.subplots(2, 1, sharex=True)
     seconds = [row["seconds"] for row in rows]
@@ -216,7 +216,7 @@ def show_resets(
 
 
 def ranges_table(rows: Sequence[ResetRow]) -> Table:
-    """Return the ranges of all quantities."""
+    """Return a table of the ranges of all quantities."""
     episodes = len({row["episode"] for row in rows})
     cells: list[list[str] | None] = []
     for what, ranges in groupby(summarize_ranges(rows), key=lambda found: found.what):
@@ -228,7 +228,7 @@ def ranges_table(rows: Sequence[ResetRow]) -> Table:
 
 
 def draw_resets(rows: Sequence[ResetRow]) -> Any:  # noqa: ANN401 - see new_figure
-    """Draw the ball and the cars from above, with arrows along their noses, and from the side."""
+    """Draw the ball and the cars from the side, and from above with arrows that show where the cars point."""
     figure = new_figure(12, 9)
     top, side = figure.subplots(1, 2, width_ratios=[3, 2], sharey=True)
     draw_field(top)

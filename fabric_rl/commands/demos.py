@@ -163,7 +163,7 @@ def show_demos(file: Path, /) -> Report:
 
 
 def preset(words: Sequence[str]) -> str | None:
-    """Return the preset for the clone of a demonstration of Rocket League, None for other demonstrations."""
+    """Return the preset for cloning a Rocket League demonstration, or None for other demonstrations."""
     files = [Path(word) for word in words if word.endswith(SUFFIX) and Path(word).is_file()]
     return str(DEFAULT_CONFIG) if files and Demonstration(files[0]).of_states else None
 

@@ -144,7 +144,7 @@ def episodes_lines(found: Mapping[str, Any]) -> list[str]:
 
 
 def results_table(names: Sequence[str], matches: Matches, *remarks: str) -> Table:
-    """Return one row per player."""
+    """Return a table with one row per player."""
     figures = results.match_summary(matches)
     size = f"{matches.cars}v{matches.cars}"
     title = [f"{figures['matches']} matches of {figures['minutes']:g} minutes, {size}", *remarks]
@@ -162,7 +162,7 @@ def results_table(names: Sequence[str], matches: Matches, *remarks: str) -> Tabl
 def statistics_table(
     names: Sequence[str], samples: results.Samples, confidence: float = 0.95, looks: bool = False
 ) -> Table:
-    """Return one row per statistic: for each player the mean and half the width of its interval."""
+    """Return a table with one row per statistic: each player's mean and half the width of its interval."""
     pairs = len(next(iter(samples.values()), ()))
     width = "" if looks or pairs < LEAST_SAMPLES else f", and half its {100 * confidence:g} % interval"
     rows = []
@@ -261,7 +261,7 @@ def league(
 
 
 def _field(names: Sequence[str], runs_dir: str) -> tuple[list[Path], list[results.Competitor]]:
-    """Return the files that a league writes, and its players."""
+    """Return the files that a league always writes, and its players."""
     if len(names) > 1:
         short = [short_name(name) for name in names]
         labels = [label if short.count(label) == 1 else name for label, name in zip(short, names, strict=True)]
@@ -279,7 +279,7 @@ def _field(names: Sequence[str], runs_dir: str) -> tuple[list[Path], list[result
 
 
 def league_tables(found: Mapping[str, Any], title: str) -> list[Table]:
-    """Return the ladder, best player first, and for few players the score of each against each."""
+    """Return the ladder, best player first, and a table of the scores between players if there are few of them."""
     rows = []
     for row, payoff in sorted(zip(found["ratings"], found["payoff"], strict=True), key=lambda each: -each[0]["rating"]):
         score = (sum(payoff) - 0.5) / (len(payoff) - 1)
@@ -297,7 +297,7 @@ def league_tables(found: Mapping[str, Any], title: str) -> list[Table]:
 
 
 def league_verdict(found: Mapping[str, Any]) -> str:
-    """Say if one ladder explains the results."""
+    """Return a line that says whether one ladder explains the results."""
     if found["misfit"] is None:
         return "two players are always on one ladder"
     fits = "does not explain" if found["misfit"] < 0.05 else "explains"
@@ -306,7 +306,7 @@ def league_verdict(found: Mapping[str, Any]) -> str:
 
 
 def draw_league(found: Mapping[str, Any]) -> Any:  # noqa: ANN401 - see new_figure
-    """Draw ratings with their intervals, of milestones over their steps, and all scores."""
+    """Plot ratings with their intervals (over agent-steps for milestones), and the scores between all players."""
     left, right = (figure := new_figure(12, 5)).subplots(1, 2)
     names, rows = found["names"], found["ratings"]
     over_steps = all(row["steps"] is not None for row in rows)
@@ -373,7 +373,7 @@ def exam(
 
 
 def exam_table(title: str, found: Mapping[str, Any]) -> Table:
-    """Return one row for each group, and for each pack if they are few."""
+    """Return a table with one row per group, and one per pack if there are few packs."""
     counted = [(str(group["packs"]), group) for group in found["groups"]]
     if len(found["packs"]) <= _MOST_PACKS:
         counted += [(str(pack["code"]), pack) for pack in found["packs"]]
@@ -419,7 +419,7 @@ def record(
 
 
 def record_game(player: str, opponent: str, play: PlaySettings, minutes: float, out: Path) -> None:
-    """Play one game into a replay file, and print the score."""
+    """Record one game as a replay file, and print the score."""
     duel = Duel.of(player, opponent, play)
     with replay_file(out) as file:
         blue, orange = duel.play(file, minutes, play.seed)

@@ -1,4 +1,4 @@
-"""`fabric-rl export`: a trained agent to keep, to hand on, or to run in other programs."""
+"""`fabric-rl export`: writes a trained agent to keep, to share, or to run in other programs."""
 
 import re
 import shutil
@@ -100,7 +100,7 @@ def export(
 
 
 def _exported(folder: Path) -> list[str]:
-    """Return the names of the files of an earlier export in a folder."""
+    """Return the names of the files that an earlier export wrote to a folder."""
     if not (folder / CONFIG).is_file() or not any((folder / mark).is_file() for mark in (EXPORTED, METADATA)):
         return []
     files = {file for mark, files in _FILES.items() if (folder / mark).is_file() for file in files}
@@ -108,7 +108,7 @@ def _exported(folder: Path) -> list[str]:
 
 
 def _replace(new: Path, folder: Path, old: list[str]) -> None:
-    """Replace the `old` files of a folder by those of `new`, or leave everything as it was."""
+    """Replace the `old` files of a folder with those of `new`, or leave everything as it was."""
     taken = [file.name for file in sorted(new.iterdir()) if file.name not in old and (folder / file.name).exists()]
     if taken:
         raise FileExistsError(f"{folder} has files that belong to no export: {', '.join(taken)}; choose a new folder")
@@ -165,12 +165,12 @@ def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None
 
 
 def export_for_teams(name: str, folder: Path, team_size: int, runs_dir: Path) -> None:
-    """Write an agent for teams of `team_size` that plays as before, and can be trained further.
+    """Write an agent for teams of `team_size` that plays as before and can be trained further.
 
-    It sees its first allies and opponents as before. Weights of columns that are new or were always empty are 0, so it
-    ignores more cars until it has learned about them; weights of removed columns are dropped. Observation statistics of
-    new columns are copies of its first opponent's. An agent with the same weights for all cars (`EntityObs`) keeps them
-    and sees more cars at once.
+    The agent sees its first allies and opponents as before. Weights of columns that are new or were always empty are 0,
+    so it ignores additional cars until it has learned about them; weights of removed columns are dropped. Observation
+    statistics of new columns are copied from the first opponent's. An agent that uses the same weights for all cars
+    (`EntityObs`) keeps them and takes additional cars into account immediately.
 
     Raises:
         CheckpointError, ValueError: There is no such agent, it was not trained in even teams of a RocketSimPool, or its
@@ -189,7 +189,7 @@ def export_for_teams(name: str, folder: Path, team_size: int, runs_dir: Path) ->
         sizes = ((pool.state.num_blue, pool.state.num_orange) for pool in (old, new))
         columns, like = kept_columns(new.obs_builder, *sizes)
         space, wider = new.single_observation_space, after
-        if isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1:  # else no weight belongs to one column
+        if isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1:  # otherwise, weights belong to no column
             wider_space = gymnasium.spaces.Box(-np.inf, np.inf, (space.shape[0] + 1,), np.float32)
             wider = found.untrained(wider_space, new.single_action_space).state_dict()
     weights = {
@@ -211,10 +211,10 @@ def export_for_teams(name: str, folder: Path, team_size: int, runs_dir: Path) ->
 def kept_columns(
     builder: ObsBuilder, old: tuple[int, int], new: tuple[int, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return for each column of observations with `new` cars (blue, orange) the same column with `old` cars.
+    """Return, for each column of observations with `new` cars (blue, orange), the same column with `old` cars.
 
     Returns:
-        Column, -1 for none or one that was always empty; and the same with the first opponent's for new cars.
+        The columns, -1 for new or always empty ones; and the same array with the first opponent's columns for new cars.
 
     Raises:
         ValueError: The old teams are uneven, or the builder does not tell other cars apart.
@@ -239,14 +239,14 @@ def kept_columns(
 
 
 def _same_car(name: str, before: Iterable[str], after: Iterable[str], team: int) -> tuple[str | None, str]:
-    """Return the name of a group of columns in the old teams (None for a new car), and of the first opponent's."""
+    """Return the old name of a car's group of columns (None for a new car), and that of the first opponent's group."""
     car = _CAR.fullmatch(name)
     if not car:
         return name, name
     stem, first = car[1], int(car[1].endswith("car_"))  # `car_0` is the observer
     had, has = ((sum(each.startswith(stem) for each in names) - first) // 2 for names in (before, after))  # of allies
     number = int(car[2]) - first
-    if number < has:  # itself or an ally
+    if number < has:  # the observer or an ally
         source = name if number < team - 1 else None
     else:
         source = f"{stem}{number - has + had + first}" if number - has < team else None
@@ -254,7 +254,7 @@ def _same_car(name: str, before: Iterable[str], after: Iterable[str], team: int)
 
 
 def _moved(old: Tensor, new: Tensor, columns: NDArray[np.int64], like: NDArray[np.int64]) -> Tensor:
-    """Return `old` with the columns (last axis) of `new`: weights of new ones are 0, statistics (vectors) `like`."""
+    """Return `old` with the columns (last axis) of `new`; new weights are 0, new statistics (vectors) follow `like`."""
     source = torch.from_numpy(columns if old.ndim > 1 else like)
     moved = torch.zeros_like(new) if old.ndim > 1 else new.clone()
     moved[..., source >= 0] = old[..., source[source >= 0]]

@@ -1,4 +1,4 @@
-"""`fabric-rl flight`: an exported RLBot bot in matches without the game."""
+"""`fabric-rl flight`: tests an exported RLBot bot in matches without the game."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -110,7 +110,7 @@ def _costs_table(
 
 
 def _numbers(flag: str, text: str, kind: type[float], what: str, most: float) -> list[float]:
-    """Parse a list such as 0,1,2; a ValueError names the flag if a number is not between 0 and `most`."""
+    """Parse a list such as 0,1,2; raise a ValueError that names the flag if a number is not between 0 and `most`."""
     try:
         found = [kind(each) for each in text.split(",")]
     except ValueError:

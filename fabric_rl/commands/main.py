@@ -1,9 +1,9 @@
-"""`fabric-rl COMMAND`: each command is a function, and its signature is its command line.
+"""`fabric-rl COMMAND`: each command is a function, and its signature defines its command line.
 
-Parameters without a default, and those before a `/`, are words in that order; all others are flags. If a default is a
-dataclass, each of its fields is a flag. A sequence takes one word or more. A command with a parameter `env` also takes
-`--config`; a parameter `training` receives all flags that are not the command's own, for train_fabric.py. The function
-returns a `Report`, several of them, or only the exit status.
+Parameters without a default, and those before a `/`, are positional arguments in that order; all others are flags. If a
+default is a dataclass, each of its fields is a flag. A sequence takes one or more words. A command with a parameter
+`env` also takes `--config`. A parameter `training` receives the flags for train_fabric.py: all that the command itself
+does not have. The function returns a `Report`, several of them, or only the exit status.
 """
 
 import inspect
@@ -94,7 +94,7 @@ COMMANDS = {name: command for group in GROUPS.values() for name, command in grou
 
 
 class _CommandParser(FlagParser):
-    """Parser whose help raises a BrokenPipeError for `_quiet_pipe`, which argparse would hide."""
+    """Parser whose help raises a BrokenPipeError, which argparse would hide from `_quiet_pipe`."""
 
     def print_help(self, file: Any = None) -> None:  # noqa: ANN401 - argparse's
         print(self.format_help(), end="", file=file)
@@ -104,18 +104,18 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the `fabric-rl` command.
 
     Args:
-        argv: Words after `fabric-rl`. Default: those of this process.
+        argv: Arguments after `fabric-rl`. Default: those of this process.
 
     Raises:
         SystemExit: Status 0 for success, 1 for a failed audit or a closed pipe, 2 for wrong usage, 130 after Ctrl+C.
     """
     words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     program = f"{_PROGRAM} {words[0]}" if words[0] in COMMANDS else _PROGRAM
-    if os.getcwd() not in sys.path:  # to find the user's classes, as `python train_fabric.py` does
+    if os.getcwd() not in sys.path:  # to find the user's classes, as with `python train_fabric.py`
         sys.path.append(os.getcwd())
     try:
         with _quiet_pipe(), log_warnings(), exit_on_user_error(program):
-            if words[0] == "train":  # has a parser of its own, see fabric_rl.cli.command_line
+            if words[0] == "train":  # it has its own parser, see fabric_rl.cli.command_line
                 exit_with_launcher()  # before slow imports
                 sys.exit(import_module("train_fabric").cli(words[1:]))
             if words in (["--help"], ["-h"]):
@@ -135,12 +135,12 @@ def overview() -> str:
 
 
 def command_parser(name: str) -> ArgumentParser:
-    """Return the parser that knows the flags of one command, for the reference (docs/cli.md)."""
+    """Return the parser with the flags of one command, for the reference (docs/cli.md)."""
     return _parser_and_functions(name)[0]
 
 
 def _parser_and_functions(name: str) -> tuple[ArgumentParser, dict[str, Callable[..., Any]]]:
-    """Return the parser with the flags of one command, and its functions by words: `runs`, `runs show`."""
+    """Return the parser with the flags of one command, and its functions by their commands: `runs`, `runs show`."""
     parser = _CommandParser(prog=_PROGRAM, description=_ABOUT, exit_on_error=False)
     return parser, _add_commands(parser, COMMANDS, only=name)
 
@@ -200,12 +200,12 @@ def _call(function: Callable[..., Any], settings: dict[str, Any]) -> int:
 
 
 def _outs(function: Callable[..., Any]) -> Sequence[Any]:
-    """Return the files that a command writes, see `fabric_rl.commands.output.writes`."""
+    """Return the files that a command writes; see `fabric_rl.commands.output.writes`."""
     return getattr(function, "outs", ())
 
 
 def _groups(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the dataclasses among the defaults of a function's parameters, whose fields are flags."""
+    """Return the classes of a function's parameters whose default is a dataclass; their fields are flags."""
     defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
     return {name: type(each) for name, each in defaults.items() if is_dataclass(each) and not inspect.isclass(each)}
 
@@ -213,7 +213,7 @@ def _groups(function: Callable[..., Any]) -> dict[str, Any]:
 def _add_commands(
     parser: ArgumentParser, commands: Mapping[str, Command], only: str | None = None, path: str = ""
 ) -> dict[str, Callable[..., Any]]:
-    """Add commands to a parser, and the flags of all or of `only` one; return the functions of those by words."""
+    """Add commands to a parser, with the flags of all or `only` one of them; return their functions by command."""
     found: dict[str, Callable[..., Any]] = {}
     subparsers = parser.add_subcommands(required=not path, dest="command", title="commands", description=_HELP)
     for name, command in commands.items():
@@ -229,7 +229,7 @@ def _add_commands(
 
 
 def _add_parameters(parser: ArgumentParser, function: Callable[..., Any]) -> None:
-    """Add the parameters of a function, with the text of its docstring, and flags for its reports."""
+    """Add the parameters of a function, with help from its docstring, and flags for its reports."""
     parameters = inspect.signature(function).parameters
     text = docstring_parser.parse(function.__doc__ or "")
     helps = {param.arg_name: param.description for param in text.params}
@@ -266,13 +266,13 @@ def _load(path: str) -> Callable[..., Any]:
 
 @contextmanager
 def _quiet_pipe() -> Iterator[None]:
-    """End silently with status 1 if nobody reads the output any more, as in `... | head`."""
+    """Exit silently with status 1 if nothing reads the output any more, as in `... | head`."""
     try:
         try:
             yield
         finally:
             if sys.stdout is not None:
-                sys.stdout.flush()  # now, where an error can be caught, not when Python exits
+                sys.stdout.flush()  # here, where an error can be caught, rather than when Python exits
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest of the buffer would fail at exit
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""Results of commands: tables on the console, files (checked before the work begins), and pages of HTML."""
+"""Results of commands: tables on the console, files (checked before the work begins), and HTML pages."""
 
 import base64
 import os
@@ -72,7 +72,7 @@ class Report:
 
 
 def write_reports(reports: "int | Report | Iterable[Report]", files: Sequence[Path], out: TextIO) -> int:
-    """Print and write reports as they come, JSON for standard output to `out`; return the greatest exit status."""
+    """Print and write reports as they arrive (JSON for standard output goes to `out`); return the highest status."""
     if isinstance(reports, int):
         return reports
     status = 0
@@ -107,11 +107,11 @@ def _write(report: Report, path: Path, out: TextIO) -> None:
 
 
 def check_out(paths: Iterable[Path], suffixes: Collection[str], flag: str = "--out") -> None:
-    """Check that the files of `flag` can be written, before any work is done for them.
+    """Check that the files given with `flag` can be written, before any work is done for them.
 
     Raises:
-        ValueError: A file has another suffix, or is a folder or a device.
-        OSError: Its folder does not exist or is read-only, or ffmpeg is missing for a video.
+        ValueError: A file has none of the suffixes, or is a folder or a device.
+        OSError: A file or its folder is read-only, the folder does not exist, or ffmpeg is missing for a video.
         ImportError: matplotlib is missing for a picture.
     """
     for path in paths:
@@ -127,7 +127,7 @@ def check_out(paths: Iterable[Path], suffixes: Collection[str], flag: str = "--o
 
 
 def check_file(path: Path, flag: str) -> None:
-    """Check that a file can be written; an OSError or ValueError names the flag."""
+    """Check that a file can be written; raise an OSError or ValueError that names the flag if not."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{flag} {path}: there is no folder {path.parent}")
     if path.exists() and not path.is_file():
@@ -137,7 +137,7 @@ def check_file(path: Path, flag: str) -> None:
 
 
 def png_of(figure: Any) -> bytes:  # noqa: ANN401 - see new_figure
-    """Return a figure as PNG."""
+    """Return a figure as PNG data."""
     picture = BytesIO()
     figure.savefig(picture, format="png", dpi=120)
     return picture.getvalue()
@@ -145,7 +145,7 @@ def png_of(figure: Any) -> bytes:  # noqa: ANN401 - see new_figure
 
 @dataclass(frozen=True)
 class Section:
-    """A table or lines below a title, for the console and for pages."""
+    """A title with a table or lines below it, for the console and for pages."""
 
     title: str
     columns: Sequence[str] = ()
@@ -153,12 +153,12 @@ class Section:
     lines: Sequence[str] = ()
 
     def numeric(self, column: int) -> bool:
-        """Return True for a column of numbers, which is aligned to the right."""
+        """Return True if a column contains numbers, and so is aligned to the right."""
         return all(re.match(r"[-+\d]|never|$", row[column]) for row in self.rows)
 
 
 def section_tables(sections: Iterable[Section]) -> list[Table | str]:
-    """Return sections for the console."""
+    """Return sections as tables and lines for the console."""
     found: list[Table | str] = []
     for section in sections:
         if section.rows:
@@ -169,14 +169,14 @@ def section_tables(sections: Iterable[Section]) -> list[Table | str]:
 
 
 def templates() -> "Environment":
-    """Return the HTML templates of this folder; every value put into them is escaped."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # most commands write no page
+    """Return the HTML templates in this folder; every value inserted into them is escaped."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # most commands do not write a page
 
     return Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined)
 
 
 def write_page(path: Path, title: str, sections: Sequence[Section], figure: Any) -> None:  # noqa: ANN401 - see new_figure
-    """Write sections and a picture as a self-contained page of HTML."""
+    """Write sections and a picture as a self-contained HTML page."""
     picture = base64.b64encode(png_of(figure)).decode()
     page = templates().get_template("tables.html").render(title=title, sections=sections, picture=picture)
-    write_text(path, page.encode(errors="replace").decode())  # lone surrogates in names
+    write_text(path, page.encode(errors="replace").decode())  # names may contain lone surrogates

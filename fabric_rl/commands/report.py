@@ -1,4 +1,4 @@
-"""`fabric-rl report` and `compare`: a run, or groups of runs over their seeds, as tables and pages of HTML."""
+"""`fabric-rl report` and `compare`: a run, or groups of runs over their seeds, as tables and HTML pages."""
 
 import base64
 import gzip
@@ -55,15 +55,15 @@ def report(id: str, out: Path | None = None, runs_dir: Path = Path("runs")) -> i
     curves = read_metrics(run.folder / "metrics.csv")
     if not curves:
         raise ValueError(f"run {run.name} has logged no metrics yet; try again after its first iteration")
-    write_text(out, page_of(run, curves).encode(errors="replace").decode())  # lone surrogates in names
+    write_text(out, page_of(run, curves).encode(errors="replace").decode())  # names may contain lone surrogates
     print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)")
     return 0
 
 
 def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
-    """Return the page; everything from the files of a run is escaped."""
+    """Return the HTML report of a run; everything from the run's files is escaped."""
     settings: dict[str, Any] = {}
-    with suppress(OSError, ValueError):  # the page says that it cannot be read
+    with suppress(OSError, ValueError):  # the page says that they cannot be read
         settings = flat_settings(read_yaml(run.folder / CONFIG) or {})
     goals, unread = best_goals(run.folder)
     stages = stages_of(curves, settings)
@@ -119,7 +119,7 @@ def stages_of(curves: Mapping[str, Curve], settings: Mapping[str, Any]) -> list[
 
 
 def best_goals(folder: Path) -> tuple[list[Goal], int]:
-    """Return the fastest goals of the newest recorded games below a folder, and the number of unreadable files."""
+    """Return the fastest goals in a folder's newest recorded games, and the number of unreadable files."""
     found: list[Goal] = []
     unread = 0
     files = filter(Path.is_file, folder.rglob(f"*{SUFFIX}"))
@@ -145,7 +145,7 @@ def best_goals(folder: Path) -> tuple[list[Goal], int]:
 
 
 def _league(folder: Path) -> dict[str, Any] | None:
-    """Return `names [P]`, `payoff [P, P]` (score of the row) and `ratings [P, 3]` (with interval) of league.json."""
+    """Return `names [P]`, `payoff [P, P]` (the row's score) and `ratings [P, 3]` (with interval) from league.json."""
     found = read_json(folder / "league.json")
     try:
         names, payoff = list(map(str, found["names"])), np.array(found["payoff"], np.float64)
@@ -165,10 +165,10 @@ def _minutes(run: RunRecord, curves: Mapping[str, Curve]) -> float | None:
     return float(minutes_at(curves[SPEED][0], curves[SPEED])[-1]) if SPEED in curves else None
 
 
-def _thin(numbers: Any) -> list[float]:  # noqa: ANN401 - an array of one axis
-    """Return at most `_MOST_POINTS` means of neighbours, with the digits that a picture needs."""
+def _thin(numbers: Any) -> list[float]:  # noqa: ANN401 - an array with one axis
+    """Return at most `_MOST_POINTS` means of adjacent numbers, with the digits that a picture needs."""
     pieces = np.array_split(numbers, min(len(numbers), _MOST_POINTS))
-    return [float(f"{(piece / len(piece)).sum():.6g}") for piece in pieces]  # divided first: no overflow
+    return [float(f"{(piece / len(piece)).sum():.6g}") for piece in pieces]  # divide first, so the sum cannot overflow
 
 
 def compare(
@@ -195,7 +195,7 @@ def compare(
         runs_dir: Folder that contains all runs.
     """
     if out is not None:
-        new_figure(1, 1)  # raises before any work if matplotlib is missing
+        new_figure(1, 1)  # if matplotlib is missing, fail before any work
         if out.exists() and not out.is_dir():
             raise ValueError(f"--out {out}: this is no folder")
     found = comparison.compare(groups, metric, runs_dir, threshold, minimize, confidence=confidence)

@@ -85,7 +85,7 @@ def _differences(folder: Path) -> Iterator[str]:
         yield f"{line}; to have it: {' && '.join(words)}" if words else line
     if own.get("folder") != project.get("folder") and (commit := own.get("commit")):
         edited = files_changed_since(Path(now["git"]["folder"]), commit)
-        if edited is not None:  # changes that were not committed then are lost
+        if edited is not None:  # changes uncommitted at that time are lost
             uncommitted = (line[3:] for line in (own.get("changed_files") or "").splitlines())
             edited = sorted({*edited, *filter(provenance.is_source, uncommitted)})
         yield from _code("code of fabric-rl", commit, now["git"], edited)
@@ -95,7 +95,7 @@ def _differences(folder: Path) -> Iterator[str]:
 
 
 def _recorded(file: Path) -> dict[str, Any]:
-    """Return a run's description of its start; a ValueError names parts that no run writes, such as forged commits."""
+    """Return a run's record of its start; raise a ValueError for parts that no run writes, such as forged commits."""
     found = read_json(file)
     kinds = {"project": dict, "git": dict, "earlier": list}
     wrong = [name for name, kind in kinds.items() if not isinstance(found.get(name) or kind(), kind)]
@@ -108,7 +108,7 @@ def _recorded(file: Path) -> dict[str, Any]:
 
 
 def _code(title: str, commit: str | None, now: dict[str, Any], names: list[str] | None) -> Iterator[str]:
-    """Yield the line about changed files; `names` is None if they are not known."""
+    """Yield a line about changed files, if there are any; `names` is None if they are not known."""
     if names == []:
         return
     commits = " -> ".join(dict.fromkeys(each[:9] if each else "none" for each in (commit, now["commit"])))
@@ -118,7 +118,7 @@ def _code(title: str, commit: str | None, now: dict[str, Any], names: list[str] 
 
 
 def _outcome(old: Path, new: Path) -> tuple[list[str], list[str]]:
-    """Return the names of all comparisons, and lines about the differences that they found."""
+    """Compare two runs; return the names of all comparisons, and a line for each difference."""
     before, now = (read_json(folder / ENVIRONMENT) for folder in (old, new))
     compared = list[str]()
     names = [name for name in ("ranks", "threads", "device") if before.get(name) not in (None, now.get(name))]
@@ -152,7 +152,7 @@ def _outcome(old: Path, new: Path) -> tuple[list[str], list[str]]:
 
 
 def _distance(there: Tensor, here: Tensor | None) -> float:
-    """Return the greatest difference; infinite for tensors that cannot be compared."""
+    """Return the largest absolute difference; infinity for tensors that cannot be compared."""
     if here is None or here.shape != there.shape:
         return math.inf
     return 0.0 if torch.equal(there, here) else float((there.double() - here.double()).abs().max())

@@ -1,4 +1,4 @@
-"""`fabric-rl runs`: lists, shows and plots runs, also while they train."""
+"""`fabric-rl runs`: lists, shows and plots runs, even while they train."""
 
 import sys
 from collections.abc import Sequence

@@ -43,7 +43,7 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
     """
     numbers, files = seeds_of(seeds), [Path(file).stem for file in config_files(training)]
     if group is None and not files:
-        training_settings(training, "seeds")  # raises for a missing file
+        training_settings(training, "seeds")  # raises an error if a file is missing
         raise ValueError("--group: give these runs a name, or train with a --config, whose name they take")
     group = group or files[-1]
     check_run_id(group, "--group")
@@ -98,11 +98,11 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
 
 
 def training_settings(words: Sequence[str], command: str) -> CommandLine:
-    """Return the settings that flags of `train_fabric.py` describe.
+    """Return the settings that the given flags of `train_fabric.py` describe.
 
     Raises:
-        ArgumentError: A flag is unknown or wrong.
-        ValueError: A flag is wrong, or one that the command sets itself.
+        ArgumentError: A flag is unknown or has a wrong value.
+        ValueError: A flag has a wrong value, or the command sets it itself.
     """
     if taken := [name for name in _OURS if name in flag_names(words)]:
         raise ValueError(f"{', '.join(taken)}: fabric-rl {command} decides that for every run; leave it out")

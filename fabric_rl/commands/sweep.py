@@ -71,7 +71,7 @@ def sweep(
         raise ValueError(f"--trials must be at least 1, got {trials}")
     numbers, base = seeds_of(seeds), training_settings(training, "sweep")
     settings = read_space(space, lambda flags: training_settings([*training, *flags], "sweep"))
-    new_figure(1, 1)  # raises before any work if matplotlib is missing
+    new_figure(1, 1)  # if matplotlib is missing, fail before any work
     folder = folder or Path("sweeps") / space.stem
     trainings = TrainProcesses(parallel, folder / "runs")
     make_folder("--folder", folder)

@@ -55,8 +55,8 @@ def watch(
     """
     feed = _feed(what, opponent, play.runs_dir)
     try:
-        if isinstance(feed, LiveFeed):  # a player that cannot play is an error before an address is shown
-            matches = import_module("fabric_rl.evaluation.matches")  # torch, which a recorded game does not wait for
+        if isinstance(feed, LiveFeed):  # report players that cannot play before showing an address
+            matches = import_module("fabric_rl.evaluation.matches")  # imports torch, which recorded games do not need
             opponent = opponent or "chaser"
             duel = matches.Duel.of(what, opponent, play)
             again = partial(matches.Duel.of, what, opponent, duel.rules.play)
@@ -107,7 +107,7 @@ def export_replay(file: Path, out: Path, width: int = 640) -> int:
 
 
 def write_film(file: Path, out: Path, width: int = 640) -> None:
-    """Write a video of all games of a replay, .mp4 or .gif, and print its path."""
+    """Write a video (.mp4 or .gif) of all games in a replay, and print its path."""
     replay, rate = read_replay(file), _FRAMES_PER_SECOND[out.suffix]
     lengths = [float(game.columns["ticks"][-1]) / TICKS_PER_SECOND for game in replay.games if game.num_frames]
     if not lengths:

@@ -1,4 +1,4 @@
-"""Lessons: environment parameters that get harder during training, like curricula of Unity's ML-Agents."""
+"""Lessons: environment parameters that get harder during training, like the curricula in Unity's ML-Agents."""
 
 import math
 import warnings
@@ -19,7 +19,7 @@ EPISODE_RETURN = "reward/episode_return"
 
 @dataclass(frozen=True)
 class Curriculum:
-    """The lessons of some parameters. There is one more lesson than there are thresholds."""
+    """Lessons for some environment parameters; there is one more lesson than there are thresholds."""
 
     parameters: dict[str, list[float | list[float]]]
     """Parameter of the environment -> its value in each lesson: a number, or [min, max] to sample from per episode."""
@@ -57,12 +57,12 @@ class Curriculum:
 
 
 class LessonState:
-    """The progress of training in a curriculum.
+    """Progress of training in a curriculum.
 
     Attributes:
         curriculum: The lessons.
         lesson: The current lesson, counted from 0.
-        measured: The last value of the measure, smoothed or not; None before the first one.
+        measured: The latest value of the measure, smoothed if the curriculum asks for it; None before the first one.
     """
 
     def __init__(self, curriculum: Curriculum) -> None:
@@ -74,9 +74,9 @@ class LessonState:
         """Add one iteration, and update the measure if enough episodes have ended in this lesson.
 
         The measure is m = sum of totals / sum of counts over the newest iterations with `min_lesson_length` episodes;
-        for `progress` it is that of the newest iteration. With smoothing, m <- 0.25 m' + 0.75 m, where m' is the
-        previous value, from any lesson, and initially 0. The next lesson begins if m exceeds the threshold; counting of
-        episodes then starts again.
+        for `progress`, it is that of the newest iteration. With smoothing, m <- 0.25 m' + 0.75 m, where m' is the
+        previous value, from any lesson, and initially 0. The next lesson begins if m exceeds the threshold; the count
+        of episodes then starts again.
 
         Args:
             episodes: Number of episodes that ended in this iteration.
@@ -87,7 +87,7 @@ class LessonState:
             True if a new lesson has begun.
         """
         curriculum, window = self.curriculum, self._window
-        if window and not episodes and not window[-1][0]:  # join SAC's short iterations without an end
+        if window and not episodes and not window[-1][0]:  # merge SAC's short iterations in which no episode ended
             before = window.pop()
             if curriculum.measure != PROGRESS:
                 total, count = total + before[1], count + before[2]
@@ -116,7 +116,7 @@ class LessonState:
         return {"lesson": self.lesson, "measured": self.measured, "window": [list(row) for row in self._window]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the state that `state_dict` returned; with fewer lessons than before, at most the last one."""
+        """Restore the state that `state_dict` returned; if the lesson no longer exists, use the last one."""
         self.lesson = min(state["lesson"], self.curriculum.num_lessons - 1)
         self.measured = state["measured"]
         self._window = deque((row[0], row[1], row[2]) for row in state["window"])
@@ -125,8 +125,8 @@ class LessonState:
 class Lessons(Callback):
     """Lead a run through curricula, each at its own pace, like ML-Agents' metacurriculum.
 
-    Each curriculum can advance by at most one lesson per iteration. All ranks decide on the same numbers. From the next
-    episodes on, the values of a lesson replace those that the environment would sample itself
+    Each curriculum can advance by at most one lesson per iteration. All ranks decide from the same numbers. From the
+    next episodes on, the values of a lesson replace those that the environment would sample itself
     (`envs.ParameterRandomizer`). Metrics: `lesson/<curriculum>`, the lesson of the iteration, counted from 0, and
     `lesson/<curriculum>_measure`, the value that is compared with the threshold.
     """
@@ -191,7 +191,7 @@ class Lessons(Callback):
         return {name: course.state_dict() for name, course in self.lesson_states.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the state that `state_dict` returned; curricula that are not in it start from their beginning."""
+        """Restore the state that `state_dict` returned; curricula that are not in it start with their first lesson."""
         for name, course in self.lesson_states.items():
             if name in state:
                 load_child_state(course, state[name], f"what was saved of the curriculum {name}")
@@ -203,7 +203,7 @@ class Lessons(Callback):
         name = EPISODE_RETURN if measure == REWARD else measure
         if name in state.sums:
             return state.sums[name]
-        # A timer or callback logged it: the ranks' numbers may differ, or only rank 0 has one.
+        # A timer or callback logged this metric: ranks may have different numbers, or only rank 0 has one.
         value = state.fabric.broadcast(state.metrics.get(name))
         if value is not None:
             return float(value), 1.0

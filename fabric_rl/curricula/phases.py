@@ -53,7 +53,7 @@ class Promotion:
 
 @dataclass(frozen=True)
 class Phase:
-    """Settings of one phase of a run; the environment has the rewards and initial states of that name."""
+    """Settings of one phase of a run; the environment has rewards and initial states under the same name."""
 
     name: str
     """Name of letters, digits, `_`, `.` and `-`; the same as in the environment's `PhasedReward` and `PhasedStates`."""
@@ -93,7 +93,7 @@ class Phases(Callback):
     observations and actions stay the same. Milestones are filed under `Phase<number>-<name>`; the metrics are
     `phase/number` (from 1) and `phase/steps` (agent-steps in the phase, including this iteration).
 
-    To choose the phase by hand, set `start_phase`, if you like together with the weights of another run
+    To choose the phase by hand, set `start_phase`, optionally together with the weights of another run
     (`--initialize_from`). A resumed run continues in its phase, unless `start_phase` has changed.
 
     Attributes:
@@ -145,7 +145,7 @@ class Phases(Callback):
         """
         if isinstance(state.env, HasPhases):
             state.env.check_phases([phase.name for phase in self.phases])
-        if self._begun_at < 0:  # chosen by hand for a resumed run
+        if self._begun_at < 0:  # the phase was chosen by hand for a resumed run
             self._begun_at = state.steps
         if self._begun_at > state.steps:
             raise ValueError(f"Phases: by its checkpoint the run is in its phase since {self._begun_at:,} steps")
@@ -158,7 +158,7 @@ class Phases(Callback):
             skill.streak(before, state.metrics) for skill, before in zip(phase.promotions, self._streaks, strict=True)
         ]
         self._waited += 1
-        self._measured |= {*state.metrics, *state.sums}  # an iteration without an end of an episode has fewer metrics
+        self._measured |= {*state.metrics, *state.sums}  # fewer metrics if no episode ends in the iteration
         if self._waited == PATIENCE and state.fabric.is_global_zero:
             for name in (skill.metric for skill in phase.promotions if skill.metric not in self._measured):
                 hint = did_you_mean(name, sorted(self._measured))
@@ -169,7 +169,7 @@ class Phases(Callback):
             self._enter(state)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the names of the current phase and the start phase, the step it began at, and the streaks."""
+        """Return the names of the current and the start phase, the step at which the current one began, and streaks."""
         return {
             "phase": self.phase.name,
             "start_phase": self.phases[self._start - 1].name,
@@ -191,7 +191,7 @@ class Phases(Callback):
         if not numbers:
             raise ValueError(f"Phases: the checkpoint is in phase {state['phase']}, which is not among --callbacks")
         self._begin(numbers[0], int(state["begun_at"]))
-        rows = state["streaks"]  # by metric alone in older checkpoints
+        rows = state["streaks"]  # older checkpoints name them by metric only
         self._streaks = [int(rows.get(each.condition, rows.get(each.metric, 0))) for each in self.phase.promotions]
 
     def _begin(self, number: int, steps: int) -> None:

@@ -1,1 +1,1 @@
-"""Players and the matches between them: a library, which knows `envs` and `agents`."""
+"""Players and the matches between them: a library that may import `envs` and `agents`."""

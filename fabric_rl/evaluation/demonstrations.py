@@ -1,4 +1,4 @@
-"""Demonstrations: recorded, described, read for the agents of an environment, and given to what learns from them."""
+"""Demonstrations: recording, describing and reading them, and passing them to whatever learns from them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -39,7 +39,7 @@ from fabric_rl.types import AgentFactory, EnvFactory, OffPolicyAgent
 
 
 def env_name(env: EnvFactory) -> str:
-    """Return what demonstrations call an environment that is not a pool: Gymnasium id or class."""
+    """Return the name that demonstrations use for an environment that is not a pool: its Gymnasium id or class."""
     call = unwrap_partial(env)
     if call.function is GymnasiumEnvs:
         return str(to_config(call.arguments()["env_id"]))
@@ -59,14 +59,15 @@ def trajectories_of(
         paths: Demonstrations (.frd).
         env: Builds the environment of the agents that learn.
         flag: Flag that names the files, for messages.
-        soft: Fill `Trajectory.soft`, too, in pools whose actions are a table.
-        rewards: Fill `Trajectory.reward` in pools, too, with the reward of `env` (in its first phase).
+        soft: Also fill `Trajectory.soft`, in pools with an action table.
+        rewards: Also fill `Trajectory.reward` in pools, with the reward of `env` (in its first phase).
 
     Returns:
         All trajectories of all files, in order.
 
     Raises:
-        ValueError: A file is damaged, empty, or of another environment; one line that names the flag and the file.
+        ValueError: There are no files, or one is damaged, empty, or from another environment; the message is one line
+            that names the flag and the file.
         OSError: A file cannot be read.
     """
     if not paths:
@@ -130,7 +131,7 @@ def _of_env(demonstration: Demonstration, env: EnvFactory) -> Iterator[Trajector
 def record_matches(
     duel: Duel, out: Path, minutes: float, random_starts: float, noise: float, both: bool
 ) -> DemonstrationWriter:
-    """Record matches of two players; the first one or `both` demonstrate. See `fabric-rl demos record`."""
+    """Record matches of two players, with the first one or `both` as demonstrators; see `fabric-rl demos record`."""
     rules = duel.rules
     size, seed = rules.team_size, rules.play.seed
     demonstrators = range(2 * size if both else size)
@@ -154,7 +155,7 @@ def record_episodes(trained: Trained, out: Path, episodes: int, act: ActSettings
 
 
 def demonstration_summary(demonstration: Demonstration) -> dict[str, Any]:
-    """Return the contents of a demonstration as numbers and texts; reads the whole file."""
+    """Read a whole demonstration, and return its contents as numbers and texts."""
     about = {name: value for name, value in demonstration.about.items() if name != "columns"}
     steps, returns, actions, weights = list[int](), list[float](), list[Any](), list[Any]()
     terminated = touches = 0
@@ -186,17 +187,17 @@ def demonstration_summary(demonstration: Demonstration) -> dict[str, Any]:
 
 
 def with_demonstrations(signal: SignalFactory, env: EnvFactory) -> SignalFactory:
-    """Return the signal with the contents of its demonstrations, if it learns from any.
+    """Return the signal, with its demonstrations loaded if it learns from any.
 
     Raises:
-        ValueError: A file does not fit the environment; one line that names the flag.
+        ValueError: A file does not fit the environment; the message is one line that names the flag.
     """
     call = unwrap_partial(signal)
     if not hasattr(call.function, "show"):
         return signal
     name = f"--signals {getattr(call.function, '__name__', '')}: demos"
     found = trajectories_of(call.arguments().get("demos") or (), env, name)
-    return lambda *spaces: signal(*spaces).show(found)  # type: ignore[operator]  # as asked above
+    return lambda *spaces: signal(*spaces).show(found)  # type: ignore[operator]  # checked above
 
 
 def choose_algorithm(
@@ -210,7 +211,7 @@ def choose_algorithm(
     """Return the training loop of an agent with its settings: `train_off_policy` or `train`.
 
     Raises:
-        ValueError: Settings of the other loop are given, or a file of `--demonstrations` does not fit.
+        ValueError: Settings are given that belong to the other loop, or a file of `--demonstrations` does not fit.
     """
     made = unwrap_partial(agent).function
     if not (isinstance(made, type) and issubclass(made, OffPolicyAgent)):

@@ -34,7 +34,7 @@ Tell = Callable[[float], None]
 
 
 class Block(NamedTuple):
-    """`PAIRS_AT_ONCE` pairs of matches between two players; the results depend only on these values and the rules."""
+    """Block of `PAIRS_AT_ONCE` pairs of matches between two players; only its fields and the rules affect results."""
 
     player: str
     opponent: str
@@ -50,8 +50,8 @@ def play_blocks(
     Args:
         rules: Settings of all matches.
         blocks: Blocks to play.
-        workers: Number of processes; 1: this process.
-        tell: Called with the share that is played, 0 to 1.
+        workers: Number of processes; 1: only this process.
+        tell: Called with the share that has been played, 0 to 1.
 
     Raises:
         OSError: A worker was killed.
@@ -104,7 +104,7 @@ _worker: list[tuple[MatchSettings, dict[str, Player]]] = []
 
 
 def _begin(rules: MatchSettings) -> None:
-    """Make this process a worker, which ends with its parent and leaves Ctrl+C to it."""
+    """Make this process a worker that ends with its parent and leaves Ctrl+C to the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if (parent := multiprocessing.parent_process()) is not None:
         end_with_parent(parent.join)
@@ -124,12 +124,12 @@ def _play(block: Block) -> Matches:
 @contextmanager
 def replay_file(out: Path) -> Iterator[BinaryIO]:
     """Open a file for a replay; after an error or Ctrl+C, keep the part that was played, or delete an empty file."""
-    with out.open("wb") as file:  # outside of the try: a file that cannot be opened is not deleted
+    with out.open("wb") as file:  # outside the try block: a file that cannot be opened is not deleted
         try:
             yield file
             file.flush()
         except BaseException as error:
-            if isinstance(error, OSError):  # a full disk names no file
+            if isinstance(error, OSError):  # errors of a full disk do not name the file
                 error.filename = error.filename or str(out)
             with suppress(OSError):
                 file.close()
@@ -155,7 +155,7 @@ class Duel(NamedTuple):
 
     @classmethod
     def of(cls, player: str, opponent: str, play: PlaySettings) -> "Duel":
-        """Find the players; a ValueError names one that does not exist."""
+        """Find the players; raise a ValueError if one does not exist."""
         both = [load_player(name, play.sample, play.runs_dir, explain=True) for name in (player, opponent)]
         rules = MatchSettings.of(both, play)
         first, second = (each.build(rules.team_size, rules.tick_skip) for each in both)
@@ -163,7 +163,7 @@ class Duel(NamedTuple):
         return cls((short_name(player), short_name(opponent)), (first, second), rules, trained_in)
 
     def bots(self, seed: int) -> TeamBots:
-        """Return both for a new game; the first one is blue."""
+        """Return both players as bots for a new game; the first one is blue."""
         return TeamBots(self.players[0](seed), self.players[1](seed + 1))
 
     def match(self, sink: Sink, seed: int, chunk_frames: int = CHUNK_FRAMES) -> RecordedMatch:
@@ -186,7 +186,7 @@ class Duel(NamedTuple):
         )
 
     def play(self, sink: Sink, minutes: float, seed: int) -> list[int]:
-        """Play a match, write its replay to `sink`, and return the goals of both."""
+        """Play a match, write its replay to `sink`, and return the goals of both players."""
         match = self.match(sink, seed)
         try:
             with single_thread():
@@ -205,7 +205,7 @@ _FRAMES = 2
 
 @single_thread()
 def play_live(feed: LiveFeed, duel: Duel, again: Callable[[], Duel], minutes: float, seed: int) -> NoReturn:
-    """Play game after game in real time while somebody watches.
+    """Play game after game in real time while anyone is watching.
 
     Args:
         feed: Receives the replay.
@@ -225,8 +225,8 @@ def play_live(feed: LiveFeed, duel: Duel, again: Callable[[], Duel], minutes: fl
                         pass
                     due = time.monotonic()
                 match.step()
-                due = max(due + match.step_seconds, time.monotonic() - 1)  # too slow: time is not made up
+                due = max(due + match.step_seconds, time.monotonic() - 1)  # catch up by at most one second
                 time.sleep(max(0.0, due - time.monotonic()))
             seed += 2
-            with suppress(ValueError, OSError):  # if the run was moved, its old weights play on
+            with suppress(ValueError, OSError):  # if the run was moved, keep playing with its old weights
                 duel = again()

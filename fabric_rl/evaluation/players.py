@@ -49,7 +49,7 @@ class MatchSettings(NamedTuple):
 
     @classmethod
     def of(cls, entrants: Sequence[PlayerSpec], play: PlaySettings, minutes: float | None = None) -> "MatchSettings":
-        """Take the settings that are None from the training of the first agent among the players."""
+        """Return the settings of a match, with missing ones from the training of the first agent among the players."""
         recipes = [each.trained_in for each in entrants if each.trained_in]
         first = recipes[0] if recipes else PoolFactory(RocketSimPool)
         size = play.team_size or max(max(sizes) for sizes in first.team_sizes)
@@ -63,10 +63,10 @@ def load_player(name: str, sample: bool, runs_dir: str, explain: bool = False) -
     """Find a player by its name.
 
     Args:
-        name: As for `fabric-rl evaluate`. `NAME#ROLE` is one role of an `agents.RolesAgent`, for any car.
-        sample: Agents sample their actions instead of taking the most probable ones.
-        runs_dir: Folder of the run ids.
-        explain: Agents keep `envs.bots.Diagnostics` for replays.
+        name: Name as in `fabric-rl evaluate`. `NAME#ROLE` is one role of an `agents.RolesAgent`, for any car.
+        sample: Let agents sample their actions instead of taking the most probable ones.
+        runs_dir: Folder that contains all runs.
+        explain: Let agents keep `envs.bots.Diagnostics` for replays.
 
     Raises:
         ValueError: There is no such player, or it does not play Rocket League.
@@ -96,7 +96,7 @@ def _bot(name: str) -> type[Bot] | None:
     module, _, attribute = name.rpartition(".")
     try:
         found = import_module(module)
-    except (ImportError, SyntaxError, ValueError) as error:  # null bytes: the last one in Python 3.10
+    except (ImportError, SyntaxError, ValueError) as error:  # null bytes raise a ValueError in Python 3.10
         if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
             return None
         if isinstance(error, SyntaxError) and error.filename:
@@ -167,7 +167,7 @@ def _agent(
 
 
 def short_name(name: str) -> str:
-    """Return the name of a player in tables."""
+    """Return the name that tables show for a player."""
     return Path(name).name if Path(name).exists() else name
 
 
@@ -178,12 +178,12 @@ def load_if_not_rocket_league(name: str, runs_dir: str) -> Trained | None:
     try:
         trained = load_trained(name, runs_dir)
     except ValueError:
-        return None  # the class of a bot, or an error that `load_player` raises
+        return None  # a bot's class, or an error that `load_player` will raise
     return trained if pool_factory_or_none(trained.env) is None else None
 
 
 def pool_factory_or_none(env: EnvFactory) -> PoolFactory | None:
-    """Return the settings of a `RocketSimPool`, None for another environment."""
+    """Return the settings of a `RocketSimPool`, or None for another environment."""
     try:
         return PoolFactory(env)
     except TypeError:
@@ -191,17 +191,17 @@ def pool_factory_or_none(env: EnvFactory) -> PoolFactory | None:
 
 
 def load_guests(names: Sequence[str], env: EnvFactory, runs_dir: str, seed: int, run: Path | None = None) -> list[Bot]:
-    """Return players as opponents of self-play; agents sample their actions.
+    """Load players as opponents for self-play; agents sample their actions.
 
     Args:
         names: Names as in `load_player`.
         env: Builds the pool of the training.
-        runs_dir: Folder of the run ids.
+        runs_dir: Folder that contains all runs.
         seed: Seed of their actions.
-        run: Folder of the training's run, which cannot be a guest.
+        run: Folder of the run that trains, which cannot be a guest.
 
     Raises:
-        ValueError: A player does not exist or cannot play there.
+        ValueError: A player does not exist or cannot play in the pool, or has two of the names.
     """
     if not names:
         return []

@@ -27,11 +27,11 @@ Samples = Mapping[str, NDArray[np.float64]]
 def statistics_summary(
     samples: Samples, confidence: float = 0.95, looks: bool = False
 ) -> dict[str, dict[str, list[Any]]]:
-    """Return name -> `means` and `intervals_95` (or another confidence) of both players.
+    """Return name -> `means` and `intervals_95` (or another confidence level) of both players.
 
-    Pairs without anything to measure are left out. A mean is None if no pair is left. An interval is None if there are
-    too few pairs or all are equal, and for all statistics with `looks`: none would hold if the number of pairs depends
-    on the results so far.
+    Pairs that have nothing to measure are left out. A mean is None if no pair is left. An interval is None if there are
+    too few pairs, or if all are equal and the statistic is not a count per match. With `looks`, all intervals are None:
+    none would be valid if the number of pairs depends on the results so far.
     """
     found: dict[str, dict[str, list[Any]]] = {}
     for name, values in samples.items():
@@ -54,7 +54,7 @@ def match_summary(matches: Matches, confidence: float = 0.95, looks: bool = Fals
     """Return the results as numbers, for tables and files; goals are per match, touches per car and minute.
 
     `results` has two letters for each pair: won, drawn or lost, first as blue, then as orange.
-    `difference_interval_95` (or another confidence) is None if there are too few pairs.
+    `difference_interval_95` (or another confidence level) is None if there are too few pairs.
     """
     count = SIDES * len(matches.goals)
     interval = difference_interval(matches, confidence)
@@ -83,9 +83,9 @@ def difference_interval(matches: Matches, confidence: float = 0.95) -> Interval 
 
 
 def sequential_summary(matches: Matches, until_width: float | None, confidence: float) -> dict[str, Any]:
-    """Return intervals that hold for any number of looks at the results; `reached` if they are clear enough.
+    """Return intervals that are valid for any number of looks; `reached` is True if the results are clear enough.
 
-    The interval for a fixed number of matches would be wrong, so it is None.
+    The interval for a fixed number of matches would not be valid, so it is None.
     """
     score = score_sequence(matches.scores, confidence)
     difference = difference_sequence(matches.differences, 1 / SIDES, confidence)
@@ -114,7 +114,7 @@ class Competitor(NamedTuple):
 def league_summary(
     field: Sequence[Competitor], played: Mapping[tuple[int, int], Matches], confidence: float = 0.95
 ) -> dict[str, Any]:
-    """Return ratings and scores of a league as for `--json`; `played` has the matches of player i against j."""
+    """Return the ratings and scores of a league for `--json`; `played[i, j]` has the matches of player i against j."""
     payoff, games = np.full((len(field), len(field)), 0.5), np.zeros((len(field), len(field)), np.int64)
     for (i, j), matches in played.items():
         payoff[i, j], games[i, j] = matches.scores.mean(), SIDES * len(matches.scores)
@@ -134,22 +134,22 @@ def league_summary(
 
 
 def intransitive_share(payoff: NDArray[np.float64]) -> float | None:
-    """Return the share of cyclic triples by `payoff [P, P]`, or None for two players."""
+    """Return the share of triples that beat each other in a circle, from `payoff [P, P]`; None for two players."""
     wins = (payoff > 0.5).astype(np.int64)
     triples = math.comb(len(wins), 3)
-    return float((wins @ wins @ wins).trace()) / 3 / triples if triples else None  # each is found from all three
+    return float((wins @ wins @ wins).trace()) / 3 / triples if triples else None  # each is counted three times
 
 
 def episodes_summary(trained: Trained, episodes: int, act: ActSettings) -> dict[str, Any]:
-    """Play whole episodes in the environment of an agent's training.
+    """Play whole episodes in an agent's training environment.
 
     Args:
         trained: The agent and its environment.
         episodes: Minimum number of episodes.
-        act: Seed, and the way that actions are chosen.
+        act: Seed, and how actions are chosen.
 
     Returns:
-        Means of the returns and lengths with 95 % confidence intervals, None for too few or equal episodes.
+        Mean return and length, with 95 % confidence intervals that are None for too few or equal episodes.
     """
     with closing(trained.env(seed=act.seed)) as envs:
         choose = trained.choose(envs.single_observation_space, envs.single_action_space, not act.sample, act.seed)
@@ -163,10 +163,10 @@ def episodes_summary(trained: Trained, episodes: int, act: ActSettings) -> dict[
 
 
 def choose_packs(packs: Sequence[Pack], words: Sequence[str]) -> list[Pack]:
-    """Return the packs with one of the words for code, type, difficulty or tag, or all if there are no words.
+    """Return the packs whose code, type, difficulty or tags include one of the words, or all if there are no words.
 
     Raises:
-        ValueError: A word that no pack has.
+        ValueError: A word does not match any pack.
     """
     of = [set[str]().union(*map(pack.names, ("code", "type", "difficulty", "tags"))) for pack in packs]
     for word in words:
@@ -178,16 +178,16 @@ def choose_packs(packs: Sequence[Pack], words: Sequence[str]) -> list[Pack]:
 
 
 def exam_player(who: PlayerSpec, recipe: PoolFactory, tick_skip: int) -> tuple[Player, tuple[int, int]]:
-    """Return the player and the cars per team (blue, orange): it alone, or as in training if it must see others."""
+    """Return the player and the cars per team (blue, orange): its own car, or as in training if it must see others."""
     try:
         return who.build((1, 0), tick_skip), (1, 0)
-    except ValueError:  # its observation has columns for others
+    except ValueError:  # its observations have columns for other cars
         blue, orange = (max(sizes) for sizes in zip(*recipe.team_sizes, strict=True))
         return who.build((blue, orange), tick_skip), (blue, orange)
 
 
 def exam_summary(packs: Sequence[Pack], marks: Sequence[Bool]) -> dict[str, Any]:
-    """Return the results of `packs`, and of `groups` by type and difficulty; `marks` of a pack are `[S]`."""
+    """Return the results of `packs`, and of `groups` by type and difficulty; `marks [S]` are True for solved shots."""
     groups: dict[tuple[str, str], list[Bool]] = {}
     for pack, passed in zip(packs, marks, strict=True):
         kind, difficulty = (pack.metadata.get(key, "Unknown") for key in ("type", "difficulty"))

@@ -1,4 +1,4 @@
-"""`fabric_rl.show`: a game inside a notebook."""
+"""`fabric_rl.show`: shows a game in a notebook."""
 
 import html
 import io
@@ -16,10 +16,10 @@ from fabric_rl.viewer.page import check_size, page_with
 class Shown:
     """A game that a notebook displays as the viewer's page if it is the last line of a cell.
 
-    The page is stored in the notebook (about half a megabyte), and needs neither Python nor the internet.
+    The page is stored in the notebook (about half a megabyte) and needs neither Python nor an internet connection.
 
     Attributes:
-        replay: Content of the replay file.
+        replay: Contents of the replay file.
     """
 
     def __init__(self, replay: bytes, height: int) -> None:
@@ -43,9 +43,9 @@ def show(
     """Show a recorded game, or record a game and show it, in Jupyter, VS Code or Colab.
 
     Args:
-        what: A replay, or the path of one (.frl); or the player for blue: as in `fabric-rl record` (a run id, a path,
-            school_1v1, a bot), or the result of `fabric_rl.load_trained`.
-        opponent: The player for orange, if `what` is a player.
+        what: A replay or its path (.frl), or the player of the blue team: a name as in `fabric-rl record` (a run id, a
+            path, school_1v1, a bot), or the result of `fabric_rl.load_trained`.
+        opponent: The player of the orange team, if `what` is a player.
         minutes: Game time to play, in minutes.
         team_size: Cars per team; default: as in the player's training, 1 for bots.
         seed: Seed of the kickoffs.

@@ -1,1 +1,1 @@
-"""Policies that leave the framework: as a file that other programs run, and back again as a player."""
+"""Export of policies to files that other programs can run, and that can be loaded again as players."""

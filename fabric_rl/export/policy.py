@@ -1,4 +1,4 @@
-"""Writes an agent as a folder that runs without this framework, and checks that it decides the same."""
+"""Export of an agent to a folder that runs without this framework, and a check that its decisions are the same."""
 
 import hashlib
 import re
@@ -36,7 +36,7 @@ _CLEAR = 1e-4
 
 
 class PolicyGraph(nn.Module):
-    """Most probable action of an agent, its distribution, and the memory after it.
+    """Module that returns an agent's most probable action, the distribution of actions, and the new memory.
 
     Attributes:
         inputs: Names, in order: obs; action_mask, if the agent reads masks; state, if it has memory.
@@ -46,7 +46,7 @@ class PolicyGraph(nn.Module):
     """
 
     def __init__(self, agent: ActorCritic, masks: bool, columns: int | None = None) -> None:
-        """Wrap an agent in eval mode, on the CPU; it sees the first `columns` of observations, by default all."""
+        """Wrap an agent in eval mode, on the CPU; it sees the first `columns` columns of observations, or all."""
         super().__init__()
         self.agent, self.columns = agent, columns
         self.inputs = ("obs", *(["action_mask"] if masks else []), *(["state"] if agent.memory_size else []))
@@ -71,7 +71,7 @@ class PolicyGraph(nn.Module):
 
 
 def _numbers(distribution: Distribution) -> dict[str, Tensor]:
-    """Return the parameters of a distribution over actions; empty for kinds that our heads do not use."""
+    """Return the parameters of a distribution over actions, or an empty dict for kinds that our heads do not use."""
     each = getattr(distribution, "base_dist", distribution)
     if isinstance(each, Categorical):
         return {"probabilities": each.probs.float()}
@@ -81,16 +81,16 @@ def _numbers(distribution: Distribution) -> dict[str, Tensor]:
 
 
 def _write_model(graph: PolicyGraph, example: Sequence[Tensor], path: Path, free_axes: int) -> None:
-    """Write a graph that has been called; in ONNX, the first `free_axes` of observations may change their sizes."""
+    """Write a graph that has been called once; in ONNX, the first `free_axes` axes of observations may vary in size."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # traces may miss something, which is checked afterwards
+        warnings.simplefilter("ignore")  # about what a trace may miss, which is checked afterwards
         if path.suffix == ".pt":
-            # as a function: tracing a LightningModule asks for properties that need a Trainer
+            # wrapped in a function, because tracing a LightningModule reads properties that need a Trainer
             torch.jit.trace(lambda *inputs: graph(*inputs), tuple(example), check_trace=False).save(str(path))  # type: ignore[no-untyped-call]
             return
         axes = {name: {0: "N"} for name in (*graph.inputs, *graph.outputs)}
         axes["obs"] |= {axis: f"n{axis}" for axis in range(1, free_axes)}
-        torch.onnx.export(  # the tracing exporter: it is in all supported versions, and needs onnx alone
+        torch.onnx.export(  # the tracing exporter exists in all supported versions and needs only onnx
             graph,
             tuple(example),
             str(path),
@@ -128,7 +128,7 @@ def write_policy(
         folder: Existing folder.
         about: More content for `metadata.json`.
         columns: See `PolicyGraph`.
-        free_axes: Number of axes of observations, from the first, whose sizes may change.
+        free_axes: Number of leading axes of observations that may vary in size.
         steps: Number of steps.
 
     Raises:
@@ -143,7 +143,7 @@ def write_policy(
     model = folder / MODELS[form]
     try:
         _write_model(graph, example, model, free_axes)
-    except Exception as error:  # exporters raise anything for a user's own network
+    except Exception as error:  # exporters may raise anything for a user's network
         raise ValueError(f"--format {form} cannot represent {kind}: {str(error).strip().splitlines()[0]}") from error
     axes = {name: [None, *known[name].shape[1:]] for name in graph.inputs}
     axes["obs"][:free_axes] = [None] * free_axes
@@ -175,7 +175,7 @@ def write_policy(
 def record_policy(
     graph: PolicyGraph, env: VectorEnv, obs: NDArray[Any], infos: dict[str, Any], steps: int
 ) -> dict[str, NDArray[Any]]:
-    """Play some steps, and return inputs and outputs of the policy, `[M, ...]` by name.
+    """Play `steps` steps, and return the inputs and outputs of the policy by name, each `[M, ...]`.
 
     States in which rounding could decide between two choices are left out.
     """

@@ -25,8 +25,8 @@ from fabric_rl.types import ActorCritic, NonFiniteError, accepts_action_mask
 def to_batch(trajectories: Sequence[Trajectory], agent: ActorCritic) -> DemonstrationBatch:
     """Return all steps of some trajectories as one batch on the agent's device.
 
-    For an agent with memory, trajectories are cut into sequences of its length, the last one padded. The memory is zero
-    at the start of each sequence, because the demonstrator's actions do not tell what the agent would have remembered.
+    For an agent with memory, trajectories are cut into sequences of its length, and the last one is padded. The memory
+    is zero at the start of each sequence, because demonstrations do not show what the agent would have remembered.
     """
     length, device = agent.sequence_length, agent.device
 
@@ -64,7 +64,7 @@ def train_epoch(
     batch_size: int,
     max_grad_norm: float,
 ) -> float:
-    """Learn once from `rows` of the steps in minibatches of `batch_size`, and return the mean loss."""
+    """Train once on `rows` of the steps in minibatches of `batch_size`, and return the mean loss."""
     losses = []
     for part in torch.split(rows.to(steps.obs.device), batch_size):
         with fabric.autocast():
@@ -180,9 +180,9 @@ def imitation_loss(agent: ActorCritic, steps: DemonstrationBatch) -> float:
 
 @dataclass(eq=False, repr=False)
 class Cloning(Callback):
-    """Imitate demonstrations after each update of PPO, with an Adam optimizer of its own.
+    """Imitate demonstrations after each update of PPO, with a separate Adam optimizer.
 
-    Its learning rate is `strength` times the agent's and falls linearly to 0 over `steps`.
+    The optimizer's learning rate is `strength` times the agent's and falls linearly to 0 over `steps`, if set.
     """
 
     demos: Sequence[str]
@@ -207,7 +207,7 @@ class Cloning(Callback):
         self._optimizer: Any = None
 
     def show(self, trajectories: Sequence[Trajectory]) -> "Cloning":
-        """Set the demonstrations, as `fabric_rl.evaluation.demonstrations.trajectories_of` reads them."""
+        """Set the demonstrations, as returned by `fabric_rl.evaluation.demonstrations.trajectories_of`."""
         self._trajectories = trajectories
         return self
 
@@ -234,7 +234,7 @@ class Cloning(Callback):
             load_optimizer(self._optimizer, self._saved, "--cloning")
 
     def on_iteration_end(self, state: TrainState) -> None:
-        """Learn, in an order that depends on rank and step."""
+        """Train on the demonstrations, in an order that depends on rank and step."""
         left = 1.0 if self.steps is None else max(0.0, 1 - state.steps / self.steps)
         state.metrics |= {"cloning/learning_rate": 0.0, "cloning/loss": 0.0}
         if self._optimizer is None or not left * self.strength:

@@ -47,11 +47,11 @@ class Kickstart(Callback):
         return self
 
     def on_train_start(self, state: TrainState) -> None:
-        """Give the reference to the agent.
+        """Build the reference, and give it to the agent.
 
         Raises:
-            ValueError: The reference does not fit the agent or the environment.
-            TypeError: The agent takes no reference.
+            ValueError: There is no reference, or it does not fit the agent or the environment.
+            TypeError: The agent does not support a reference.
         """
         flag, agent = f"--kickstart.reference {self.reference}", state.agent
         if not hasattr(agent, "reference"):
@@ -87,7 +87,7 @@ class Kickstart(Callback):
 
 
 class Reference:
-    """Reference policy of `PPOAgent.reference`; not a submodule, so not among the agent's weights."""
+    """Reference policy for `PPOAgent.reference`; not a submodule, so its weights are not part of the agent's."""
 
     def __init__(self, agent: Any, coef: Schedule) -> None:  # noqa: ANN401 - with `policy_params`
         self._agent, self.coef = agent.requires_grad_(False).eval(), coef

@@ -1,1 +1,1 @@
-"""Bots for the real game: the folder that RLBot starts, and its simulation without the game."""
+"""Bots for the real game: the folder that RLBot starts, and a simulation without the game."""

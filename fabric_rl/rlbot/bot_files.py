@@ -48,10 +48,10 @@ def write_bot(
 ) -> None:
     """Add the files of a bot to the folder of an exported policy, and start it once as a check.
 
-    `settings` is YAML that describes `env`, `team_sizes` are (blue, orange) of the training.
+    `settings` is the YAML that describes `env`; `team_sizes` are the (blue, orange) sizes of the training.
 
     Raises:
-        ValueError: Its observations or actions need data that the game does not send, or the bot does not start.
+        ValueError: The bot's observations or actions need data that the game does not send, or it does not start.
     """
     if asked := fields_not_sent(env):
         raise ValueError(f"--format rlbot: the game does not send what this agent sees or acts by: {', '.join(asked)}")
@@ -77,7 +77,7 @@ def write_bot(
 
 
 class _Watched(GameState):
-    """State that records reads of `MISSING_FIELDS` fields."""
+    """State that records which of the `MISSING_FIELDS` are read."""
 
     asked: set[str]
 
@@ -88,7 +88,7 @@ class _Watched(GameState):
 
 
 def fields_not_sent(env: RocketSimPool) -> list[str]:
-    """Return the `MISSING_FIELDS` fields of a state that observations and actions read; RLBot's packets lack them."""
+    """Return those of the `MISSING_FIELDS`, which RLBot's packets lack, that observations and actions read."""
     pool = env.state
     state = _Watched(pool.num_arenas, pool.num_blue, pool.num_orange, pool.present)
     state.asked = set()
@@ -103,14 +103,14 @@ def fields_not_sent(env: RocketSimPool) -> list[str]:
     return [name for name in MISSING_FIELDS if name in state.asked]
 
 
-def _pool_settings(section: Any) -> dict[str, Any]:  # noqa: ANN401 - of a configuration
-    """Return the settings of the pool in an `env` section, also inside a `ProcessPool`."""
+def _pool_settings(section: Any) -> dict[str, Any]:  # noqa: ANN401 - part of a configuration
+    """Return the settings of the pool in an `env` section, even inside a `ProcessPool`."""
     given = (section.get("init_args") or {}) if isinstance(section, dict) else {}
     return _pool_settings(given["factory"]) if "factory" in given else given
 
 
-def _portable(section: Any, classes: set[str]) -> Any:  # noqa: ANN401 - of a configuration
-    """Return a section with class paths as `module:name` of their definitions; add their modules to `classes`."""
+def _portable(section: Any, classes: set[str]) -> Any:  # noqa: ANN401 - part of a configuration
+    """Return a section with each class path as the `module:name` of its definition; add the modules to `classes`."""
     if isinstance(section, list):
         return [_portable(each, classes) for each in section]
     if not isinstance(section, dict):
@@ -132,18 +132,18 @@ def _portable(section: Any, classes: set[str]) -> Any:  # noqa: ANN401 - of a co
 
 
 def _source(file: str) -> str:
-    """Return the template of a bot's file."""
+    """Return the template for a file of a bot."""
     return Path(__file__).with_name("files").joinpath(f"{file}.in").read_text(encoding="utf-8")
 
 
 def _copy(source: str | Path, target: str | Path) -> None:
-    """Copy a file; source code then imports `envs`, as the package is called in the folder of a bot."""
+    """Copy a file; in source code, rename `fabric_rl.envs` to `envs`, the package's name in a bot's folder."""
     content = Path(source).read_bytes()
     Path(target).write_bytes(_OURS.sub(b"", content) if Path(source).suffix == ".py" else content)
 
 
 def _write_library(lib: Path, classes: set[str]) -> None:
-    """Write the source code that the bot needs: of `envs`, RLGym's constants, and the modules of `classes`."""
+    """Write the source code that the bot needs: parts of `envs`, RLGym's constants, and the modules in `classes`."""
     home = shipped("envs")
     copied = {file for pattern in (*_MODULES, *_ADAPTERS) for file in home.glob(pattern) if file.name not in _LEFT_OUT}
     for file in copied:

@@ -84,7 +84,7 @@ class SimulationSettings(NamedTuple):
 
     @contextmanager
     def processes(self, side: int, log: Path | None = None) -> "Iterator[list[BotProcess]]":
-        """Start the bot as a team, one process per car; SIGTERM acts as Ctrl+C meanwhile, so that all of them end."""
+        """Start the bot's team, one process per car; meanwhile, SIGTERM acts as Ctrl+C so that all processes end."""
         from envs.adapters.rlbot_bot import LOG
         from envs.adapters.rlbot_game import BotProcess
 
@@ -114,12 +114,12 @@ def play_match(
         bots: Processes of the bot's team.
         side: Team of the bot, 0 or 1.
         seed: Seed of the flight.
-        pair: Number of the pair of matches, which share kickoffs.
+        pair: Number of the pair of matches; both have the same kickoffs.
         latency: Delay of answers in ticks, in addition to the game's own.
         loss: Share of packets that do not arrive, 0 to 1.
 
     Returns:
-        Goals of the bot minus its opponent's; controls `[steps, C, 8]` of the opponent's policy for all cars.
+        Goals of the bot minus those of its opponent; controls `[steps, C, 8]` that the opponent chose for all cars.
     """
     from rlbot.flat import MatchPhase
 
@@ -165,12 +165,12 @@ def play_match(
 
 
 def compare_with_policy(course: SimulationSettings, side: int, seed: int) -> tuple[int, Float]:
-    """Compare the bot in one match, without delays and losses, with its policy in a pool.
+    """Compare the bot in one match, without extra delays or lost packets, with its policy in a pool.
 
     The pool gets the recorded controls of all cars, so it goes through the same states.
 
     Returns:
-        Number of decisions that are equal; greatest difference of each observation, `[steps, cars]`.
+        Number of equal decisions; largest difference in each observation, `[steps, cars]`.
     """
     cars = course.cars(side)
     with TemporaryDirectory() as folder:

@@ -1,1 +1,1 @@
-"""Training runs as processes: several seeds, and searches for good settings and for fast ones."""
+"""Training runs as processes: several seeds, and searches for good or fast settings."""

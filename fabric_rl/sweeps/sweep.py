@@ -1,4 +1,4 @@
-"""A search for good settings with Optuna: every trial trains with the same seeds, and a folder keeps the study."""
+"""Search for good settings with Optuna: every trial trains with the same seeds, and a folder contains the study."""
 
 import json
 import math
@@ -39,7 +39,7 @@ Looks = Sequence[float | None]
 
 @dataclass(frozen=True)
 class SearchSetting:
-    """A setting of `train_fabric.py` in a search space: some choices, or a range of numbers."""
+    """A setting of `train_fabric.py` in a search space: a list of choices, or a range of numbers."""
 
     name: str
     choices: Sequence[Choice] = ()
@@ -52,7 +52,7 @@ class SearchSetting:
     """Settings and values that must have been chosen for this setting to be tried."""
 
     def draw(self, trial: Any, chosen: Mapping[str, Choice]) -> dict[str, Choice]:  # noqa: ANN401 - Optuna's
-        """Return name and value that an Optuna trial suggests, or `{}` if `chosen` does not meet `when`."""
+        """Return the name and the value that an Optuna trial suggests, or `{}` if `chosen` does not satisfy `when`."""
         if any(name not in chosen or chosen[name] not in values for name, values in self.when.items()):
             return {}
         if self.choices:
@@ -63,7 +63,7 @@ class SearchSetting:
 
 
 def flags_of(chosen: Mapping[str, Any]) -> list[str]:
-    """Return settings as flags."""
+    """Return settings as command-line flags."""
     return [to_flag(name, value) for name, value in chosen.items()]
 
 
@@ -74,10 +74,11 @@ def format_params(params: Mapping[str, object]) -> str:
 
 
 def read_space(path: Path, check: Callable[[Sequence[str]], object]) -> list[SearchSetting]:
-    """Return the settings of a YAML file; `check` raises for flags that `train_fabric.py` refuses.
+    """Read a search space from a YAML file; `check` raises an error for flags that `train_fabric.py` rejects.
 
     Raises:
-        ValueError: A setting is unknown, malformed or has a wrong value; names the file.
+        FileNotFoundError: There is no such file.
+        ValueError: A setting is unknown, malformed or has a wrong value; the message names the file.
     """
     if not path.is_file():
         raise FileNotFoundError(f"--space {path}: there is no such file")
@@ -129,13 +130,13 @@ def _number(name: str, end: object) -> float:
 
 
 def _choices(values: object) -> tuple[Choice, ...]:
-    """Return one or several choices; values of other types than Optuna's become the text of a flag."""
+    """Return one or more choices; values of types that Optuna does not support become text, as in a flag."""
     several = values if isinstance(values, list) else [values]
     return tuple(each if each is None or isinstance(each, str | int | float) else json.dumps(each) for each in several)
 
 
 def _example(setting: SearchSetting, before: Mapping[str, SearchSetting]) -> dict[str, Choice]:
-    """Return an example of choices that meet the conditions of a setting."""
+    """Return an example of choices that satisfy the conditions of a setting."""
     example: dict[str, Choice] = {}
     for name, values in setting.when.items():
         example |= {**_example(before[name], before), name: values[0]}
@@ -146,7 +147,7 @@ def load_optuna() -> Any:  # noqa: ANN401 - optional
     """Return the module `optuna`.
 
     Raises:
-        ImportError: It is not installed.
+        ImportError: Optuna is not installed.
     """
     try:
         return import_module("optuna")
@@ -155,10 +156,10 @@ def load_optuna() -> Any:  # noqa: ANN401 - optional
 
 
 def open_study(folder: Path, asked: dict[str, str], minimize: bool) -> Any:  # noqa: ANN401
-    """Return the Optuna study of a folder, a new one if there is none.
+    """Return the Optuna study of a folder, or a new one if there is none.
 
     Raises:
-        ValueError: The study is damaged, or has other settings than `asked`.
+        ValueError: The study is damaged, or its settings differ from `asked`.
     """
     optuna = load_optuna()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -183,7 +184,7 @@ def open_study(folder: Path, asked: dict[str, str], minimize: bool) -> Any:  # n
 
 
 def _repair(file: Path, lock: Any) -> None:  # noqa: ANN401 - Optuna's
-    """Cut off an incomplete last line, left by a killed process; fail at lines that are not Optuna's."""
+    """Remove an incomplete last line, left by a killed process; raise an error for lines that are not Optuna's."""
     lock.acquire()
     try:
         content = file.read_bytes() if file.exists() else b""
@@ -197,15 +198,15 @@ def _repair(file: Path, lock: Any) -> None:  # noqa: ANN401 - Optuna's
 
 
 def known_metric(study: Any, folder: Path, metric: str | None) -> str | None:  # noqa: ANN401
-    """Return the metric of the finished trials; None if there are none.
+    """Return the metric of the finished trials, or None if there are none.
 
     Raises:
-        ValueError: `metric` is another one.
+        ValueError: `metric` is a different one.
     """
     if not study.get_trials(deepcopy=False, states=[load_optuna().trial.TrialState.COMPLETE]):
         return None
     known: str | None = study.user_attrs.get("metric")
-    if known not in (None, "None") and metric not in (None, known):  # the text: an older sweep without the flag
+    if known not in (None, "None") and metric not in (None, known):  # "None": an older sweep without the flag
         raise ValueError(f"--metric {metric}: --folder {folder} holds trials with scores of {known}; choose another")
     return known if known != "None" else None
 
@@ -226,7 +227,7 @@ class Sweep:
     """Known once the first run has finished."""
 
     def run_trials(self, trials: int, seeds: Sequence[int], metric: str | None) -> None:
-        """Train one trial after another until there are `trials`, or `trainings` is stopping."""
+        """Train one trial after another until there are `trials` trials, or `trainings` is stopping."""
         while not self.trainings.stopping.is_set() and (taken := self._next(trials)):
             trial, lock = taken
             try:
@@ -235,12 +236,12 @@ class Sweep:
                 lock.release()
 
     def _next(self, trials: int) -> tuple[Any, FileLock] | None:
-        """Return an abandoned or new trial and its lock, which is held; None if there are enough."""
+        """Return an abandoned or new trial and its acquired lock, or None if there are enough trials."""
         (self.folder / "locks").mkdir(exist_ok=True)
         with FileLock(self.folder / ".lock"):
             begun = [trial for trial in self.study.get_trials(deepcopy=False) if trial.state.name != "WAITING"]
             for left in (trial for trial in begun if trial.state.name == "RUNNING"):
-                with suppress(Timeout):  # another process or thread trains it
+                with suppress(Timeout):  # another process or thread is training it
                     return load_optuna().trial.Trial(self.study, left._trial_id), self._lock(left.number)
             if len(begun) >= trials:
                 return None
@@ -290,7 +291,7 @@ class Sweep:
         print(f"trial {trial.number}: {result} ({format_params(trial.params)})", flush=True)
 
     def _looks(self, run_id: str, steps: int, done: bool = False) -> list[float | None]:
-        """Return the scores of a run after each part of its steps; None where nothing is logged yet."""
+        """Return the scores of a run after each part of its steps, or None where nothing has been logged yet."""
         curve = read_metrics(self.trainings.runs_dir / run_id / "metrics.csv")[self.chosen_metric or ""]
         first, last = curve[0][[0, -1]]
         parts = [number * steps / _LOOKS for number in range(1, _LOOKS)]
@@ -298,12 +299,12 @@ class Sweep:
         return [*looks, final_score(curve) if done else None]
 
     def _is_hopeless(self, run_id: str, steps: int, scores: Sequence[Looks]) -> bool:
-        with suppress(ValueError, LookupError):  # nothing is logged yet
+        with suppress(ValueError, LookupError):  # nothing has been logged yet
             return self._is_worse([*scores, self._looks(run_id, steps)])
         return False
 
     def _is_worse(self, scores: Sequence[Looks]) -> bool:
-        with suppress(ValueError):  # no trial has finished
+        with suppress(ValueError):  # no trial has finished yet
             sign = -1 if self.study.direction.name == "MINIMIZE" else 1
             return is_worse(scores, self.study.best_trial.user_attrs["scores"], sign)
         return False

@@ -1,4 +1,4 @@
-"""Training runs that a command starts: processes of `train_fabric.py` in parallel, each on cores of its own."""
+"""Training runs that a command starts: parallel processes of `train_fabric.py`, each on its own cores."""
 
 import math
 import os
@@ -28,7 +28,7 @@ _POLL_SECONDS, _POLLS_TO_ASK, _PATIENCE_SECONDS = 0.2, 5, 70
 
 
 def seeds_of(text: str) -> list[int]:
-    """Return the numbers of a text such as `0..4,7` (0 to 4, and 7); raise a ValueError for other texts."""
+    """Return the numbers in a text such as `0..4,7` (0 to 4, and 7); raise a ValueError for other texts."""
     found: list[int] = []
     for part in text.replace(" ", "").split(","):
         first, dots, last = part.partition("..")
@@ -44,7 +44,7 @@ def seeds_of(text: str) -> list[int]:
 
 
 def make_folder(flag: str, folder: Path) -> None:
-    """Make the folder that a flag names; raise a ValueError if it cannot be made."""
+    """Create the folder that a flag names; raise a ValueError if it cannot be created."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -52,19 +52,19 @@ def make_folder(flag: str, folder: Path) -> None:
 
 
 def finished_run(folder: Path) -> RunRecord | None:
-    """Return the run of a folder if it is finished or was stopped by a callback, else None."""
+    """Return the run in a folder if it is finished or was stopped by a callback, otherwise None."""
     record = load_run(folder) if folder.is_dir() else None
     return record if record and (record.status == "finished" or stopped_by_callback(record)) else None
 
 
 def stopped_by_callback(record: RunRecord) -> str | None:
-    """Return the callback that stopped a run early, or None."""
+    """Return the name of the callback that stopped a run early, or None."""
     by = record.summary.get("stopped_by")
     return None if by in STOP_NAMES.values() else by
 
 
 def check_unchanged(folder: Path, settings: str) -> None:
-    """Raise ValueError if the run in a folder has other settings than `settings` (YAML), except for its seed."""
+    """Raise a ValueError if a folder's run differs from `settings` (YAML), other than in seed and num_threads."""
     lines = Provenance(folder).changed_settings(settings)
     lines = [line for line in lines if not line.startswith(("seed:", "num_threads:"))]
     if lines:
@@ -75,11 +75,11 @@ def check_unchanged(folder: Path, settings: str) -> None:
 
 
 class TrainProcesses:
-    """Starts training runs as processes, which end with this one.
+    """Start training runs as processes, which end with this process.
 
     Attributes:
-        runs_dir: Folder of all runs.
-        stopping: Set to stop all runs. They save a checkpoint and can be resumed.
+        runs_dir: Folder that contains all runs.
+        stopping: Event to set in order to stop all runs; they save a checkpoint and can be resumed.
     """
 
     def __init__(self, parallel: int, runs_dir: str | Path, grace_seconds: float = 600.0) -> None:
@@ -87,8 +87,8 @@ class TrainProcesses:
 
         Args:
             parallel: Number of runs at the same time, at least 1.
-            runs_dir: Folder of all runs.
-            grace_seconds: Seconds that a stopped run has for saving a checkpoint before it is killed.
+            runs_dir: Folder that contains all runs.
+            grace_seconds: Seconds that a stopped run has to save a checkpoint before it is killed.
         """
         self._grace = grace_seconds
         if parallel < 1:
@@ -106,17 +106,17 @@ class TrainProcesses:
     def train(
         self, run_id: str, words: Sequence[str], hopeless: Callable[[], bool] = lambda: False
     ) -> tuple[RunRecord | None, str]:
-        """Start or resume a run, and wait until it ends. Several threads may call this.
+        """Start or resume a run, and wait until it ends; several threads may call this method at the same time.
 
         Args:
             run_id: Name of the run.
             words: Flags of `train_fabric.py`, without those that name the run.
-            hopeless: Called every second; True stops the run.
+            hopeless: Called about every second; the run is stopped if it returns True.
 
         Returns:
-            The finished run, or None, and the reason of a failure in one line, empty if the run was stopped.
+            The finished run or None, and the reason for a failure in one line, empty if the run did not fail.
         """
-        output = self.runs_dir / ".output" / f"{run_id}.txt"  # the printed text
+        output = self.runs_dir / ".output" / f"{run_id}.txt"  # what the run prints
         output.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(output.with_suffix(".lock"), timeout=0)
         try:
@@ -134,10 +134,10 @@ class TrainProcesses:
         self, run_id: str, output: Path, words: Sequence[str], hopeless: Callable[[], bool]
     ) -> tuple[RunRecord | None, str]:
         folder, began = self.runs_dir / run_id, time.monotonic()
-        while finished_run(folder) is None and is_training(folder):  # by a process that a killed command left behind
+        while finished_run(folder) is None and is_training(folder):  # in a process that a killed command left behind
             if self.stopping.wait(_POLL_SECONDS) or time.monotonic() - began > _PATIENCE_SECONDS:
                 break
-        if (record := finished_run(folder)) is not None or self.stopping.is_set():  # it may have finished meanwhile
+        if (record := finished_run(folder)) is not None or self.stopping.is_set():  # it may have finished by now
             return record, ""
         command = [sys.executable, "-m", "train_fabric", *words, f"--runs_dir={self.runs_dir}", f"--run_id={run_id}"]
         command += ["--resume=true"] if (folder / "checkpoints").is_dir() else []
@@ -178,10 +178,10 @@ class TrainProcesses:
                 kill_at = time.monotonic() + self._grace
 
     def each(self, work: Callable[[Item], None], items: Iterable[Item]) -> None:
-        """Call `work`, which calls `train`, for every item in threads. Ctrl+C first stops the runs, then this process.
+        """Call `work`, which calls `train`, for every item, in threads; Ctrl+C stops the runs first, then this process.
 
         Raises:
-            BaseException: An error of `work`, once all runs have ended.
+            BaseException: An error in `work`, raised once all runs have ended.
         """
         with ThreadPoolExecutor(self.parallel) as pool:
             futures = [pool.submit(work, item) for item in items]

@@ -1,4 +1,4 @@
-"""A search for the settings that train fastest on this machine, with short training runs."""
+"""Search for the settings that train fastest on this machine, with short training runs."""
 
 import csv
 import json
@@ -43,7 +43,7 @@ LAYOUT = {"devices", "env.num_arenas", "env.num_envs", "num_steps", *SIZES}
 
 @dataclass
 class Candidate:
-    """Settings, by flag, and their measurements."""
+    """Settings by flag, and measurements of their speed."""
 
     flags: dict[str, Any]
     rates: list[float] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Candidate:
 
     @property
     def rate(self) -> float:
-        """Median rate; 0 without measurements."""
+        """Median rate in agent-steps per second; 0 if there are no measurements."""
         return statistics.median(self.rates) if self.rates else 0.0
 
     def __str__(self) -> str:
@@ -64,7 +64,7 @@ class Candidate:
 
 
 class Benchmark:
-    """Measures the speed of settings with one training run after another."""
+    """Measure the speed of settings with one training run at a time."""
 
     def __init__(self, training: list[str], folder: Path, seconds: float) -> None:
         clock = {"minutes": seconds / 60, "after_iterations": WARM_UP}
@@ -76,7 +76,7 @@ class Benchmark:
         self._patience = math.inf
 
     def measure(self, candidate: Candidate) -> bool:
-        """Measure a candidate and print its rate; return False if it fails, or takes far longer than the first one."""
+        """Measure a candidate and print its rate; return False if it fails or takes far longer than the first one."""
         self.tried += 1
         name, began = f"t{self.tried}", time.monotonic()
         flags = [*self._flags, *flags_of(candidate.flags)]
@@ -88,7 +88,7 @@ class Benchmark:
             self._patience = max(_PATIENCE, 5 * candidate.seconds)
         if candidate.seconds > self._patience:
             record, failed = None, f"is not done after {candidate.seconds:.0f} s"
-        candidate.failed = re.sub(r"; all it said is in [^)]*", "", failed)  # a temporary file
+        candidate.failed = re.sub(r"; all it said is in [^)]*", "", failed)  # that file is temporary
         if record is not None:
             candidate.rates.append(measured_rate(self._folder / name / "metrics.csv"))
         result = f"{candidate.rates[-1]:,.0f} agent-steps/s" if record is not None else f"cannot: {candidate.failed}"
@@ -99,7 +99,7 @@ class Benchmark:
 def compare_alternately(
     bench: Benchmark, one: Candidate, other: Candidate, number: int, bench_of_other: Benchmark | None = None
 ) -> list[float]:
-    """Measure two candidates alternately; each is first in every other turn.
+    """Measure two candidates alternately; each goes first in every other turn.
 
     Args:
         bench: Measures `one`.
@@ -125,17 +125,18 @@ def compare_alternately(
 def find_fastest(bench: Benchmark, config: Mapping[str, Any], end: float) -> tuple[Candidate, list[float]]:
     """Search until `end` (`time.monotonic()`) by adding one setting after another to the fastest so far.
 
-    Settings with large gains come first, slow measurements last.
+    Settings with large gains are tried first, and those that are slow to measure last.
 
     Returns:
-        The fastest settings, and their turns against the present ones; no turns if these are the fastest.
+        The fastest settings, and their speed divided by that of the current ones for each turn; no turns if the current
+        settings are the fastest.
     """
     best = present = Candidate({})
     if not bench.measure(present):
         raise ValueError(f"training with these settings failed: {present.failed}")
     all_layouts, single = list(layouts(config)), list(single_settings(config))
     of_ranks = {flags["devices"]: flags for flags in reversed(all_layouts) if "devices" in flags}.values()
-    # overlap may pay only with several cores per rank, so it is tried with every number of ranks
+    # overlap may pay off only with several cores per rank, so it is tried with every number of ranks
     overlapped = [flags | {"overlap": True} for flags in ({}, *of_ranks) if {"overlap": True} in single]
     precision = [flags for flags in single if "precision" in flags]
     others = [(flags, set[str]()) for flags in single if "precision" not in flags]
@@ -149,12 +150,12 @@ def find_fastest(bench: Benchmark, config: Mapping[str, Any], end: float) -> tup
 
 
 def clearly_faster(ratios: Sequence[float]) -> bool:
-    """Return True if all turns are faster (probability 1/16 for four turns of equals), and the median clearly is."""
+    """Return True if every turn is faster (probability 1/16 for four turns of equals), and the median clearly so."""
     return bool(ratios) and min(ratios) > 1 and statistics.median(ratios) > CLEARLY
 
 
 def _better(bench: Benchmark, present: Candidate, best: Candidate, flags: dict[str, Any], end: float) -> Candidate:
-    """Return the faster of `best` and `flags`; a close race is repeated."""
+    """Return the faster of `best` and `flags`; if they are close, both are measured again."""
     candidate = Candidate(flags)
     if not _in_time(end, *[present, best] * TURNS, *[best] * 3):
         bench.left_out += 1
@@ -183,7 +184,7 @@ def layouts(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     ranks, steps = _ranks(config.get("devices", 1), gpu), config["num_steps"]
     most = torch.cuda.device_count() if gpu else available_cores()
     counts = {1, *(2**n for n in range(1, most.bit_length())), most}
-    if config.get("num_players"):  # rollout ranks are among them
+    if config.get("num_players"):  # some ranks are players: keep the number of ranks
         counts = {ranks}
     piece = ((config.get("agent") or {}).get("init_args") or {}).get("sequence_length") or 1
     for devices in sorted(counts):
@@ -227,7 +228,7 @@ def single_settings(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def one_thread_anyway(flags: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
-    """Return True if `flags` ask for one thread, and each rank has only one core."""
+    """Return True if `flags` set one thread, which every rank uses anyway because it has only one core."""
     ranks = _ranks(flags.get("devices", config.get("devices", 1)), _on_gpu(config))
     return "num_threads" in flags and available_cores() <= ranks
 

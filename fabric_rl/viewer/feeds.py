@@ -25,7 +25,7 @@ class Feed(Protocol):
     """True for a match that is being played."""
 
     def pieces(self) -> Iterator[bytes | str]:
-        """Yield the replay from its beginning, `b""` while there is nothing new, and texts for the page meanwhile."""
+        """Yield the replay from its beginning, `b""` while there is nothing new, and texts to show while waiting."""
 
 
 class FileFeed:
@@ -37,7 +37,7 @@ class FileFeed:
         self._path = path
 
     def pieces(self) -> Iterator[bytes | str]:
-        """See `Feed.pieces`; ends when the file is deleted, replaced or shortened."""
+        """Yield the file as in `Feed.pieces`, until it is deleted, replaced or shortened."""
         with self._path.open("rb") as file, suppress(OSError):
             while os.path.samestat(now := self._path.stat(), os.fstat(file.fileno())) and now.st_size >= file.tell():
                 piece = file.read(_BLOCK_BYTES)
@@ -47,7 +47,7 @@ class FileFeed:
 
 
 class GamesFeed:
-    """Newest games of a run's folder, and each new one as it arrives; files are complete when they appear."""
+    """Newest games in a run's folder, and each new one as it arrives; files are complete when they appear."""
 
     live = False
 
@@ -55,20 +55,20 @@ class GamesFeed:
         self._folder = folder
 
     def status(self) -> str:
-        """Return a line about the run: it trains, or it has ended."""
+        """Return a line that says if the run is training or has ended."""
         run = self._folder.absolute().parent
         if is_training(run):
             return f"Waiting for the next game of {run.name} ..."
         return f"{run.name} has ended: fabric-rl watch {self._folder.parent} chaser plays its newest agent."
 
     def pieces(self) -> Iterator[bytes | str]:
-        """See `Feed.pieces`; ends when the folder is deleted."""
+        """Yield the games as in `Feed.pieces`, until the folder is deleted."""
         sent, shown = (0.0, ""), ""
         while self._folder.is_dir():
             if (status := self.status()) != shown:
                 yield (shown := status)
             piece = b""
-            with suppress(OSError):  # deleted meanwhile
+            with suppress(OSError):  # deleted in the meantime
                 new = sorted((game for game in os.scandir(self._folder) if _age(game) > sent), key=_age)
                 if new:
                     piece = b"".join(Path(game).read_bytes() for game in new[-_MOST_GAMES:])
@@ -79,7 +79,7 @@ class GamesFeed:
 
 
 def _age(game: "os.DirEntry[str]") -> tuple[float, str]:
-    """Return the time and name of a game; for any other file a value below all of them."""
+    """Return the time and name of a game, or for any other file a value below those of all games."""
     return (game.stat().st_mtime, game.name) if game.name.endswith(_SUFFIX) and game.is_file() else (0.0, "")
 
 
@@ -97,7 +97,7 @@ class LiveFeed:
         self._watchers = 0
 
     def write(self, data: bytes) -> None:
-        """Add a piece; the first one is the beginning that all watchers get."""
+        """Add a piece of the replay; the first one is the beginning, which all watchers get."""
         with self._changed:
             self._pieces.append(data)
             self._changed.notify_all()
@@ -114,7 +114,7 @@ class LiveFeed:
             return self._changed.wait_for(lambda: self._watchers > 0, seconds)
 
     def pieces(self) -> Iterator[bytes | str]:
-        """See `Feed.pieces`; never ends."""
+        """Yield the beginning and the current game as in `Feed.pieces`, without end."""
         with self._changed:
             self._watchers += 1
             self._changed.notify_all()

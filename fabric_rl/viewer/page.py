@@ -17,7 +17,7 @@ _LOADER = (
 
 
 def page_with(replay: bytes) -> str:
-    """Return a page of HTML that shows a replay without other files, a server or the internet."""
+    """Return an HTML page that shows a replay without other files, a server or an internet connection."""
     script = gzip.compress((FOLDER / SCRIPT).read_bytes(), 9, mtime=0)
     inside = f"{_data('replay', replay)}\n{_data('viewer', script)}\n<script>{_LOADER}</script>"
     return (FOLDER / PAGE).read_text(encoding="utf-8").replace(_TAG, inside)
@@ -28,7 +28,7 @@ def _data(name: str, content: bytes) -> str:
 
 
 def check_size(file: Path) -> None:
-    """Raise ValueError for a replay that is too large for a page."""
+    """Raise a ValueError if a replay is too large for a page."""
     if (size := file.stat().st_size) > _MOST_BYTES:
         watch = f"fabric-rl watch {quote(file.as_posix())}"
         raise ValueError(f"{file}: {size / 1e6:,.0f} MB are too much for a page; watch it with {watch}")

@@ -1,6 +1,6 @@
 """Server of the viewer: a page, its script, and a WebSocket that sends the replay.
 
-Other pages in the same browser cannot read it: `Host` and `Origin` are checked. For other machines there is a token.
+Other pages in the same browser cannot read the replay: `Host` and `Origin` are checked. Other machines need a token.
 """
 
 import errno
@@ -38,7 +38,7 @@ _POLICY = (
 
 
 def open_browser(url: str) -> None:
-    """Open a page in the browser if there is a screen; else a browser for the terminal might start."""
+    """Open a page in the browser if there is a display; without one, a text browser might start in the terminal."""
     if sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
@@ -55,13 +55,14 @@ class ViewerServer:
 
         Args:
             feed: Source of the replay.
-            host: Address to listen on; an address other than this machine's own gets a token.
+            host: Address to listen on; any address that is not in `LOOPBACK` requires a token.
             port: Port; 0: any free port.
 
         Raises:
             ImportError: The library websockets is not installed.
             ValueError: The host is empty.
-            OSError: The port is in use, or the address is not this machine's; one line that names the flag.
+            OSError: The port is in use, or the address does not belong to this machine; the message is one line that
+                names the flag.
         """
         if not host:
             raise ValueError("--host: must be an address; 0.0.0.0 lets other machines watch, too")
@@ -88,7 +89,7 @@ class ViewerServer:
         port = self._server.socket.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
         names = {*LOOPBACK[:2], "[::1]", shown}
-        self._hosts = {f"{name}:{port}" for name in names} | (names if port == 80 else set())  # browsers leave 80 out
+        self._hosts = {f"{name}:{port}" for name in names} | (names if port == 80 else set())  # browsers omit port 80
         self.url = f"http://{shown}:{port}/" + (f"?token={self._token}" if self._token else "")
 
     @contextmanager
@@ -104,7 +105,7 @@ class ViewerServer:
             self._server.shutdown()
 
     def _let_in(self) -> None:
-        """Accept connections until the end; websockets' own loop would stop for good when open files run out."""
+        """Accept connections until the server ends; websockets' own loop would stop for good if open files ran out."""
         self._server.socket.settimeout(_LOOK_SECONDS)
         while not self._ended.is_set():
             try:
@@ -118,7 +119,7 @@ class ViewerServer:
                 connection.close()
 
     def _talk(self, connection: socket.socket, address: object) -> None:
-        """Answer one connection, which ends if it accepts no data for a while."""
+        """Serve one connection, and close it if it accepts no data for a while."""
         patience = struct.pack("ll", _PATIENCE_SECONDS, 0) if os.name == "posix" else 1000 * _PATIENCE_SECONDS
         try:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, patience)
