@@ -17,7 +17,7 @@ PAD_POS = np.array(BOOST_LOCATIONS, np.float32)
 """`[34, 3]` uu, the same from both sides (RLGym's table; one small pad is 2 uu off its mirror image there)."""
 PAD_IS_BIG = PAD_POS[:, 2] > 71.5
 GOALS = np.array([[0, y, GOAL_HEIGHT / 2] for y in (BACK_WALL_Y, -BACK_WALL_Y)], np.float32)
-"""`[2, 3]` uu, middle of the opponents' goal's mouth and of the own one's, as every car sees them from its own side."""
+"""`[2, 3]` uu, centers of the mouths of the opponents' goal and of its own, as every car sees them from its side."""
 
 # ---------------------------------------------------------------- tables of columns
 
@@ -39,7 +39,7 @@ STATUS = (
     Meaning("status", "boosting", 1, "boost is burning", FLAG),
     Meaning("status", "supersonic", 1, "faster than 2200 uu/s, or was a moment ago", FLAG),
 )
-"""Status of a car that others may see, too; see `car_status`."""
+"""Status of a car, which other cars may also see; see `car_status`."""
 JUMPS = (
     Meaning("jumps", "is_holding_jump", 1, "jump was pressed on the last tick", FLAG),
     Meaning("jumps", "handbrake", 1, "rises and falls while the button is held and released", "0..1"),
@@ -124,7 +124,7 @@ def car_order(num_blue: int, num_orange: int, zero_padding: int | None) -> NDArr
 
 
 def num_observed_cars(builder: ObsBuilder, setting: str, num_blue: int, num_orange: int) -> int:
-    """Return the cars in an observation with room for `setting` cars a team; raise a ValueError if there are more."""
+    """Return the number of cars in an observation; raise a ValueError if a team has more than `setting` allows."""
     room = getattr(builder, setting)
     if room is None:
         return num_blue + num_orange
