@@ -12,7 +12,7 @@ LEAST_SAMPLES = 10
 
 
 class Interval(NamedTuple):
-    """An interval that contains the true mean in a given share of all cases, its confidence."""
+    """Interval that contains the true mean in a given share of all cases, the confidence."""
 
     low: float
     high: float

@@ -22,7 +22,7 @@ _TIGHTEST = 50
 def score_sequence(scores: NDArray[np.float64], confidence: float = 0.95) -> Interval:
     r"""Return a confidence sequence for the mean of scores between 0 and 1, exact for any distribution, by betting.
 
-    Two players bet against each candidate m for the mean, one that it is higher, one that it is lower. If m is the
+    Two gamblers bet against each candidate m for the mean, one that it is higher, one that it is lower. If m is the
     mean, neither gets rich; if one does, m is excluded (Waudby-Smith and Ramdas, "Estimating means of bounded random
     variables by betting", J. R. Stat. Soc. B 86, 2024, Theorem 3: hedged capital, with predictable plug-in bets):
 
