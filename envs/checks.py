@@ -1,4 +1,4 @@
-"""Checks of user input: every mistake is reported in one line that names the argument."""
+"""Checks of user input, which report every mistake in one line that names the argument."""
 
 import math
 from typing import Any

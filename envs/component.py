@@ -1,4 +1,4 @@
-"""Component: a part of a pool that may contain other parts; reset, metrics, phases and saving walk this tree."""
+"""Component: a part of a pool that may contain other parts; reset, metrics, phases and saving traverse this tree."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ class Component:
     """
 
     _in_state_dict: ClassVar[dict[str, str]] = {}
-    """Key in `state_dict` -> attribute: a number, text or array, another component, or several of these.
+    """Key in `state_dict` -> name of the attribute: a number, text, array, component, or several of these.
 
     If the key of a component (or dict) ends with `/`, its entries are stored beside the others, prefixed with that key.
     """
@@ -52,7 +52,7 @@ class Component:
             yield from child.walk()
 
     def reset(self, mask: "Bool", state: "GameState") -> None:
-        """Begin new episodes in the arenas of `mask [A]`, whose first states are in `state`."""
+        """Begin new episodes in the arenas where `mask [A]` is True; `state` contains their first states."""
         for child in self.children():
             child.reset(mask, state)
 

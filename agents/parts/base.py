@@ -141,7 +141,7 @@ class PPOAgent(ActorCritic):
         return policy_head(type(self).__name__, inputs, self.action_space, gaussian, self.ortho_init)
 
     def add_heads(self, actor_features: int, critic_features: int) -> None:
-        """Add the last layers of policy and value function, over the given numbers of features."""
+        """Add the last layers of policy and value function, for these numbers of features."""
         self.policy_head = self.make_policy_head(actor_features)
         self.value_head = ValueHead(critic_features, self.value_heads, self.ortho_init)
 

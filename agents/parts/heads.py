@@ -3,8 +3,8 @@
 A head turns features `[..., inputs]` into the parameters `[..., P]` of a distribution over one action space, samples
 from them, and evaluates actions. Leading dimensions are arbitrary: `[N]` in a rollout, `[B]` or `[L, S]` in training.
 The log-probability of a sample is computed from the action as returned, by the same operations as in `evaluate`, so
-PPO's first ratios are 1 up to the rounding of the network itself. If a mask allows no choice of a categorical, all its
-choices are equally likely.
+PPO's first ratios are 1 up to the rounding of the network itself. If a mask forbids all choices of a categorical, all
+are equally likely.
 """
 
 import math
@@ -159,7 +159,7 @@ def sample_categorical(probs: Tensor) -> Tensor:
     The cumulative distribution is inverted in integers: probabilities are in units of 2**-30, so the sum is exact and
     monotone on every device, and an index of probability 0 is never drawn. With one random number per row instead of
     one per entry, it is 8 to 20 times as fast on a CPU as `torch.multinomial` or an exponential race (90 actions).
-    Unlike `torch.multinomial`, it never waits for a GPU. A row with NaN gives some valid index.
+    Unlike `torch.multinomial`, it never waits for a GPU. A row with NaN yields an arbitrary valid index.
 
     Returns:
         `[...]` int64.
@@ -281,7 +281,7 @@ class GaussianHead(PolicyHead):
         mean, log_std = params.chunk(2, dim=-1)
         raw = action.reshape(mean.shape).float()
         if self.squash:
-            # float32 resolves u only up to 8.3, where tanh u = 1 - 2**-23; the bounds themselves would give infinity.
+            # float32 resolves u only up to 8.3, where tanh u = 1 - 2**-23; the bounds themselves would yield infinity.
             limit = 1 - torch.finfo(torch.float32).eps
             raw = ((raw - self._center) / self._half).clamp(-limit, limit).atanh()
         deviation = (raw - mean) * (-log_std).exp()

@@ -19,7 +19,7 @@ from agents.parts.heads import HALF_LOG_2PI, CategoricalHead, linear, squash_log
 from fabric_rl.learning.sac import entropy_of, expected_q
 
 Critics = Callable[[Tensor | None], Tensor]
-"""Function from actions `[B, inputs]` (None: all choices) to Q-values `[2, B, K outputs]` for K reward signals."""
+"""Function of actions `[B, inputs]` (None: all choices) that returns Q-values `[2, B, K outputs]` for K signals."""
 Mask = Tensor | None
 Pair = tuple[Tensor, Tensor]
 _LOG_STD_MIDDLE, _LOG_STD_HALF = -1.5, 3.5  # within -5..2

@@ -49,8 +49,8 @@ class StateAwareTable(ActionTable):
 
     Rows count as the same only if the car's motion is bit-identical until the choice ends. Where that is not certain
     (near walls, the ball, other cars; on walls; while landing; jump rows on the floor, whose rotation acts as soon as
-    the car leaves it; jump rows with handbrake, which tightens in the air) or no other row does the same (a boost
-    row of the 90-row table in the air, whose throttle acts alone), a row is valid and stays as it is. There is one
+    the car leaves it; jump rows with handbrake, which tightens in the air) or no other row does the same (a boost row
+    of the 90-row table in the air, whose throttle acts alone), a row is valid and stays as it is. There is one
     difference: a jump that falls back counts as not pressed, so the button need not be released before the next jump.
 
     The mask allows the rows that do not fall back; every car always has at least one.
@@ -114,9 +114,8 @@ class HybridTable(StateAwareTable):
     - Rows 40..43 jump straight up while driving: the same four pairs.
     - Rows 44..95 turn the car in the air: pitch, yaw, roll in {-1, 0, 1}, not all zero; for each boost 0, 1. On the
       floor, the first row with boost stays valid, as boost without throttle.
-    - Rows 96..127 flip: pitch, roll in {-1, 0, 1}, not both zero, with jump; for each boost 0, 1; for each handbrake
-      0, 1 (held during a flip onto the ground, it makes a wavedash). On the floor, they make the car turn as it
-      jumps.
+    - Rows 96..127 flip: pitch, roll in {-1, 0, 1}, not both zero, with jump; for each boost 0, 1; for each handbrake 0,
+      1 (held during a flip onto the ground, it makes a wavedash). On the floor, they make the car turn as it jumps.
     """
 
     def __init__(self, horizon_ticks: int = 9) -> None:

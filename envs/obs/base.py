@@ -123,7 +123,7 @@ class TableObs(ObsBuilder):
 
     @abstractmethod
     def table(self, num_blue: int, num_orange: int) -> list[Meaning]:
-        """Return all columns in order, with names of settings as factors; raise the errors of `space`."""
+        """Return all columns in order, with names of settings as factors; raise the same errors as `space`."""
 
     def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
         width = sum(meaning.width for meaning in self.table(num_blue, num_orange))

@@ -17,7 +17,7 @@ PAD_POS = np.array(BOOST_LOCATIONS, np.float32)
 """`[34, 3]` uu, the same from both sides (RLGym's table; one small pad is 2 uu off its mirror image there)."""
 PAD_IS_BIG = PAD_POS[:, 2] > 71.5
 GOALS = np.array([[0, y, GOAL_HEIGHT / 2] for y in (BACK_WALL_Y, -BACK_WALL_Y)], np.float32)
-"""`[2, 3]` uu, centers of the mouths of the opponents' goal and of its own, as every car sees them from its side."""
+"""`[2, 3]` uu, centers of the mouths of the opponents' goal and of the car's own, as every car sees them."""
 
 # ---------------------------------------------------------------- tables of columns
 
@@ -77,9 +77,9 @@ class CarsBySlot(NamedTuple):
     """Cars as every car sees them from its own side, `S` slots each: itself, allies, enemies, padding in between.
 
     Attributes:
-        rows: `[A, C, S, 36]` rows of the gym state; the row of some car for padding.
+        rows: `[A, C, S, 36]` rows of the gym state; the row of an arbitrary car for padding.
         present: `[A, C, S]` bool, True if there is a car in the slot.
-        slots: `[C, S]` car in each slot; some car for padding.
+        slots: `[C, S]` car in each slot; an arbitrary car for padding.
     """
 
     rows: Float
@@ -215,7 +215,7 @@ def write_jumps(state: GameState, on_ground: Bool, out: Float) -> None:
 
 
 def per_axis(builder: ObsBuilder, factor: float | Sequence[float]) -> Float:
-    """Return the setting `pos_coef`, one number or one per axis, as `[3]` float32; raise a ValueError otherwise."""
+    """Return `factor`, the setting `pos_coef`, as `[3]` float32; raise a ValueError unless it is 1 or 3 numbers."""
     where = f"{type(builder).__name__}: pos_coef"
     if not isinstance(factor, Sequence | np.ndarray):
         factor = [check_value(where, factor, Finite)] * 3

@@ -166,7 +166,7 @@ class PrivilegedObs(ObsBuilder):
 
 @dataclass(eq=False, repr=False)
 class RoleObs(ObsBuilder):
-    """Append a column with the car's role to another builder's, for `agents.RolesAgent`: several policies in one run.
+    """Append a column with the car's role to another builder's columns, for `agents.RolesAgent` (a policy per role).
 
     Attributes:
         only: Role of all cars, to play with the policy of that role; None in training.

@@ -93,7 +93,7 @@ class FrozenLearner:
         return differs
 
     def _load_optimizer(self, saved: Mapping[int, Mapping[str, Any]]) -> tuple[bool, list[str]]:
-        """Load a checked state; return True if the dtypes are the same, and a message if anything was not saved."""
+        """Load a checked state; return True if the dtypes are the same, and a message if anything is missing in it."""
         optimizer, precise = self.optimizer.optimizer, True
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         own = optimizer.state_dict()["state"]
@@ -113,7 +113,7 @@ class FrozenLearner:
         load_full_state_dict(self.agent, weights)
 
     def rank_state_dict(self) -> dict[str, Any]:
-        """Return the state of this rank."""
+        """Return the state that only this rank has."""
         return {}
 
     def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
@@ -274,7 +274,7 @@ def explained_variance(batch: Minibatch, peers: Fabric | None = None) -> float:
 
 
 def _distances(agent: ActorCritic, before: Mapping[str, Tensor]) -> dict[str, float]:
-    """Return the L2 norms of the change of all parameters, and of each part of the agent (`actor`, `critic`...)."""
+    """Return the L2 norm of the change of all parameters, and that of each part of the agent (`actor`, `critic`...)."""
     squares: dict[str, list[Tensor]] = {}
     for name, p in agent.named_parameters():
         squares.setdefault(name.partition(".")[0], []).append((p.detach() - before[name]).square().sum())

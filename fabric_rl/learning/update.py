@@ -36,7 +36,7 @@ def learn(
         optimizer: Optimizer, as returned by `fabric.setup`.
         batch: The flat rollout of this rank (see `Rollout.flat`); it must have the same size on every rank.
         args: Settings of the training loop.
-        minibatch_size: Steps per minibatch on this rank; a divisor of `args.batch_size` if that is given.
+        minibatch_size: Steps per minibatch on this rank; a divisor of `args.batch_size` if that is set.
         generator: CPU generator that shuffles the steps.
         kl_adaptive: If given, adapts the learning rates after every epoch.
         timers: If given, updated with the times of forward pass, backward pass (including the gradient exchange between

@@ -30,7 +30,7 @@ class Collector:
 
     Attributes:
         envs: The environment.
-        rollout: Buffers, including the state with which the next rollout begins.
+        rollout: Buffers, including the state from which the next rollout starts.
         episodes: Returns and lengths of episodes.
         seconds: Wall-clock seconds spent on the last rollout returned.
         metrics: This rank's metrics of that rollout as (sum, count); the same names on all ranks that collect.
@@ -47,7 +47,7 @@ class Collector:
         gamma: Tensor,
         timers: Timers,
     ) -> None:
-        """Store the parts; `begin` must be called next.
+        """Store the parts; call `begin` next.
 
         `peers` is the Fabric of the ranks that collect, `agent` the bare module, and `gamma` the discount factor of the
         environment's rewards for `scaler`. Without a scaler, rewards stay unscaled.

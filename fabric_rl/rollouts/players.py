@@ -97,7 +97,7 @@ class PlayerTrainerLink:
         self.envs_per_player = self.envs_per_trainer = 0
 
     def build_env(self, build: Callable[[], VectorEnv], seed: int) -> VectorEnv:
-        """Return this player's environment, or a `RemoteEnv` on a trainer; every rank calls it.
+        """Return this player's environment, or a `RemoteEnv` on a trainer; every rank must call this.
 
         Raises:
             ValueError: A player could not build its environment (the player itself raises the original error), or the
@@ -164,7 +164,7 @@ class PlayerTrainerLink:
 
     @torch.no_grad()
     def share_weights(self, module: nn.Module) -> None:
-        """Send rank 0's weights and statistics to the players; every rank calls it."""
+        """Send rank 0's weights and statistics to the players; every rank must call this."""
         if not self.plays and self.fabric.global_rank > 0:
             return
         tensors = [value for value in module.state_dict().values() if isinstance(value, Tensor)]
@@ -175,7 +175,7 @@ class PlayerTrainerLink:
             _unpack(parcel, tensors)
 
     def fill_missing_names(self, local: Sums) -> Sums:
-        """Return `local` with zeros for the names that only other ranks have; every rank calls it."""
+        """Return `local` with zeros for the names that only other ranks have; every rank must call this."""
         everyone = all_gather_object(self.fabric, list(local))
         return {name: local.get(name, (0.0, 0.0)) for names in everyone for name in names}
 

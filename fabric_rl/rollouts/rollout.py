@@ -332,7 +332,7 @@ class Rollout:
         return (numbers[:, None] if name == "time" else numbers).expand(self.num_steps, self.num_envs)
 
     def copy(self) -> "Rollout":
-        """Return a copy with its own tensors, to collect into while the agent learns from this one."""
+        """Return a copy with its own tensors, for collecting while the agent learns from this rollout."""
         own = copy.copy(self)
         for name in TENSORS:
             tensor = getattr(self, name)

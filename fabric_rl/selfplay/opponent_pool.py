@@ -44,7 +44,7 @@ class Opponent:
 
     @property
     def win_rate(self) -> float:
-        """The learner's win rate against this opponent, with one win and one loss added, so that it starts at 0.5."""
+        """The learner's win rate against this opponent, with one win and one loss added so that it starts at 0.5."""
         return (self.score + 1) / (self.games + 2)
 
 

@@ -21,7 +21,7 @@ from fabric_rl.types import AgentFactory, EnvFactory, HasGroups, HasGuests, HasS
 Array = NDArray[Any]
 Rows = NDArray[np.intp]
 _STREAM = 0x0990
-"""Separates this generator from others with the same seed."""
+"""Number that separates this generator from others with the same seed."""
 _HANDED_ON = (
     *("headlines", "drain_metrics", "drain_timers", "finish_videos"),
     *("check_phases", "set_phase", "check_parameters", "set_parameters"),
@@ -107,7 +107,7 @@ class Pairings:
 
     @property
     def playing(self) -> set[int]:
-        """Numbers (ids) of the opponents that are playing, or will play from the next episodes on."""
+        """Numbers (ids) of the opponents that are playing, or will play from the next episode on."""
         return {*self.opponent[self._assignment.played].tolist(), *self.slots.tolist()}
 
     def opponents_in(self, rows: slice) -> list[tuple[int, Rows]]:

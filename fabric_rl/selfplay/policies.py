@@ -15,7 +15,7 @@ from fabric_rl.selfplay.opponent_pool import LATEST, Weights
 from fabric_rl.types import ActorCritic, AgentFactory, Minibatch, accepts_action_mask
 
 PROBES = 512
-"""Maximum number of observations that policies are compared on."""
+"""Maximum number of observations on which policies are compared."""
 MAX_DIVERGENCE = 1e6
 """Upper limit of the divergence between two policies, in nats."""
 

@@ -172,7 +172,7 @@ class SelfPlay(Callback):
                 env.pairings.swap()
 
     def on_learn_start(self, state: TrainState) -> Minibatch | None:
-        """Store observations to compare the next snapshot on, the same on all ranks."""
+        """Store observations on which to compare the next snapshot, the same on all ranks."""
         if state.batch is not None and _is_due(
             self._saved_at, state.steps + state.steps_per_iteration, self.save_steps
         ):

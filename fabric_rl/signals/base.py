@@ -57,7 +57,7 @@ class RewardSignal(nn.Module, ABC):
         normalizer: Normalizer of the networks' observations, with the statistics of all ranks. It is updated once per
             rollout, before the networks learn from it.
         returns: Running statistics of the discounted rewards; `scaled` divides by their standard deviation.
-        scales: True if the rewards are divided in this way; False for rewards that are of order 1 anyway.
+        scales: True if the rewards are divided in this way; False for rewards that are already of order 1.
     """
 
     name: str

@@ -141,7 +141,7 @@ class IntrinsicRewards:
     def learn_from(
         self, newest: Steps, minibatches: Sequence[Iterable[Steps]], sizes: Sequence[int]
     ) -> dict[str, float]:
-        """Let all signals learn like `learn`, but from given minibatches.
+        """Let all signals learn as in `learn`, but from the given minibatches.
 
         Args:
             newest: All steps of this rank's newest rollout, for the statistics.
