@@ -189,7 +189,7 @@ class GaussianOptions:
     state_dependent_std: bool = False
     """The network also computes the standard deviation: tanh mapped to 0.1..1 (rlgym-ppo's ContinuousPolicy)."""
     squash: bool = False
-    """Samples go through tanh and are scaled to the Box's bounds, which must be finite."""
+    """Squash samples with tanh and scale them to the Box's bounds, which must be finite."""
     log_std_init: float = 0.0
     """Initial logarithm of the standard deviation, if it does not depend on the state."""
 

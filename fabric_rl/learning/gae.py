@@ -78,7 +78,7 @@ class Estimator(ABC):
     def __call__(
         self, rollout: "Rollout", agent: ActorCritic, gamma: Tensor, gae_lambda: float
     ) -> tuple[Tensor, Tensor]:
-        """Estimate advantages and value targets. Called without gradients, once per rollout, on every rank.
+        """Estimate advantages and value targets; called without gradients, once per rollout, on every rank.
 
         Args:
             rollout: This rank's rollout, see `Rollout`. Do not modify it.

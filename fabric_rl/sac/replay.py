@@ -20,7 +20,7 @@ from fabric_rl.types import Minibatch, Sequences, Transitions
 
 _COLUMNS = ("obs", "action", "reward", "terminated", "done", "action_mask", "state")
 _ALSO_AFTER = ("obs", "action_mask")
-"""Columns that are also known for the row after the newest steps."""
+"""Columns that the row after the newest steps also has."""
 _INITIAL_LAST = 64
 """Initial capacity for last observations of episodes; it grows by doubling."""
 _MIN_ERROR = 1e-6

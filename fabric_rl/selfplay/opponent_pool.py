@@ -32,11 +32,11 @@ class Opponent:
     steps: int
     """Agent-steps of the run when the opponent joined."""
     weights: Weights | None
-    """Weights of a snapshot, on the CPU; None for a guest, whose player the environment has."""
+    """Weights of a snapshot, on the CPU; None for a guest, whose player is in the environment."""
     rating: float
     """Elo rating."""
     games: float = 0.0
-    """Games against it, decayed by `DECAY`."""
+    """Number of games against this opponent, decayed by `DECAY`."""
     score: float = 0.0
     """The learner's score in these games: 1 for a win, 0.5 for a draw."""
     retired: bool = False
