@@ -1,4 +1,4 @@
-"""AttentionPPOAgent: the agent's own car attends over a set of objects, trained with PPO."""
+"""AttentionPPOAgent: attention of a car over a set of objects, trained with PPO."""
 
 import math
 from collections.abc import Sequence
@@ -99,9 +99,9 @@ class ObjectEncoder(nn.Module):
         """Encode `obs [N, E, F]`."""
         obs, present = obs.float(), None
         if self.present_column is not None:
-            # Row 0 always counts: no row of the softmax is ever empty, not even if the observer itself is absent.
+            # Row 0 always counts as present, so no row of the softmax is empty, even if the observer is absent.
             present = torch.cat([torch.ones_like(obs[:, :1, 0]), obs[:, 1:, self.present_column]], dim=1) != 0
-            obs = obs.masked_fill(~present.unsqueeze(-1), 0)  # weight 0 alone would not stop NaN
+            obs = obs.masked_fill(~present.unsqueeze(-1), 0)  # a weight of 0 alone would not stop NaN
         objects = self.embed(obs)
         query = objects[:, 0]
         objects = self.object_norm(objects)
@@ -112,7 +112,7 @@ class ObjectEncoder(nn.Module):
 
 
 class ObjectAttention(nn.Module):
-    r"""One layer, pre-norm and residual (Vaswani et al. 2017; Xiong et al. 2020, figure 1c), of one query per row.
+    r"""Pre-norm residual attention (Vaswani et al. 2017; Xiong et al. 2020, figure 1c) with one query per row.
 
     .. math::
         q' = q + W_o \, \mathrm{attention}(W_q \mathrm{LN}(q), W_k X, W_v X), \qquad
@@ -146,7 +146,7 @@ class ObjectAttention(nn.Module):
 
         Args:
             query: `[N, D]`.
-            objects: `[N, E, D]` normalised embeddings.
+            objects: `[N, E, D]` normalized embeddings.
             present: `[N, E]` bool, at least one True in each row; None if all objects are present.
         """
         asked = self.query(self.query_norm(query)).unflatten(-1, (self.num_heads, -1))

@@ -1,4 +1,4 @@
-"""MultiInputPPOAgent: observations of several entries, each with an encoder of its own, trained with PPO."""
+"""MultiInputPPOAgent: observations with several entries, each with its own encoder, trained with PPO."""
 
 import math
 from collections.abc import Sequence

@@ -17,7 +17,7 @@ from fabric_rl.types import ActOutput, Minibatch
 
 @dataclass(eq=False, repr=False)
 class RecurrentPPOAgent(PPOAgent):
-    """PPO with memory: policy and value function share hidden layers and an LSTM or GRU, then have separate layers.
+    """PPO with memory: policy and value function share hidden layers and an LSTM or GRU, followed by separate layers.
 
     The agent is trained on sequences of `sequence_length` steps that start with the memory stored in the rollout. That
     memory was computed with older weights; `burn_in` refreshes it with the current weights over the preceding steps
@@ -83,7 +83,7 @@ class RecurrentPPOAgent(PPOAgent):
         """Evaluate a minibatch of sequences, see `PPOAgent.evaluate_steps`.
 
         Raises:
-            ValueError: The minibatch contains no sequences with their memory, or lacks the burn-in.
+            ValueError: The minibatch contains no sequences with stored memory, or lacks the burn-in steps.
         """
         state, starts = minibatch.state, minibatch.episode_start
         lacks = self.burn_in and isinstance(minibatch, Minibatch) and minibatch.burn_in_obs is None

@@ -13,13 +13,13 @@ from fabric_rl.types import ActorCritic, ActOutput, AgentFactory, Minibatch, Sta
 
 
 class RolesAgent(ActorCritic):
-    """One agent for each role, with its own networks and settings; they learn in one run from the same games.
+    """One agent for each role, each with its own networks and settings; all learn in one run from the same games.
 
     The last column of the observations is the number of the role, 0, 1, ...; `envs.TeamRoleObs` (blue and orange) and
     `envs.SlotRoleObs` (first and second car of a team) add it. The agents do not see that column. Each agent learns
     from its own rows of every minibatch, as it would alone; the agents share no parameters. Set `--clip_groups` so that
-    the gradient of one does not shrink the step of another. Discount factor, epochs and minibatches are the same for
-    all roles. Every row has the same weight, so a role with twice as many rows as another has twice its weight, and
+    one agent's gradient does not shrink another's step. Discount factor, epochs and minibatches are the same for all
+    roles. Every row has the same weight, so a role with twice as many rows as another has twice its weight, and
     accumulated minibatches or several ranks act like one large minibatch.
 
     Statistics are logged for each role as `<role>/<name>`, and their mean as `<name>`.

@@ -40,7 +40,7 @@ class TwinCritics(nn.Module):
             nn.Sequential(hidden_layers(inputs, hidden_sizes, *shape), linear(features, outputs, None))
             for _ in range(2)
         )
-        self.weights = dict(self.named_parameters())  # used in every update, and slow to collect
+        self.weights = dict(self.named_parameters())  # used in every update, but slow to collect
 
     def forward(self, inputs: Tensor) -> Tensor:
         return torch.stack([network(inputs) for network in self.networks]).float()
@@ -48,7 +48,7 @@ class TwinCritics(nn.Module):
     def frozen(self, inputs: Tensor) -> Tensor:
         """Return the Q-values of all outputs, with a gradient for the inputs only."""
         fixed = {name: p.detach() for name, p in self.weights.items()}
-        q: Tensor = functional_call(self, fixed, (inputs,), tie_weights=False)  # none are tied, and the search is slow
+        q: Tensor = functional_call(self, fixed, (inputs,), tie_weights=False)  # none are tied, and searching is slow
         return q
 
 
@@ -158,7 +158,7 @@ class SACLightningAgent(OffPolicyAgent):
     def training_step(self, minibatch: Transitions) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
         """Return the summed losses of critics, policy and temperature; they share no parameters."""
         obs, next_obs = self._encode_minibatch(minibatch, self.critics)
-        fixed, next_fixed = obs.detach(), next_obs.detach()  # the policy does not teach the memory
+        fixed, next_fixed = obs.detach(), next_obs.detach()  # the policy loss does not train the memory
         head, temperature = self.policy_head, self.log_temperature.exp().detach()
         with torch.no_grad():
             target_obs = self._encode_minibatch(minibatch, self.target_critics)[1] if self.memory_size else next_fixed
@@ -213,7 +213,7 @@ class SACLightningAgent(OffPolicyAgent):
         return torch.cat((remembered, seen), dim=-1), state
 
     def _encode_minibatch(self, minibatch: Transitions, critics: TwinCritics) -> tuple[Tensor, Tensor]:
-        """Return the networks' inputs `[B, ...]` of replayed and of next steps, with the memory of `critics`."""
+        """Return the networks' inputs `[B, ...]` of the replayed and the next steps, with the memory of `critics`."""
         seen, after = (self.normalizer(x.float()) for x in (minibatch.obs, minibatch.next_obs))
         memory = critics.memory
         if memory is None:

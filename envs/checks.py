@@ -1,4 +1,4 @@
-"""Checks of user input: every mistake is reported in one line that names the argument."""
+"""Checks of user input, which report every mistake in one line that names the argument."""
 
 import math
 from typing import Any
@@ -13,7 +13,7 @@ MAX_CARS_PER_TEAM = 4
 
 
 def check_seed(owner: str, value: object, argument: str = "seed") -> int:
-    """Return `value` as an int; raise a ValueError unless it is one integer, 0 or more."""
+    """Return `value` as an int; raise a ValueError unless it is a single integer, 0 or more."""
     if not is_integer(value) or value < 0:
         raise ValueError(f"{owner}: {argument} must be one non-negative integer, got {value!r}")
     return int(value)
@@ -48,10 +48,11 @@ def to_action_array(owner: str, actions: object) -> NDArray[Any]:
 
 
 def check_actions(owner: str, actions: object, space: Space[Any], count: int) -> NDArray[Any]:
-    """Return actions `[count, ...]` as an array: choices must be in `space`, numbers for a Box only finite.
+    """Return actions `[count, ...]` as an array; discrete ones must be in `space`, those for a Box only finite.
 
     Raises:
-        ValueError: Another type or shape, or an action outside the space; then the message names the sub-environment.
+        ValueError: The type or shape is wrong, or an action is outside the space (the message then names the
+            sub-environment).
     """
     actions, expected = to_action_array(owner, actions), (count, *(space.shape or ()))
     if actions.shape != expected or not np.can_cast(actions.dtype, space.dtype, "same_kind"):

@@ -1,4 +1,4 @@
-"""Component: a part of a pool that may contain other parts; reset, metrics, phases and saving walk this tree."""
+"""Component: a part of a pool that may contain other parts; reset, metrics, phases and saving traverse this tree."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False)
 class Component:
-    """Part of a pool, which may remember something between steps and contain other components.
+    """Part of a pool, which may keep state between steps and contain other components.
 
-    Components inside are found among the public attributes (also in lists, tuples and the values of dicts), as
-    `torch.nn.Module` finds its modules. So a component that wraps others has to write only what is its own: `reset` and
-    `drain_metrics` reach those inside by default. A method that overrides them calls `super()` to include these.
+    Inner components are found among the public attributes (also in lists, tuples and the values of dicts), as
+    `torch.nn.Module` finds its modules. A component that wraps others therefore handles only its own state: `reset` and
+    `drain_metrics` also call those of the inner components. A method that overrides them calls `super()` to do so.
 
     Its settings are fields of a dataclass, with their ranges as annotations (`fabric_rl.base.settings`) and a docstring
-    below each; they are checked here. A component that remembers something names it in `_in_state_dict`, or overrides
+    below each; `__post_init__` checks them. A component that keeps state names it in `_in_state_dict`, or overrides
     `state_dict` and `load_state_dict`.
     """
 
     _in_state_dict: ClassVar[dict[str, str]] = {}
-    """Key in `state_dict` -> attribute: a number, text or array, another component, or several of these.
+    """Key in `state_dict` -> name of the attribute: a number, text, array, component, or several of these.
 
-    The keys of a component (or dict) whose own key ends with `/` are stored beside the others, that key before each.
+    If the key of a component (or dict) ends with `/`, its entries are stored beside the others, prefixed with that key.
     """
 
     def __post_init__(self) -> None:
@@ -52,7 +52,7 @@ class Component:
             yield from child.walk()
 
     def reset(self, mask: "Bool", state: "GameState") -> None:
-        """Begin new episodes in the arenas of `mask [A]`, whose first states are in `state`."""
+        """Begin new episodes in the arenas where `mask [A]` is True; `state` contains their first states."""
         for child in self.children():
             child.reset(mask, state)
 
@@ -64,7 +64,7 @@ class Component:
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """Return copies of its state, as numbers and arrays, for an exact resume; empty by default."""
+        """Return a copy of the component's state, as numbers and arrays, for an exact resume; empty by default."""
         state: dict[str, Any] = {}
         for key, name in self._in_state_dict.items():
             value = _copied(getattr(self, name))
@@ -72,7 +72,7 @@ class Component:
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore what `state_dict` returned. Compare a state read from a file first (`load_part`)."""
+        """Restore the state that `state_dict` returned; a state read from a file must be checked first."""
         for key, name in self._in_state_dict.items():
             beside = {inner[len(key) :]: part for inner, part in state.items() if inner.startswith(key)}
             setattr(self, name, _restored(getattr(self, name), beside if key.endswith("/") else state[key]))
@@ -109,7 +109,7 @@ class Phased(ABC):
     """Names of the known phases; empty if any phase is accepted."""
 
     def check_phases(self, names: Sequence[str]) -> None:
-        """Raise a ValueError unless it knows exactly the phases `names` of a training."""
+        """Raise a ValueError unless the component knows exactly the phases `names` of a training."""
         if self.phases and set(self.phases) != set(names):
             raise ValueError(
                 f"{type(self).__name__}: it has the phases {', '.join(self.phases)}, but training has "
@@ -122,11 +122,11 @@ class Phased(ABC):
 
         Args:
             name: The phase.
-            number: Its place among the phases of the training, from 1.
-            state: The present state, in the middle of the episodes.
+            number: Its number among the phases of the training, from 1.
+            state: The current state, in the middle of the episodes.
 
         Raises:
-            ValueError: It knows phases, but not this one.
+            ValueError: The component lists its `phases`, but not this one.
         """
 
     def _set_phases(self, argument: str, parts: dict[str, Any]) -> None:

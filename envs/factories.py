@@ -1,4 +1,4 @@
-"""Objects and configuration: inspect partials (also those of jsonargparse), build from class paths, write as dicts."""
+"""Objects and configuration: inspect partials (also jsonargparse's), build from class paths, convert to dicts."""
 
 import dataclasses
 import functools
@@ -22,7 +22,7 @@ class FactoryCall(NamedTuple):
     settings: dict[str, Any]
 
     def arguments(self) -> dict[str, Any]:
-        """Return all arguments by parameter name; raise a TypeError if the function does not take them."""
+        """Return all arguments by parameter name; raise a TypeError if the function does not accept them."""
         signature = inspect.signature(self.function)
         bound = signature.bind_partial(*self.args, **self.settings)
         return dict(zip(signature.parameters, bound.args, strict=False)) | bound.kwargs
@@ -51,7 +51,7 @@ def from_class_path(class_path: str, kind: type[Any], inner: str = "") -> Any:  
     A class with a parameter `inner` wraps an object created from the class path `inner`.
 
     Raises:
-        ValueError: There is no such class, it has another base class, or it needs other arguments.
+        ValueError: The class does not exist, is not a subclass of `kind`, or needs other arguments.
     """
     try:
         made: Any = locate(class_path if "." in class_path else f"{__package__}.{class_path}")
@@ -69,17 +69,17 @@ def from_class_path(class_path: str, kind: type[Any], inner: str = "") -> Any:  
 
 
 def to_config(value: Any) -> Any:  # noqa: ANN401 - whatever a configuration may hold
-    """Convert a setting to the form of a configuration file, with `{class_path: ..., init_args: ...}` for objects.
+    """Convert a setting to the format of a configuration file, with `{class_path: ..., init_args: ...}` for objects.
 
-    A dataclass object is written by its fields; any other object by the attributes named like its constructor's
-    parameters, if an object built from them pickles to the same bytes.
+    A dataclass object is represented by its fields; any other object by the attributes with the names of its
+    constructor's parameters, if an object built from them pickles to the same bytes.
 
     Args:
         value: A number, a string, a class or function of a module, a partial of one, or an object; or a collection of
             these.
 
     Raises:
-        ValueError: The value cannot be written as configuration; one line that begins with its name.
+        ValueError: The value cannot be written as configuration; the message is one line that begins with its name.
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -123,6 +123,6 @@ def _settings_of(made: object) -> dict[str, Any]:
         settings = {name: kept[own] for name in names for own in (name, f"_{name}") if own in kept}
         if pickle.dumps(type(made)(**settings)) == content:
             return settings
-    except Exception:  # whatever a class of the user's own raises: it cannot be built again
+    except Exception:  # a user's class may raise anything: it cannot be built again
         pass
     raise ValueError(f"{type(made).__name__} does not store its constructor arguments")

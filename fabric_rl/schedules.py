@@ -11,14 +11,14 @@ from torch import Tensor
 from fabric_rl.base.settings import Between, Finite, Positive, check_value
 
 Progress = TypeVar("Progress", float, Tensor)
-"""Share of the training that is done, 0..1: a float, or a float tensor."""
+"""Completed share of the training, 0..1, as a float or a float tensor."""
 
 
 class Schedule(ABC):
     """A number as a function of training progress.
 
     On the command line, use any subclass in place of a number: `--agent.clip_coef fabric_rl.schedules.Linear
-    --agent.clip_coef.start 0.2 --agent.clip_coef.end 0.1`. A schedule holds only its settings, so it can be pickled,
+    --agent.clip_coef.start 0.2 --agent.clip_coef.end 0.1`. A schedule has only its settings, so it can be pickled,
     copied and shared; with a tensor as progress, `torch.compile` traces it without recompilations.
     """
 
@@ -83,7 +83,7 @@ class Cosine(_FromTo):
 def as_schedule(
     value: float | Schedule, name: str = "schedule", above: float | None = None, at_least: float | None = None
 ) -> Schedule:
-    """Return a number as a constant schedule, and a schedule as it is.
+    """Return a number as a constant schedule, and a schedule unchanged.
 
     Args:
         value: The setting.

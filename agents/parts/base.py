@@ -20,7 +20,7 @@ from fabric_rl.schedules import Schedule, as_schedule
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
 
 _LARGE = 15
-"""Least side length in pixels of an entry that counts as an image, not as a vector."""
+"""Minimum side length in pixels of an entry that is treated as an image rather than a vector."""
 
 
 def hidden_layers(
@@ -32,8 +32,8 @@ def hidden_layers(
 ) -> nn.Sequential:
     """Build layers of linear, layer norm (optional) and activation: `[..., inputs]` -> `[..., hidden_sizes[-1]]`.
 
-    With `ortho_init`, the weights are orthogonal with gain sqrt(2) and the biases zero. Without hidden sizes, the
-    result is the identity.
+    With `ortho_init`, the weights are orthogonal with gain sqrt(2) and the biases zero. If `hidden_sizes` is empty,
+    the result is the identity.
     """
     layers: list[nn.Module] = []
     for size_in, size_out in pairwise([inputs, *hidden_sizes]):
@@ -60,8 +60,8 @@ def flat_obs_size(agent: str, space: gymnasium.Space[Any], privileged: bool = Fa
     """Return the length of a vector observation; with `privileged`, columns can be hidden from the actor.
 
     Raises:
-        ValueError: The observations are not vectors, contain images, or have columns for the critic only although the
-            agent is not privileged; begins with `agent`, the agent's class.
+        ValueError: The observations are not vectors, contain images, or have critic-only columns although the agent is
+            not privileged. The message begins with `agent`, the agent's class.
     """
     if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
         raise ValueError(
@@ -83,7 +83,7 @@ def flat_obs_size(agent: str, space: gymnasium.Space[Any], privileged: bool = Fa
 def actor_obs_size(space: gymnasium.Space[Any]) -> int:
     """Return the number of leading columns of a vector observation that the actor may read.
 
-    This is the space's attribute `actor_features` (set by `envs.PrivilegedObs`), by default all columns.
+    This is the space's attribute `actor_features` (set by `envs.PrivilegedObs`) if it has one, otherwise all columns.
     """
     return int(getattr(space, "actor_features", (space.shape or (0,))[0]))
 
@@ -141,7 +141,7 @@ class PPOAgent(ActorCritic):
         return policy_head(type(self).__name__, inputs, self.action_space, gaussian, self.ortho_init)
 
     def add_heads(self, actor_features: int, critic_features: int) -> None:
-        """Add the last layers of policy and value function, over the given numbers of features."""
+        """Add the last layers of policy and value function, for these numbers of features."""
         self.policy_head = self.make_policy_head(actor_features)
         self.value_head = ValueHead(critic_features, self.value_heads, self.ortho_init)
 

@@ -1,4 +1,4 @@
-"""Pixels, and Unity ML-Agents' convolutional encoders, reimplemented from their published sizes."""
+"""Conversion of pixels, and Unity ML-Agents' convolutional encoders, reimplemented from their published sizes."""
 
 import math
 from typing import Any
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 MIN_PIXELS = {"simple": 20, "nature_cnn": 36, "resnet": 15, "match3": 5}
-"""Encoder -> minimum height and width of its images, as in ML-Agents."""
+"""Minimum height and width of the images for each encoder, as in ML-Agents."""
 
 _PLAIN = {
     "simple": ((16, 8, 4), (32, 4, 2)),
@@ -20,7 +20,7 @@ _PLAIN = {
 
 
 def suggest_agent(space: gymnasium.Space[Any]) -> str:
-    """Return advice for an error message: an agent that reads such observations."""
+    """Return advice for an error message: an agent that supports such observations."""
     axes = len(space.shape) if isinstance(space, gymnasium.spaces.Box) else 0
     agent = {1: "PPOLightningAgent", 2: "ConvPPOAgent", 3: "ConvPPOAgent", 4: "ConvPPOAgent"}.get(axes)
     if any(is_image(entry) for entry in getattr(space, "entries", {}).values()):
@@ -40,8 +40,8 @@ class Pixels(nn.Module):
     """Conversion of images `[N, ...]` from environments to float32 `[N, C, H, W]`.
 
     Pixels are scaled from the Box's bounds (0 and 255 for uint8) to 0..1; without finite bounds they are unchanged.
-    Images are `[H, W]`, or have channels (colours, or stacked grey frames) as the last or the first axis, or are K
-    frames of those, `[K, H, W, C]` or `[K, C, H, W]`, which gives K * C channels.
+    Images are `[H, W]`, or have channels (colors, or stacked gray frames) as the last or the first axis, or consist of
+    K such frames, `[K, H, W, C]` or `[K, C, H, W]`, which become K * C channels.
     """
 
     def __init__(
@@ -56,8 +56,8 @@ class Pixels(nn.Module):
         Args:
             agent: Name of the agent's class, for messages.
             space: Space of one image.
-            channels_first: True if channels are the first axis, False if the last. None: they are the shortest axis.
-            advice: Advice in the error message if no axis is the shortest.
+            channels_first: True if the channels are the first axis, False if the last, None if the shortest.
+            advice: Advice in the error message if there is no single shortest axis.
 
         Raises:
             ValueError: The observations are not images, or the channel axis is ambiguous.
@@ -87,7 +87,7 @@ class Pixels(nn.Module):
 
     def forward(self, obs: Tensor) -> Tensor:
         """Return `obs [N, ...]` scaled, as `[N, C, H, W]`."""
-        if self.channels == 1:  # both layouts are the same; strides of channels_last would cause a warning of DDP
+        if self.channels == 1:  # both layouts are the same; strides of channels_last would cause a DDP warning
             images = obs.reshape(-1, 1, self.height, self.width).to(torch.float32)
         else:
             axes = obs.dim() - 1, obs.dim() - 3  # ONNX does not support negative axes here
@@ -123,10 +123,11 @@ def conv_layers(encoder: str, channels: int, activation: type[nn.Module], ortho_
     - simple: 16 of 8 x 8, stride 4; 32 of 4 x 4, stride 2.
     - nature_cnn (Mnih et al. 2015): 32 of 8 x 8, stride 4; 64 of 4 x 4, stride 2; 64 of 3 x 3.
     - match3 (Gudmundsson et al. 2018), for boards and grids: 35 of 3 x 3; 144 of 3 x 3.
-    - resnet (IMPALA, Espeholt et al. 2018): three times a 3 x 3 convolution (16, 32, 32), 3 x 3 max-pooling of stride 2
-      and two residual blocks. The pooling has no padding, unlike IMPALA's.
+    - resnet (IMPALA, Espeholt et al. 2018): three stages with a 3 x 3 convolution (16, 32, 32), 3 x 3 max-pooling with
+      stride 2 and two residual blocks. Unlike IMPALA's, the pooling has no padding.
 
-    The activations of ML-Agents are ReLU. With `ortho_init`, weights are orthogonal with gain sqrt(2) and biases zero.
+    ML-Agents' activations are leaky ReLU, in resnet Swish. With `ortho_init`, weights are orthogonal with gain sqrt(2)
+    and biases zero.
     """
     layers: list[nn.Module] = []
     for size, kernel, stride in _PLAIN.get(encoder, ()):

@@ -3,8 +3,8 @@
 A head turns features `[..., inputs]` into the parameters `[..., P]` of a distribution over one action space, samples
 from them, and evaluates actions. Leading dimensions are arbitrary: `[N]` in a rollout, `[B]` or `[L, S]` in training.
 The log-probability of a sample is computed from the action as returned, by the same operations as in `evaluate`, so
-PPO's first ratios are 1 up to the rounding of the network itself. If a mask allows no choice of a categorical, all its
-choices are equally likely.
+PPO's first ratios are 1 up to the rounding of the network itself. If a mask forbids all choices of a categorical, all
+are equally likely.
 """
 
 import math
@@ -31,7 +31,7 @@ def linear(inputs: int, outputs: int, gain: float | None) -> nn.Linear:
 
 
 class PolicyHead(nn.Module, ABC):
-    """The policy of one action space over features `[..., inputs]`."""
+    """Policy for one action space, computed from features `[..., inputs]`."""
 
     def __init__(self, inputs: int, outputs: int, gain: float | None) -> None:
         super().__init__()
@@ -46,11 +46,11 @@ class PolicyHead(nn.Module, ABC):
     def sample(
         self, params: Tensor, deterministic: bool = False, action_mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Sample actions with torch's global generator, or take the most likely ones if `deterministic`.
+        """Sample actions with torch's global generator, or return the most likely ones if `deterministic`.
 
         Args:
             params: `[..., P]` from `forward`.
-            deterministic: Take the mode (the median of a squashed Gaussian).
+            deterministic: Return the mode (the median of a squashed Gaussian).
             action_mask: `[..., n]`, True where an action is allowed; discrete spaces only.
 
         Returns:
@@ -64,16 +64,16 @@ class PolicyHead(nn.Module, ABC):
         Args:
             params: `[..., P]` from `forward`.
             action: `[..., *action_space.shape]` as returned by `sample`.
-            action_mask: The mask that was given to `sample`.
+            action_mask: The mask that was passed to `sample`.
         """
 
     @abstractmethod
     def distribution(self, params: Tensor, action_mask: Tensor | None = None) -> Distribution:
-        """Return the distribution of `sample`, with batch shape `[...]`, for comparisons with others of the same kind.
+        """Return the distribution used by `sample`, with batch shape `[...]`, to compare it with others of its kind.
 
         Args:
             params: `[..., P]` from `forward`.
-            action_mask: The mask that is given to `sample`.
+            action_mask: The mask that is passed to `sample`.
         """
 
 
@@ -84,7 +84,7 @@ _FORBIDDEN = _NO_CHOICE / 2
 
 
 class CategoricalHead(PolicyHead):
-    """Discrete actions, or MultiDiscrete ones as independent categoricals; `P` logits, part after part."""
+    """Discrete actions, or MultiDiscrete ones as independent categoricals; `P` logits, those of all parts in order."""
 
     def __init__(self, inputs: int, action_space: Discrete | MultiDiscrete, gain: float | None = 0.01) -> None:
         numbers = action_space.n if isinstance(action_space, Discrete) else action_space.nvec
@@ -129,7 +129,7 @@ class CategoricalHead(PolicyHead):
 
 
 class BernoulliHead(PolicyHead):
-    """MultiBinary actions as independent Bernoulli variables; `P = n` logits of a 1. Masked entries stay 0."""
+    """MultiBinary actions as independent Bernoulli variables, with `P = n` logits of a 1; masked entries stay 0."""
 
     def __init__(self, inputs: int, action_space: MultiBinary, gain: float | None = 0.01) -> None:
         super().__init__(inputs, math.prod(action_space.shape), gain)
@@ -156,10 +156,10 @@ class BernoulliHead(PolicyHead):
 def sample_categorical(probs: Tensor) -> Tensor:
     """Sample one index per row of `probs [..., n]` (float32, rows sum to 1) with torch's global generator.
 
-    Inversion of the cumulative distribution in integers: probabilities count in units of 2**-30, so the sum is exact
-    and monotone on every device, and an index of probability 0 is never drawn. One random number per row instead of
-    one per entry makes it 8 to 20 times as fast on a CPU as `torch.multinomial` or an exponential race (90 actions); it
-    never waits for a GPU, which `torch.multinomial` does. A row with NaN gives some valid index.
+    The cumulative distribution is inverted in integers: probabilities are in units of 2**-30, so the sum is exact and
+    monotone on every device, and an index of probability 0 is never drawn. With one random number per row instead of
+    one per entry, it is 8 to 20 times as fast on a CPU as `torch.multinomial` or an exponential race (90 actions).
+    Unlike `torch.multinomial`, it never waits for a GPU. A row with NaN yields an arbitrary valid index.
 
     Returns:
         `[...]` int64.
@@ -167,7 +167,7 @@ def sample_categorical(probs: Tensor) -> Tensor:
     counts = (probs * 2**30).int().cumsum(dim=-1, dtype=torch.int32)
     total = counts[..., -1:].contiguous()
     point = torch.randint(2**31, total.shape, device=probs.device) * total >> 31  # uniform on 0..total - 1
-    index = torch.searchsorted(counts, point.int(), right=True).squeeze(-1)  # the first one whose count exceeds it
+    index = torch.searchsorted(counts, point.int(), right=True).squeeze(-1)  # first index whose count exceeds it
     return index.clamp(max=probs.shape[-1] - 1)
 
 
@@ -189,34 +189,35 @@ class GaussianOptions:
     state_dependent_std: bool = False
     """The network also computes the standard deviation: tanh mapped to 0.1..1 (rlgym-ppo's ContinuousPolicy)."""
     squash: bool = False
-    """Samples go through tanh and are scaled to the Box's bounds, which must be finite."""
+    """Squash samples with tanh and scale them to the Box's bounds, which must be finite."""
     log_std_init: float = 0.0
     """Initial logarithm of the standard deviation, if it does not depend on the state."""
 
 
 class GaussianHead(PolicyHead):
-    r"""Box actions as independent Gaussians; `P = 2 d`: means, then logarithms of the standard deviations.
+    r"""Box actions as independent Gaussians, with `P = 2 d`: means, then logarithms of the standard deviations.
 
-    Without squashing, the sample is the action; it may be outside the Box, and is clipped before it is given to the
-    environment. Squashed, `a = center + half_width * tanh(u)` with `u` Gaussian (Haarnoja et al. 2018, appendix C):
+    Without squashing, the sample is the action; it may be outside the Box, and is clipped before it is passed to the
+    environment. With squashing, `a = center + half_width * tanh(u)`, `u` Gaussian (Haarnoja et al. 2018, appendix C):
 
     .. math::
         \log p(a) = \log N(u) - \sum_i \log (h_i (1 - \tanh^2 u_i))
 
-    The entropy of a squashed Gaussian has no closed form: it is that of the base Gaussian plus the expectation of the
-    log-determinant, by Gauss-Hermite quadrature with 16 points, without noise and differentiable.
+    The entropy of a squashed Gaussian has no closed form. It is computed as the entropy of the base Gaussian plus the
+    expectation of the log-determinant by Gauss-Hermite quadrature with 16 points, which is noise-free and
+    differentiable.
 
-    With `state_dependent_std` the deviations are `0.55 + 0.45 tanh(.)`. In a Box with finite bounds, without squashing,
-    the means are then a tanh too, and both are in units of half the Box's width, as in rlgym-ppo.
+    With `state_dependent_std`, the deviations are `0.55 + 0.45 tanh(.)`. If the Box also has finite bounds and samples
+    are not squashed, the means are a tanh too, and both are in units of half the Box's width, as in rlgym-ppo.
     """
 
     def __init__(
         self, inputs: int, action_space: Box, options: GaussianOptions | None = None, gain: float | None = 0.01
     ) -> None:
-        """Build the layer; for `gain` see `linear`.
+        """Build the layer; see `linear` for `gain`.
 
         Raises:
-            ValueError: Squashing needs a Box with finite bounds.
+            ValueError: Samples are to be squashed, but the Box has no finite bounds.
         """
         options, size = options or GaussianOptions(), math.prod(action_space.shape)
         super().__init__(inputs, 2 * size if options.state_dependent_std else size, gain)
@@ -256,7 +257,7 @@ class GaussianHead(PolicyHead):
     ) -> tuple[Tensor, Tensor]:
         mean, log_std = params.chunk(2, dim=-1)
         raw = mean if deterministic else mean + log_std.exp() * torch.randn_like(mean)
-        if self.squash:  # rounding may lead outside
+        if self.squash:  # rounding may exceed the bounds
             raw = torch.minimum(torch.maximum(self._center + self._half * raw.tanh(), self.low), self.high)
         action = raw.detach().reshape(*params.shape[:-1], *self.shape)  # no gradient of log_prob through the sample
         return action, self._log_prob(params, action, action_mask)
@@ -280,7 +281,7 @@ class GaussianHead(PolicyHead):
         mean, log_std = params.chunk(2, dim=-1)
         raw = action.reshape(mean.shape).float()
         if self.squash:
-            # float32 resolves u only up to 8.3, where tanh u = 1 - 2**-23; the bounds themselves would give infinity.
+            # float32 resolves u only up to 8.3, where tanh u = 1 - 2**-23; the bounds themselves would yield infinity.
             limit = 1 - torch.finfo(torch.float32).eps
             raw = ((raw - self._center) / self._half).clamp(-limit, limit).atanh()
         deviation = (raw - mean) * (-log_std).exp()
@@ -315,7 +316,8 @@ def policy_head(
     With `ortho_init`, the weights are orthogonal with gain 0.01, so that the initial policy explores evenly.
 
     Raises:
-        ValueError: The space is not supported, or the options do not fit it; begins with `agent`, the agent's class.
+        ValueError: The space is not supported, or the options do not fit it. The message begins with `agent`, the
+            agent's class.
     """
     gain = 0.01 if ortho_init else None
     if isinstance(action_space, Box) and np.issubdtype(action_space.dtype, np.floating):

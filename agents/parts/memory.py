@@ -1,4 +1,4 @@
-"""RecurrentMemory: an LSTM or GRU that steps in rollouts and unrolls over whole sequences in training."""
+"""RecurrentMemory: an LSTM or GRU, stepped in rollouts and unrolled over whole sequences in training."""
 
 from typing import Literal
 
@@ -6,11 +6,11 @@ import torch
 from torch import Tensor, nn
 
 _SHUT = -1e4
-"""Gate input whose sigmoid is exactly 0, whatever the gate's other inputs add."""
+"""Gate input whose sigmoid is exactly 0, whatever the gate's other inputs add to it."""
 
 
 def check_memory(agent: str, cell: str, memory_size: int) -> None:
-    """Raise a ValueError for an LSTM whose memory cannot be halved."""
+    """Raise a ValueError for an LSTM with an odd memory size."""
     if cell == "lstm" and memory_size % 2:
         raise ValueError(
             f"{agent}: --agent.memory_size must be even for an LSTM, half hidden and half cell state, got {memory_size}"
@@ -21,7 +21,7 @@ class RecurrentMemory(nn.Module):
     """One layer of LSTM (Gers et al. 2000) or GRU (Cho et al. 2014).
 
     The memory `[N, M]` is h and c side by side for an LSTM, h for a GRU. `step`, `unroll` and `after` are the same
-    function of the same weights, computed in the weights' dtype even under autocast: rounding to bfloat16 would
+    function of the same weights, computed in the weights' dtype even under autocast, because rounding to bfloat16 would
     accumulate over the steps.
     """
 
@@ -32,8 +32,9 @@ class RecurrentMemory(nn.Module):
             inputs: Size of the input vectors.
             memory_size: M; even for an LSTM.
             cell: Type of the cell. Training with an LSTM is faster on the CPU, see `unroll`.
-            ortho_init: Orthogonal weights with gain 1 (each gate's own matrix) and zero biases, but 1 for the forget
-                gate of an LSTM, so that it initially remembers (Jozefowicz et al. 2015). Else torch's defaults.
+            ortho_init: True for orthogonal weights with gain 1 (one matrix per gate) and zero biases, but 1 for the
+                forget gate of an LSTM, so that it initially remembers (Jozefowicz et al. 2015); False for torch's
+                defaults.
         """
         super().__init__()
         self.is_lstm = cell == "lstm"
@@ -72,14 +73,14 @@ class RecurrentMemory(nn.Module):
     def unroll(self, inputs: Tensor, state: Tensor, episode_start: Tensor) -> Tensor:
         """Step through sequences, with the memory reset where an episode begins.
 
-        An LSTM on the CPU uses one fused call, about three times as fast as a loop over the steps. For a GRU, torch has
-        nothing faster than the loop there. On other devices the loop never synchronizes with the device and calls the
-        kernels of `step`. Compiled callers break their graph here, instead of compiling L steps.
+        On the CPU, an LSTM uses one fused call, about three times as fast as a loop over the steps; for a GRU, torch
+        has nothing faster than the loop. On other devices, the loop calls the kernels of `step` and never synchronizes
+        with the device. Under `torch.compile`, the graph breaks here instead of unrolling L steps.
 
         Args:
             inputs: `[L, S, inputs]`.
             state: `[S, M]` memory before the first step.
-            episode_start: `[L, S]` bool, memory is zeroed before the step.
+            episode_start: `[L, S]` bool, True where the memory is zeroed before the step.
 
         Returns:
             h after every step, `[L, S, hidden_size]`.
@@ -101,12 +102,12 @@ class RecurrentMemory(nn.Module):
         return torch.stack(outputs), state
 
     def _fused(self, inputs: Tensor, state: Tensor, episode_start: Tensor) -> Tensor:
-        """Compute `unroll` with one ordinary LSTM over all steps; additional inputs reset its memory.
+        """Compute `unroll` with one call of an LSTM over all steps; additional steps reset its memory.
 
-        Before each beginning of an episode, a step is added that closes the gates: f = i = o = 0 leaves exactly
-        h = c = 0, and blocks all gradients. An additional input column, 1 in the added steps and 0 in the others, has
-        the weights for that. All sequences grow by the largest number of resets in one of them, at most to twice their
-        length.
+        Before each start of an episode, a step is inserted that closes the gates: f = i = o = 0 leaves exactly
+        h = c = 0, and blocks all gradients. An additional input column, 1 in the inserted steps and 0 in the others,
+        has the weights that do this. All sequences grow by the largest number of resets in any of them, at most to
+        twice their length.
         """
         length, sequences, size = inputs.shape
         with torch.autocast("cpu", enabled=False):

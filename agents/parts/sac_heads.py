@@ -1,7 +1,7 @@
 """Policy heads for SAC: the policy of an action space, and the inputs and outputs of its critics.
 
-Both kinds have the same interface. A critic is a function of the action; for discrete actions it returns the Q-values
-of all choices at once and gets no action.
+Both heads have the same interface. A critic is a function of the action; for discrete actions, it takes no action and
+returns the Q-values of all choices at once.
 """
 
 import math
@@ -19,21 +19,21 @@ from agents.parts.heads import HALF_LOG_2PI, CategoricalHead, linear, squash_log
 from fabric_rl.learning.sac import entropy_of, expected_q
 
 Critics = Callable[[Tensor | None], Tensor]
-"""Function from actions `[B, inputs]` (None: all choices) to Q-values `[2, B, K outputs]` for K reward signals."""
+"""Function of actions `[B, inputs]` (None: all choices) that returns Q-values `[2, B, K outputs]` for K signals."""
 Mask = Tensor | None
 Pair = tuple[Tensor, Tensor]
 _LOG_STD_MIDDLE, _LOG_STD_HALF = -1.5, 3.5  # within -5..2
 
 
 class SquashedGaussianHead(nn.Module):
-    r"""Box actions: a Gaussian through tanh, in units of half the Box's width (Haarnoja et al. 2018, appendix C).
+    r"""Box actions: a Gaussian squashed by tanh, in units of half the Box's width (Haarnoja et al. 2018, appendix C).
 
     `u = mean + exp(log_std) noise`, `a = tanh u`, :math:`\log \pi(a) = \log N(u) - \sum_i \log (1 - \tanh^2 u_i)`.
     Gradients flow through the sample. In these units, target entropies have the same meaning in every Box.
 
     Attributes:
-        inputs: Size of an action, which the critics get.
-        outputs: Outputs of a critic for each reward signal.
+        inputs: Size of the action that is an input of the critics.
+        outputs: Number of a critic's outputs for each reward signal.
         greatest_entropy: Entropy of the uniform distribution.
     """
 
@@ -68,7 +68,7 @@ class SquashedGaussianHead(nn.Module):
         return torch.cat((mean, log_std), dim=-1)
 
     def sample_unit(self, params: Tensor, deterministic: bool = False) -> Pair:
-        """Sample actions `[B, d]` within -1..1 (or take the means); return them and their log-probabilities `[B]`."""
+        """Sample actions `[B, d]` within -1..1 (or use the means); return them and their log-probabilities `[B]`."""
         mean, log_std = params.chunk(2, dim=-1)
         noise = torch.zeros_like(mean) if deterministic else torch.randn_like(mean)
         u = mean + log_std.exp() * noise
@@ -83,7 +83,7 @@ class SquashedGaussianHead(nn.Module):
         return self._in_box(unit), log_prob - self.reach.log().sum()
 
     def sample_evenly(self, params: Tensor, mask: Mask = None) -> Pair:
-        """Sample uniformly, with the outputs of `sample`; only the number of `params` matters."""
+        """Sample uniformly, with the outputs of `sample`; only the shape of `params` matters."""
         unit = 2 * torch.rand_like(params[..., : self.inputs]) - 1
         return self._in_box(unit), -(self.high - self.low).log().sum().expand(len(params))
 
@@ -93,7 +93,7 @@ class SquashedGaussianHead(nn.Module):
         return Independent(Normal(mean, log_std.exp()), 1)
 
     def value(self, params: Tensor, mask: Mask, critics: Critics, mean: bool = False) -> Pair:
-        """Return the smaller Q-values `[B, K]` and entropies `[B]`, estimated with one sample each (or the `mean`)."""
+        """Return the smaller Q-values `[B, K]` and entropies `[B]`, estimated from one sample each (or the `mean`)."""
         unit, log_prob = self.sample_unit(params, mean)
         return critics(unit).amin(dim=0), -log_prob
 
@@ -113,11 +113,11 @@ class SquashedGaussianHead(nn.Module):
 class DiscreteSACHead(nn.Module):
     """Discrete and MultiDiscrete actions: exact expectations over all choices, without sampling.
 
-    The parts of a MultiDiscrete action are independent, and its Q-value is the sum of the parts' own.
+    The parts of a MultiDiscrete action are independent, and its Q-value is the sum of their Q-values.
 
     Attributes:
-        inputs: 0, because the critics get no action.
-        outputs: Outputs of a critic for each reward signal, one for each choice of each part.
+        inputs: 0, because the critics take no action.
+        outputs: Number of a critic's outputs for each reward signal, one for each choice of each part.
         greatest_entropy: Entropy of the uniform distribution.
     """
 
@@ -151,7 +151,7 @@ class DiscreteSACHead(nn.Module):
         return expected_q(self._of_choices(critics(None)), log_probs), entropy_of(log_probs)
 
     def default_target_entropy(self, params: Tensor, mask: Mask = None) -> float | Tensor:
-        """Return a share of the greatest entropy; with a mask, of that over the allowed choices, `[B]`."""
+        """Return a share of the greatest entropy; with a mask, `[B]` shares of that over the allowed choices."""
         if mask is None:
             return self._share * self.greatest_entropy
         return self._share * entropy_of(self.policy.log_probs(torch.zeros_like(params), mask))

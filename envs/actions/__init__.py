@@ -1,4 +1,4 @@
-"""Action parsers: what the agent chooses -> RocketSim car controls."""
+"""Action parsers, which convert the agent's actions to RocketSim car controls."""
 
 from envs.actions.base import BOOST as BOOST
 from envs.actions.base import HANDBRAKE as HANDBRAKE

@@ -8,7 +8,7 @@ from envs.factories import from_class_path
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print the table, or one line that says why there is none (exit status 2)."""
+    """Print the table, or one line that explains why there is none (exit status 2)."""
     parser = argparse.ArgumentParser("python -m envs.actions", description="Print an action table.")
     parser.add_argument("class_path", nargs="?", default="LookupTable", help="default: %(default)s")
     try:

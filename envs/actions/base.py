@@ -1,4 +1,4 @@
-"""Base class of action parsers, and RocketSim controls made from rows of numbers."""
+"""Base class of action parsers, and conversion of rows of numbers to RocketSim controls."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -24,11 +24,11 @@ class Controls(NamedTuple):
     rows: Float
     """`[N, 8]` float32 in the order of the constants above; kept as `GameState.controls`."""
     cars: Sequence[Any]
-    """The same as `N` `RocketSim.CarControls`, which cars may share; the caller only reads them."""
+    """The same controls as `N` `RocketSim.CarControls`, read-only because cars may share them."""
 
 
 class ActionParser(Component, ABC):
-    """Parser of the actions of all cars into controls."""
+    """Parser that converts the actions of all cars to controls."""
 
     @property
     @abstractmethod
@@ -42,14 +42,14 @@ class ActionParser(Component, ABC):
         Args:
             actions: `[N, ...]` actions of all slots, N = arenas x cars, arena by arena, blue before orange; zero in
                 slots without a car.
-            state: The state in which they were chosen.
+            state: The state in which the actions were chosen.
 
         Raises:
-            ValueError: Wrong shape or dtype, or an action outside the action space.
+            ValueError: The actions have the wrong shape or dtype, or one is outside the action space.
         """
 
     def controls(self, actions: NDArray[Any], state: GameState | None = None) -> Sequence[Any]:
-        """Return `N` `RocketSim.CarControls`, see `parse`; by default for one arena of `N` grounded blue cars."""
+        """Return `N` `RocketSim.CarControls`, see `parse`; by default for one arena of `N` blue cars on the ground."""
         if state is None:
             state = GameState(1, max(1, len(actions)), 0)
             state.clear(np.array([0]))
@@ -58,16 +58,16 @@ class ActionParser(Component, ABC):
     def mask(self, state: GameState) -> Bool | None:
         """Return `[A, C, n]` bool, True for the discrete actions with a distinct effect in `state`.
 
-        By default None: every action always has one. The pool hands it out as `infos["action_mask"]`.
+        By default, return None: every action always has one. The pool returns the mask as `infos["action_mask"]`.
         """
         return None
 
     def look_ahead(self, tick_skip: int, action_delay_ticks: int, steps: int = 1) -> None:
-        """Set how long a choice acts: `steps` steps of `tick_skip` ticks, after `action_delay_ticks`."""
+        """Set how long an action has effect: `steps` steps of `tick_skip` ticks, after `action_delay_ticks` ticks."""
 
 
 def nested_parsers(parser: ActionParser) -> list[ActionParser]:
-    """Return the parser and those nested in it by `inner`, outermost first."""
+    """Return the parser and those nested in it as `inner`, outermost first."""
     found = [parser]
     while isinstance(inner := getattr(found[-1], "inner", None), ActionParser):
         found.append(inner)
@@ -104,7 +104,7 @@ class RowControls:
         """Return the controls of `rows [N, 8]` float32; a button is pressed when its number is above 0.5."""
         if len(rows) == len(self._rows):
             changed = np.flatnonzero((rows != self._rows).any(axis=1)).tolist()
-            cars = self._cars.copy()  # the list returned before must not change
+            cars = self._cars.copy()  # the list returned earlier must not change
         else:
             changed, cars = range(len(rows)), [None] * len(rows)
         for slot, row in zip(changed, rows[changed].tolist(), strict=True):

@@ -26,7 +26,7 @@ class _Combinator(ActionParser):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._memory: dict[str, NDArray[Any]] = {}
-        """By name, `[A, ...]` each."""
+        """Arrays `[A, ...]` by name."""
         self._cars: tuple[int, int] | None = None
         self._controls = RowControls()
 
@@ -41,7 +41,7 @@ class _Combinator(ActionParser):
         self.inner.look_ahead(tick_skip, action_delay_ticks, self._steps_ahead(steps))
 
     def _steps_ahead(self, steps: int) -> int:
-        """Return the steps from the inner parser's choice to the end of its effect."""
+        """Return the number of steps from the inner parser's choice to the end of its effect."""
         return steps
 
     def reset(self, mask: Bool, state: GameState) -> None:
@@ -90,7 +90,7 @@ class RepeatAction(_Combinator):
         return steps * self.steps
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
-        """Parse the repeated actions; ignored actions must be in the action space, too, for a `ProcessPool`."""
+        """Parse the repeated actions; ignored actions must also be in the action space, for a `ProcessPool`."""
         memory = self._remembered(state)
         held = memory["actions"]
         if actions.shape != (held.shape[0] * held.shape[1], *held.shape[2:]) or not _same_kind(actions, held):
@@ -168,9 +168,9 @@ class ClipAction(_Combinator):
 
 @dataclass(eq=False, repr=False)
 class DelayAction(_Combinator):
-    """Delay controls by `steps` steps; the first `steps` steps of an episode have no controls.
+    """Delay controls by `steps` steps; controls are zero in the first `steps` steps of an episode.
 
-    A state-aware table inside looks that far ahead.
+    An inner state-aware table looks further ahead by the same number of steps.
     """
 
     steps: Count

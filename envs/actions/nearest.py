@@ -33,16 +33,16 @@ def nearest_actions(
     nearest value. Combinators such as `RepeatAction`: actions of the inner parser.
 
     Args:
-        parser: The pool's.
+        parser: The pool's action parser.
         controls: `[N, 8]` float32, see `Bot.act`.
-        on_ground: `[N]` True where the car's wheels are in contact.
-        allowed: `[N, n]` rows of a table that may be taken; default: all.
+        on_ground: `[N]` bool, True where the car's wheels touch something.
+        allowed: `[N, n]` bool, rows of a table that may be chosen; default: all.
 
     Returns:
         `[N]` int64 for discrete actions, `[N, 8]` int64 or float32 for the others.
 
     Raises:
-        ValueError: A parser of another kind whose action space is not discrete.
+        ValueError: The parser is of another kind, and its action space is not discrete.
     """
     inner = nested_parsers(parser)[-1]
     if isinstance(inner, ContinuousAction):
@@ -60,7 +60,7 @@ def nearest_actions(
 
 
 def soft_labels(parser: ActionParser, controls: Float, on_ground: Bool, allowed: Bool | None = None) -> Float | None:
-    r"""Return soft labels of `controls` over a table's rows: in-between values are split between two.
+    r"""Return soft labels of `controls` over a table's rows, in which in-between values are split between two.
 
     .. math:: p_r \propto \prod_k h_k(r_k), \qquad \sum_v h_k(v) = 1, \qquad \sum_v h_k(v) v = c_k
 
@@ -76,7 +76,7 @@ def soft_labels(parser: ActionParser, controls: Float, on_ground: Bool, allowed:
         allowed: `[N, n]`.
 
     Returns:
-        `[N, n]` float32, rows sum to 1; None if the parser has no table.
+        `[N, n]` float32 whose rows sum to 1; None if the parser has no table.
     """
     inner = nested_parsers(parser)[-1]
     if isinstance(inner, ContinuousAction | MultiDiscreteAction):
@@ -87,7 +87,7 @@ def soft_labels(parser: ActionParser, controls: Float, on_ground: Bool, allowed:
     labels: Float = np.zeros(distances.shape, np.float32)
     for number, order in enumerate(distances.argsort(axis=1, kind="stable")):
         rows = order[np.isfinite(distances[number, order])]  # the nearest one first
-        best = rows[np.unique(alike[number, rows], return_index=True)[1]]  # of those that do the same
+        best = rows[np.unique(alike[number, rows], return_index=True)[1]]  # one of those that do the same
         total = fits[number, best].sum()
         if total > 1e-3:
             labels[number, best] = fits[number, best] / total
@@ -107,7 +107,7 @@ def _interpolation_weights(table: Float, controls: Float, matters: Bool) -> NDAr
 
 
 def _equivalence_classes(table: Float, matters: Bool) -> NDArray[np.int64]:
-    """Return `[N, n]`, a number shared by rows that are equal in all controls in `matters [N, 8]`."""
+    """Return class numbers `[N, n]`, shared by rows that are equal in all controls in `matters [N, 8]`."""
     patterns, which = np.unique(matters, axis=0, return_inverse=True)
     classes = [np.unique(table[:, pattern], axis=0, return_inverse=True)[1].reshape(-1) for pattern in patterns]
     numbers: NDArray[np.int64] = np.array(classes)[which.reshape(-1)]
@@ -115,7 +115,7 @@ def _equivalence_classes(table: Float, matters: Bool) -> NDArray[np.int64]:
 
 
 def _distances(parser: ActionParser, controls: Float, on_ground: Bool, allowed: Bool | None) -> tuple[Float, ...]:
-    """Return the parser's table `[n, 8]`, the distance of each row `[N, n]`, the weight of each control `[N, 8]`."""
+    """Return the parser's table `[n, 8]`, the distance of each row `[N, n]` and the weight of each control `[N, 8]`."""
     table = parser.table if isinstance(parser, ActionTable) else _rows_of(parser)
     driving = on_ground & (controls[:, JUMP] <= 0.5)
     difference, weights = controls[:, None] - table, np.where(driving[:, None], _ON_WHEELS, _OFF_WHEELS)

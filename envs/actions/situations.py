@@ -16,7 +16,7 @@ from fabric_rl.base.settings import Count, check_value
 
 UNSURE, FLOOR, AIR, AIR_WITHOUT_FLIP = range(4)
 EMPTY = 4
-"""Added to one of the above."""
+"""Added to a situation above for a car that has no boost and cannot reach a pad."""
 DEMOLISHED = 8
 NUM_SITUATIONS = 9
 SITUATION_NAMES = (
@@ -26,8 +26,8 @@ SITUATION_NAMES = (
 )
 
 CAR_RADIUS = 100.0  # uu, no point of a car is farther from its position
-RAMP = 350.0  # uu, a little more than what the curve between floor and wall, or wall and ceiling, takes up
-RESPAWN_Y = 4608.0  # uu, where demolished cars come back, at either end of the field
+RAMP = 350.0  # uu, a little more than the extent of the curve between floor and wall, or wall and ceiling
+RESPAWN_Y = 4608.0  # uu, where demolished cars respawn, at either end of the field
 PAD_RADIUS = 250.0  # uu, half a diagonal of the box in which a car takes a large pad
 FLOOR_Z = (15.0, 19.0)  # uu, a car on four wheels rests at 17
 CALM_VERTICAL_SPEED, CALM_TILT_RATE, LEVEL = 30.0, 0.3, 0.999  # uu/s, rad/s, z of the roof's unit vector
@@ -49,9 +49,9 @@ class StateAwareTable(ActionTable):
 
     Rows count as the same only if the car's motion is bit-identical until the choice ends. Where that is not certain
     (near walls, the ball, other cars; on walls; while landing; jump rows on the floor, whose rotation acts as soon as
-    the wheels are off it; jump rows with handbrake, which tightens in the air) or no other row does the same (a boost
-    row of the 90-row table in the air, whose throttle acts alone), a row is valid and stays what it is. One thing does
-    differ: a jump that falls back counts as not pressed, so the button need not be released before the next jump.
+    the car leaves it; jump rows with handbrake, which tightens in the air) or no other row does the same (a boost row
+    of the 90-row table in the air, whose throttle acts alone), a row is valid and stays as it is. There is one
+    difference: a jump that falls back counts as not pressed, so the button need not be released before the next jump.
 
     The mask allows the rows that do not fall back; every car always has at least one.
     """
@@ -63,9 +63,9 @@ class StateAwareTable(ActionTable):
 
         Args:
             table: `[n, 8]` rows as in `ActionTable`, among them an all-zero one. Default: the 90 rows of `LookupTable`.
-            horizon_ticks: Physics ticks (1/120 s), at least 1, from the choice to its end; a pool raises it to its
-                `tick_skip` and `action_delay_ticks` together, and more under combinators that let a choice act later or
-                longer.
+            horizon_ticks: Physics ticks (1/120 s), at least 1, from a choice to the end of its effect; a pool
+                raises it to the sum of its `tick_skip` and `action_delay_ticks`, and further under combinators that
+                make a choice act later or longer.
         """
         super().__init__(lookup_rows() if table is None else table)
         name = type(self).__name__
@@ -76,9 +76,9 @@ class StateAwareTable(ActionTable):
         self.fallback_row = int(zero[0])
         """The all-zero row."""
         self.fallbacks = np.stack([_equivalent_rows(self.table, s) for s in range(NUM_SITUATIONS)])
-        """`[situations, n]` int64, the row that each row falls back to; itself where it does not."""
+        """`[situations, n]` int64, the row that each row falls back to, which is itself if it does not."""
         self._valid: Bool = self.fallbacks == np.arange(len(self.table))
-        self._fallen_back = np.zeros(2, np.int64)  # actions that fell back, actions
+        self._fallen_back = np.zeros(2, np.int64)  # number of actions that fell back, and of all actions
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
         self._check(actions)
@@ -114,9 +114,8 @@ class HybridTable(StateAwareTable):
     - Rows 40..43 jump straight up while driving: the same four pairs.
     - Rows 44..95 turn the car in the air: pitch, yaw, roll in {-1, 0, 1}, not all zero; for each boost 0, 1. On the
       floor, the first row with boost stays valid, as boost without throttle.
-    - Rows 96..127 flip: pitch, roll in {-1, 0, 1}, not both zero, with jump; for each boost 0, 1; for each handbrake
-      0, 1 (held during a flip onto the ground, it makes a wavedash). From the floor, they are a jump that already
-      turns.
+    - Rows 96..127 flip: pitch, roll in {-1, 0, 1}, not both zero, with jump; for each boost 0, 1; for each handbrake 0,
+      1 (held during a flip onto the ground, it makes a wavedash). On the floor, they make the car turn as it jumps.
     """
 
     def __init__(self, horizon_ticks: int = 9) -> None:
@@ -141,7 +140,7 @@ def hybrid_rows() -> Float:
 
 
 def _equivalent_rows(table: Float, situation: int) -> NDArray[np.int64]:
-    """Return `[n]`, an equivalent row for each row, if possible one without ineffective controls."""
+    """Return indices `[n]` of an equivalent row for each row, if possible one without ineffective controls."""
     plain = zero_ineffective_controls(situation, table)
     spare = (table != plain).any(axis=1)
     chosen: dict[bytes, int] = {}
@@ -156,7 +155,7 @@ def _equivalent_rows(table: Float, situation: int) -> NDArray[np.int64]:
 def zero_ineffective_controls(situation: int, rows: Float) -> Float:
     """Return a copy of `rows [n, 8]` in which every control that does nothing in `situation` is zero.
 
-    Rows that become equal move a car in the same way, to the bit, until the choice ends.
+    Rows that become equal move a car in the same way, bit for bit, until the choice ends.
     """
     kept = rows.copy()
     if situation == DEMOLISHED:
@@ -175,10 +174,10 @@ def zero_ineffective_controls(situation: int, rows: Float) -> Float:
 
 
 def classify_situations(state: GameState, horizon_ticks: int) -> NDArray[np.int64]:
-    """Return `[A, C]`, the situation of every car that is certain for `horizon_ticks` ticks, whatever its controls.
+    """Return `[A, C]`, the situation that each car is certain to stay in for `horizon_ticks` ticks, whatever it does.
 
-    In that time, nothing can touch the car and it can reach no pad, even at the game's highest speeds (2300 uu/s cars,
-    6000 uu/s ball), and no car returns; where that is not certain, the situation is `UNSURE`.
+    In that time, nothing can touch the car and it cannot reach a pad, even at the game's highest speeds (cars 2300
+    uu/s, ball 6000 uu/s), and no car respawns; where that is not certain, the situation is `UNSURE`.
     """
     reach = game.CAR_MAX_SPEED * horizon_ticks / game.TICKS_PER_SECOND
     alone = _alone(state, reach, game.BALL_MAX_SPEED * horizon_ticks / game.TICKS_PER_SECOND)
@@ -204,7 +203,7 @@ def _settled(state: GameState) -> Bool:
 
 
 def _alone(state: GameState, reach: float, ball_reach: float) -> Bool:
-    """Return `[A, C]`, True where a car cannot meet a wall, ramp, ball or car, wherever they all go."""
+    """Return `[A, C]`, True where a car cannot touch a wall, a ramp, the ball or another car, however they move."""
     pos = state.world.car_pos
     x, y = np.abs(pos[..., 0]), np.abs(pos[..., 1])
     gap = reach + CAR_RADIUS

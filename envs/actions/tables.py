@@ -27,7 +27,7 @@ class ActionTable(ActionParser):
         """Build the controls of all rows.
 
         Args:
-            table: `[n, 8]` as above, at least one row.
+            table: `[n, 8]` as in the attribute, at least one row.
         """
         name = type(self).__name__
         try:
@@ -60,7 +60,7 @@ class ActionTable(ActionParser):
             )
 
     def coverage(self) -> list[str]:
-        """Return the size of the table, and lines about what its rows cover."""
+        """Return lines about the table's size and what its rows cover."""
         table = self.table
         zero = np.flatnonzero(~table.any(axis=1)).tolist()
         lines = [f"{type(self).__name__}: {len(table)} rows"]
@@ -105,7 +105,7 @@ def lookup_rows() -> Float:
         if not boost or throttle == 1:  # boosting already drives the car forward
             rows.append([throttle, steer, 0, steer, 0, 0, boost, handbrake])
     for pitch, yaw, roll, jump, boost in product((-1, 0, 1), (-1, 0, 1), (-1, 0, 1), (0, 1), (0, 1)):
-        # a side flip only needs roll; without pitch, roll and jump the ground rows have it
+        # a side flip needs only roll; the ground rows cover rows without pitch, roll and jump
         if not (jump and yaw) and (pitch or roll or jump):
             handbrake = int(jump and (pitch or roll) != 0)  # held through a flip: allows wavedashes
             rows.append([boost, yaw, pitch, yaw, roll, jump, boost, handbrake])
@@ -113,7 +113,7 @@ def lookup_rows() -> Float:
 
 
 def balanced(table: Float) -> bool:
-    """Return whether for every row of `table [n, 8]` there is one with steer, yaw and roll reversed."""
+    """Return True if for every row of `table [n, 8]` there is one with steer, yaw and roll reversed."""
     other = table.copy()
     other[:, [STEER, YAW, ROLL]] *= -1
     return {tuple(row) for row in table.tolist()} == {tuple(row) for row in other.tolist()}
@@ -124,7 +124,7 @@ class ContinuousAction(ActionParser):
     """Eight numbers: throttle, steer, pitch, yaw, roll; jump, boost, handbrake are pressed above 0.
 
     Numbers outside -1..1 are clipped silently, because samples of a normal distribution are often outside; NaN and
-    infinity are refused.
+    infinity raise an error.
     """
 
     def __post_init__(self) -> None:

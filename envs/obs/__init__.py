@@ -1,4 +1,4 @@
-"""Observation builders: GameState -> one row (or one set) of floats per car."""
+"""Observation builders, which convert a GameState to one row (or one set of rows) of floats per car."""
 
 from envs.obs.advanced import AdvancedObs as AdvancedObs
 from envs.obs.advanced import AdvancedObsPlus as AdvancedObsPlus

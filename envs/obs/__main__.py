@@ -14,7 +14,7 @@ def described_columns(builder: ObsBuilder, num_blue: int, num_orange: int) -> st
     """Return every column or group of columns with its meaning, unit and factor.
 
     Raises:
-        ValueError: The builder cannot describe that many cars.
+        ValueError: The builder cannot describe teams of these sizes.
     """
     shape = " x ".join(map(str, builder.space(num_blue, num_orange).shape))
     rows = [("columns", "name", "meaning", "unit", "factor")]
@@ -35,7 +35,7 @@ def described_columns(builder: ObsBuilder, num_blue: int, num_orange: int) -> st
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print the table, or one line that says why there is none (exit status 2)."""
+    """Print the table, or one line that explains why there is none (exit status 2)."""
     parser = argparse.ArgumentParser("python -m envs.obs", description="Print the meaning of an observation's columns.")
     parser.add_argument("class_path", nargs="?", help="default: the pool's default, DefaultObs.rlgym_guide()")
     sizes = "one number, or blue orange"

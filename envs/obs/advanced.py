@@ -49,8 +49,8 @@ _ADVANCED_OTHER = (
 class AdvancedObs(TableObs):
     """76 floats about the world and the car itself, then 31 per other car, allies first: 107 in 1v1.
 
-    Observation of RLGym 1 and rlgym-sim that most of their bots were trained on. Orange sees the mirrored world. A
-    car's block has the ball relative to the car; the blocks of other cars end with that car relative to the observer.
+    Most bots of RLGym 1 and rlgym-sim were trained on this observation. Orange sees the mirrored world. A car's block
+    contains the ball relative to the car; the block of another car ends with that car relative to the observer.
     `python -m envs.obs AdvancedObs` lists all columns with their units.
     """
 
@@ -304,8 +304,8 @@ _RELATIVE_OTHER = (
 class RelativeObs(TableObs):
     """47 floats, 6 per pad, then 21 per other car (allies first), all along the car's forward, right and up.
 
-    Positions are minus the car's, and so are velocities but the car's own. Turning and moving the whole scene, however
-    the car lies, changes nothing but the columns about the field: `WORLD_UP`, the goals and the pads.
+    Positions are relative to the car, and so are velocities, except the car's own. Rotating and moving the whole scene
+    changes only the columns about the field: `WORLD_UP`, the goals and the pads.
     `python -m envs.obs RelativeObs` lists all columns with their units.
     """
 

@@ -26,7 +26,7 @@ class Meaning(NamedTuple):
     group: str
     """Name in `ObsBuilder.columns`."""
     name: str
-    """Name within the group, empty if the group has one meaning only."""
+    """Name within the group, empty if the group has only one meaning."""
     width: int
     """Number of columns."""
     text: str
@@ -74,8 +74,8 @@ def factor_text(factor: float | np.float32 | Float | str) -> str:
 class ObsBuilder(Component, ABC):
     """Builder of the observations of all cars at once.
 
-    A slot without a car (`state.present` is False) is zero in the observations of the others, like padding. Its own
-    observation, which pools leave out, is zero, too.
+    A slot without a car (`state.present` is False) is zero in the observations of other cars, like padding. Its own
+    observation, which pools leave out, is also zero.
     """
 
     @abstractmethod
@@ -83,18 +83,18 @@ class ObsBuilder(Component, ABC):
         """Return the observation space of one car, float32 `[D]`, or `[E, F]` for a set of objects.
 
         Args:
-            num_blue: Blue cars in an arena; in a pool of mixed team sizes the most that an arena has.
-            num_orange: Orange cars, likewise.
+            num_blue: Number of blue cars in an arena; in a pool of mixed team sizes, the maximum over the arenas.
+            num_orange: Number of orange cars, likewise.
 
         Raises:
-            ValueError: The builder cannot describe that many cars.
+            ValueError: The builder cannot describe teams of these sizes.
         """
 
     @abstractmethod
     def build(self, state: GameState, out: Float) -> None:
         """Write the observation of every car into `out [A, C, D]` float32 (every element must be written).
 
-        `state` may hold a few of the pool's arenas only; `state.arena_index` says which. `out` may be a part of the
+        `state` may contain only some of the pool's arenas, namely `state.arena_index`. `out` may be a view of some
         columns of a larger array.
         """
 
@@ -102,8 +102,8 @@ class ObsBuilder(Component, ABC):
         """Return the named column groups of an observation: name -> slice of the last axis.
 
         For example, `obs[..., builder.columns(1, 1)["ball_pos"]]` is the ball's position as the car sees it. The slices
-        cover every column once. `meanings` has the meaning, unit and factor of every group; `python -m envs.obs` prints
-        both.
+        cover every column exactly once. `meanings` returns the meaning, unit and factor of every group;
+        `python -m envs.obs` prints both.
         """
         return slices(self.meanings(num_blue, num_orange))
 
@@ -123,7 +123,7 @@ class TableObs(ObsBuilder):
 
     @abstractmethod
     def table(self, num_blue: int, num_orange: int) -> list[Meaning]:
-        """Return all columns in order, with names of settings as factors; raise the errors of `space`."""
+        """Return all columns in order, with names of settings as factors; raise the same errors as `space`."""
 
     def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
         width = sum(meaning.width for meaning in self.table(num_blue, num_orange))
@@ -138,7 +138,7 @@ class TableObs(ObsBuilder):
 
 
 def build_obs(builder: ObsBuilder, state: GameState, out: Float) -> None:
-    """Build into `out`; raise a ValueError that names the builder if its numbers do not fit."""
+    """Build observations into `out`; raise a ValueError that names the builder if they do not fit."""
     try:
         builder.build(state, out)
     except (IndexError, ValueError) as error:
@@ -151,7 +151,7 @@ def build_obs(builder: ObsBuilder, state: GameState, out: Float) -> None:
 
 
 def build_obs_checked(builder: ObsBuilder, state: GameState, out: Float) -> None:
-    """Call `build_obs`; raise a ValueError also if not all of `out` was written."""
+    """Call `build_obs`, and also raise a ValueError if not all of `out` was written."""
     bits = out.view(np.uint32)
     bits.fill(_UNWRITTEN)
     build_obs(builder, state, out)

@@ -17,7 +17,7 @@ PAD_POS = np.array(BOOST_LOCATIONS, np.float32)
 """`[34, 3]` uu, the same from both sides (RLGym's table; one small pad is 2 uu off its mirror image there)."""
 PAD_IS_BIG = PAD_POS[:, 2] > 71.5
 GOALS = np.array([[0, y, GOAL_HEIGHT / 2] for y in (BACK_WALL_Y, -BACK_WALL_Y)], np.float32)
-"""`[2, 3]` uu, middle of the opponents' goal's mouth and of the own one's, as every car sees them from its own side."""
+"""`[2, 3]` uu, centers of the mouths of the opponents' goal and of the car's own, as every car sees them."""
 
 # ---------------------------------------------------------------- tables of columns
 
@@ -39,7 +39,7 @@ STATUS = (
     Meaning("status", "boosting", 1, "boost is burning", FLAG),
     Meaning("status", "supersonic", 1, "faster than 2200 uu/s, or was a moment ago", FLAG),
 )
-"""Status of a car that others may see, too; see `car_status`."""
+"""Status of a car, which other cars may also see; see `car_status`."""
 JUMPS = (
     Meaning("jumps", "is_holding_jump", 1, "jump was pressed on the last tick", FLAG),
     Meaning("jumps", "handbrake", 1, "rises and falls while the button is held and released", "0..1"),
@@ -77,9 +77,9 @@ class CarsBySlot(NamedTuple):
     """Cars as every car sees them from its own side, `S` slots each: itself, allies, enemies, padding in between.
 
     Attributes:
-        rows: `[A, C, S, 36]` rows of the gym state; the row of some car for padding.
+        rows: `[A, C, S, 36]` rows of the gym state; the row of an arbitrary car for padding.
         present: `[A, C, S]` bool, True if there is a car in the slot.
-        slots: `[C, S]` car in each slot; some car for padding.
+        slots: `[C, S]` car in each slot; an arbitrary car for padding.
     """
 
     rows: Float
@@ -124,7 +124,7 @@ def car_order(num_blue: int, num_orange: int, zero_padding: int | None) -> NDArr
 
 
 def num_observed_cars(builder: ObsBuilder, setting: str, num_blue: int, num_orange: int) -> int:
-    """Return the cars in an observation with room for `setting` cars a team; raise a ValueError if there are more."""
+    """Return the number of cars in an observation; raise a ValueError if a team has more than `setting` allows."""
     room = getattr(builder, setting)
     if room is None:
         return num_blue + num_orange
@@ -215,7 +215,7 @@ def write_jumps(state: GameState, on_ground: Bool, out: Float) -> None:
 
 
 def per_axis(builder: ObsBuilder, factor: float | Sequence[float]) -> Float:
-    """Return the setting `pos_coef`, one number or one per axis, as `[3]` float32; raise a ValueError otherwise."""
+    """Return `factor`, the setting `pos_coef`, as `[3]` float32; raise a ValueError unless it is 1 or 3 numbers."""
     where = f"{type(builder).__name__}: pos_coef"
     if not isinstance(factor, Sequence | np.ndarray):
         factor = [check_value(where, factor, Finite)] * 3

@@ -1,4 +1,4 @@
-"""Observation builders made of others: several frames, a critic that sees more than the actor, and roles."""
+"""Observation builders that combine others: several frames, a critic that sees more than the actor, and roles."""
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from fabric_rl.base.settings import Between, Count
 
 
 def flat_space(owner: ObsBuilder, setting: str, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
-    """Return the space of the builder that `setting` holds; raise a ValueError unless it is flat, `[D]`."""
+    """Return the space of the builder in the setting `setting`; raise a ValueError unless it is flat, `[D]`."""
     inner: ObsBuilder = getattr(owner, setting)
     space = inner.space(num_blue, num_orange)
     if len(space.shape) != 1:
@@ -52,7 +52,7 @@ class StackedObs(ObsBuilder):
         self._ticks = np.zeros(0, np.int64)
         """`[arenas]` `episode_ticks` of the newest frame."""
         self._fresh = np.zeros(0, np.bool_)
-        """`[arenas]` no frame of this episode yet."""
+        """`[arenas]` True where the episode has no frame yet."""
 
     def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
         inner = self.inner.space(num_blue, num_orange)
@@ -89,7 +89,7 @@ class StackedObs(ObsBuilder):
             out[..., i * width : (i + 1) * width] = frames[:, i]
 
     def _make_room(self, num_arenas: int, shape: tuple[int, ...]) -> None:
-        """Add arenas without frames up to `num_arenas`; forget everything if the observations (`shape`) changed."""
+        """Add arenas without frames up to `num_arenas`; discard all frames if the observations' `shape` changed."""
         known = len(self._frames) if self._frames.shape[2:] == shape else 0
         if known and known >= num_arenas:
             return
@@ -166,7 +166,7 @@ class PrivilegedObs(ObsBuilder):
 
 @dataclass(eq=False, repr=False)
 class RoleObs(ObsBuilder):
-    """Append a column with the car's role to another builder's, for `agents.RolesAgent`: several policies in one run.
+    """Append a column with the car's role to another builder's columns, for `agents.RolesAgent` (a policy per role).
 
     Attributes:
         only: Role of all cars, to play with the policy of that role; None in training.

@@ -79,7 +79,7 @@ class DefaultObs(TableObs):
 
     @classmethod
     def rlgym_guide(cls) -> "DefaultObs":
-        """Return the builder of RLGym's training guide: no padding, positions by the field, spins by 5.5 rad/s."""
+        """Return the builder of RLGym's training guide: no padding, factors from field size and maximum speeds."""
         return cls(
             zero_padding=None,
             pos_coef=(1 / SIDE_WALL_X, 1 / BACK_NET_Y, 1 / CEILING_Z),
@@ -101,7 +101,7 @@ class DefaultObs(TableObs):
         write_jumps(state, on_ground, out[..., self.SELF_FLAGS])
         blocks = self._car_blocks(state, on_ground)
         slots = _car_slots(state.num_blue, state.num_orange, self.zero_padding)
-        # take copies whole blocks of 20 floats; the same by fancy indexing is several times slower
+        # take copies whole blocks of 20 floats; fancy indexing is several times slower
         seen = blocks.reshape(state.num_arenas, -1, self.CAR_WIDTH).take(slots, axis=1)
         out[..., self.CARS] = seen.reshape(state.num_arenas, state.num_cars, -1)
         clear_absent_observers(state, out)
@@ -124,7 +124,7 @@ class DefaultObs(TableObs):
 
 @lru_cache(maxsize=32)
 def _car_slots(num_blue: int, num_orange: int, zero_padding: int | None) -> NDArray[np.intp]:
-    """Return `[C * slots]`, rows of the blocks `[C + 1, 2]`, which car each car sees in each slot from its side."""
+    """Return the car in each slot of each car, seen from its side: `[C * slots]` rows of the blocks `[C + 1, 2]`."""
     order = car_order(num_blue, num_orange, zero_padding)
     side = np.repeat([0, 1], [num_blue, num_orange])[:, None]
     slots: NDArray[np.intp] = (2 * order + side).reshape(-1)

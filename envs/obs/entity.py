@@ -36,18 +36,18 @@ _FEATURES = (
 
 @dataclass(eq=False, repr=False)
 class EntityObs(TableObs):
-    """`[E, F]`: one row per object. Row 0 the car itself, 1 the ball, then allies, enemies, pads, both goals.
+    """`[E, F]`: one row per object. Row 0 is the car itself, row 1 the ball; then allies, enemies, pads, both goals.
 
-    There are rows for `max_cars_per_team` cars a team in every arena, so one network plays any team size; rows
-    without an object are all zero. Nothing but the one-hot columns depends on the place of a row: exchanging two
-    allies or two enemies exchanges their rows. Everything is seen from the car's own side (it attacks +y).
+    Every arena has rows for `max_cars_per_team` cars per team, so one network can play any team size; rows without an
+    object are all zero. Only the one-hot columns depend on the position of a row: swapping two allies or two enemies
+    swaps their rows. Everything is seen from the car's own side (it attacks +y).
 
     Features that an object does not have (a pad's velocity) are 0.
     `python -m envs.obs EntityObs` lists all columns with their units.
     """
 
     PRESENT = 0
-    """1 for an object, 0 for padding: the mask of attention is `obs[..., EntityObs.PRESENT] == 0`."""
+    """1 for an object, 0 for padding; the padding mask for attention is `obs[..., EntityObs.PRESENT] == 0`."""
     TYPE, TEAM, POS, OFFSET, VEL, REL_VEL, ANG_VEL, FORWARD, UP, STATUS = list(slices(_FEATURES).values())[1:]
     IS_CAR, IS_BALL, IS_PAD, IS_GOAL, IS_SELF, IS_ALLY, IS_ENEMY = range(1, 8)
     BOOST, TIMER, ON_GROUND, HAS_FLIP, BOOSTING, SUPERSONIC = range(29, 35)

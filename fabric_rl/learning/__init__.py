@@ -1,1 +1,1 @@
-"""From a rollout to new weights."""
+"""Learning: updates of the weights from rollouts."""

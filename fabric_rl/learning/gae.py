@@ -1,4 +1,4 @@
-"""Generalized advantage estimation, and estimators: a part that can be swapped by its class path."""
+"""Generalized advantage estimation, and the base class of estimators, which are selected by class path."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

@@ -30,7 +30,7 @@ class DemonstrationBatch(NamedTuple):
     burn_in_start: None = None
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "DemonstrationBatch":
-        """Apply `function` to every tensor."""
+        """Return a copy with `function` applied to every tensor."""
         return DemonstrationBatch(*(None if x is None else function(x) for x in self))  # type: ignore[arg-type]  # None stays None
 
     @property
@@ -39,7 +39,7 @@ class DemonstrationBatch(NamedTuple):
         return self.weight.shape[-1]
 
     def select(self, rows: Tensor) -> "DemonstrationBatch":
-        """Return the steps, or sequences, `rows`."""
+        """Return only the steps, or sequences, with the indices `rows`."""
         if self.episode_start is None:
             return self.map(lambda x: x[rows])
         picked = self._replace(state=None).map(lambda x: x[:, rows])

@@ -1,4 +1,4 @@
-"""Learner: turns batches into new weights; checks of saved weights, optimizers and generators."""
+"""Learner, which updates the weights from batches; checks of saved weights, optimizers and generators."""
 
 import math
 import struct
@@ -30,7 +30,7 @@ from fabric_rl.types import ActorCritic, CheckpointError, Minibatch, NonFiniteEr
 
 
 class FrozenLearner:
-    """Learner that keeps the agent fixed: that of a player, which receives weights, or with `--inference`."""
+    """Learner that leaves the weights as they are, for a player (which receives them) or with `--inference`."""
 
     def __init__(self, state: TrainState) -> None:
         self.fabric, self.agent, self.optimizer, self.args = state.fabric, state.agent, state.optimizer, state.args
@@ -56,12 +56,12 @@ class FrozenLearner:
 
     @property
     def weights_before(self) -> dict[str, Tensor]:
-        """This rank's weights, from before the last update if that has failed."""
+        """This rank's weights, or those from before the last update if it failed."""
         weights = self._before or dict(self.agent.named_parameters())
         return {name: local_shard(tensor.detach().clone()) for name, tensor in weights.items()}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state shared by all ranks; every rank calls this. Only rank 0 gets whole tensors."""
+        """Return the state shared by all ranks; every rank must call this, but only rank 0 gets whole tensors."""
         keep = self.fabric.is_global_zero
         return {
             "agent": whole_state(self.agent.state_dict(), keep),
@@ -71,10 +71,10 @@ class FrozenLearner:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> list[str]:
-        """Restore the state that `state_dict` returned; every rank calls this with the same state.
+        """Restore the state that `state_dict` returned; every rank must call this with the same state.
 
-        Settings of the optimizer (learning rates, betas...) stay those of this run, so that changed flags take effect.
-        Returns reasons why the run is not bit-identical to an uninterrupted one.
+        The optimizer keeps the settings of this run (learning rates, betas...), so that changed flags take effect.
+        Return reasons why the run is not bit-identical to an uninterrupted one.
         """
         check_weights(state["agent"], self.agent)
         with state_error_context("what was saved of the optimizer"):
@@ -93,7 +93,7 @@ class FrozenLearner:
         return differs
 
     def _load_optimizer(self, saved: Mapping[int, Mapping[str, Any]]) -> tuple[bool, list[str]]:
-        """Load a checked state; return True if the dtypes are the same, and a message if anything was not saved."""
+        """Load a checked state; return True if the dtypes are the same, and a message if anything is missing in it."""
         optimizer, precise = self.optimizer.optimizer, True
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         own = optimizer.state_dict()["state"]
@@ -101,7 +101,7 @@ class FrozenLearner:
             if number in saved:
                 precise &= _same_dtypes(entry, saved[number])
                 entry |= {name: copy_into(value, saved[number][name]) for name, value in entry.items()}
-            else:  # it never had a gradient
+            else:  # this parameter never had a gradient
                 del optimizer.state[parameters[number]]
         missing = len(own.keys() - saved.keys()) if saved else 0  # empty before the first step
         lost = f"nothing was saved of the optimizer's memory of {missing} of {len(own)} parameters"
@@ -113,7 +113,7 @@ class FrozenLearner:
         load_full_state_dict(self.agent, weights)
 
     def rank_state_dict(self) -> dict[str, Any]:
-        """Return the state of this rank."""
+        """Return the state that only this rank has."""
         return {}
 
     def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
@@ -121,12 +121,12 @@ class FrozenLearner:
         return []
 
     def describe_lost(self, state: Mapping[str, Any]) -> list[str]:
-        """Describe the part of a `rank_state_dict` that another number of ranks or sub-environments cannot use."""
+        """Describe the part of a `rank_state_dict` that a different number of ranks or sub-environments cannot use."""
         return []
 
 
 class Learner(FrozenLearner):
-    """Learns like PPO: epochs of shuffled minibatches over the newest rollouts, see `fabric_rl.learn`."""
+    """Learner for PPO: epochs of shuffled minibatches over the newest rollouts, see `fabric_rl.learn`."""
 
     def __init__(self, state: TrainState, peers: Fabric, timers: Timers, rollouts_kept: int) -> None:
         """Learn from the newest `rollouts_kept` rollouts; `peers` is the Fabric of the ranks that learn."""
@@ -136,7 +136,7 @@ class Learner(FrozenLearner):
         self._experience: deque[Minibatch] = deque(maxlen=rollouts_kept)
 
     def learn(self, batch: Minibatch, minibatch_size: int) -> dict[str, float]:
-        """Learn from the flat rollout of this rank and the kept ones before it; return metrics as `ppo/<name>`.
+        """Learn from this rank's flat rollout and the older ones that are kept; return metrics as `ppo/<name>`.
 
         Raises:
             ValueError: The ranks have different numbers of steps.
@@ -164,7 +164,7 @@ class Learner(FrozenLearner):
                 self._timers,
             )
         losses |= _distances(self.agent, self._before)
-        for normalizer in self._normalizers:  # after learning, which needs the statistics of collecting
+        for normalizer in self._normalizers:  # after learning, which needs the statistics used in collecting
             normalizer.update(batch.obs, self._peers)
         self._before = None
         losses["ppo/explained_variance"] = explained_variance(batch, self._peers)
@@ -187,7 +187,7 @@ class Learner(FrozenLearner):
 
 
 def check_weights(weights: Mapping[str, Tensor], agent: nn.Module) -> None:
-    """Raise CheckpointError unless the weights have the agent's names, shapes and dtypes, and are finite."""
+    """Raise a CheckpointError unless the weights have the agent's names, shapes and dtypes, and are finite."""
     own = agent.state_dict()
     lines = [
         f"{name}: {_shape(weights, name)} in the checkpoint, {_shape(own, name)} in --agent"
@@ -236,9 +236,9 @@ def _is_consistent(state: Tensor) -> bool:
 
 
 def check_optimizer(optimizer: Any, saved: Mapping[str, Any], owner: str) -> None:  # noqa: ANN401 - Fabric's wrapper
-    """Raise ValueError if a saved state does not fit the optimizer of `owner`.
+    """Raise a ValueError if a saved state does not fit the optimizer of `owner`.
 
-    To find out which state the optimizer keeps, it makes a step with zero gradients; load the weights afterwards.
+    To find out which state the optimizer keeps, this makes a step with zero gradients; load the weights afterwards.
     """
     for group in optimizer.optimizer.param_groups:
         for parameter in group["params"]:
@@ -264,7 +264,7 @@ def load_optimizer(optimizer: Any, saved: Mapping[str, Any], owner: str) -> None
 
 
 def explained_variance(batch: Minibatch, peers: Fabric | None = None) -> float:
-    """Return 1 - Var(returns - values) / Var(returns), summed over the reward signals, over the steps of all peers."""
+    """Return 1 - Var(returns - values) / Var(returns) of sums over the reward signals, over the steps of all peers."""
     returns, values = batch.returns, batch.value
     if returns.dim() > batch.advantage.dim():
         returns, values = returns.sum(dim=-1), values.sum(dim=-1)
@@ -274,7 +274,7 @@ def explained_variance(batch: Minibatch, peers: Fabric | None = None) -> float:
 
 
 def _distances(agent: ActorCritic, before: Mapping[str, Tensor]) -> dict[str, float]:
-    """Return the L2 norms of the change of all parameters, and of each part of the agent (`actor`, `critic`...)."""
+    """Return the L2 norm of the change of all parameters, and that of each part of the agent (`actor`, `critic`...)."""
     squares: dict[str, list[Tensor]] = {}
     for name, p in agent.named_parameters():
         squares.setdefault(name.partition(".")[0], []).append((p.detach() - before[name]).square().sum())

@@ -26,7 +26,7 @@ class Moments(NamedTuple):
     """`[*shape]` sum of `(x - mean)^2`."""
 
     def variance(self) -> Tensor:
-        """Return the unbiased variance `[*shape]`; 1 with less than two samples."""
+        """Return the unbiased variance `[*shape]`; 1 with fewer than two samples."""
         return torch.where(self.number > 1, self.m2 / (self.number - 1).clamp_min(1), 1)
 
 
@@ -54,7 +54,7 @@ def combine_moments(a: Moments, b: Moments) -> Moments:
 
     Chan, Golub & LeVeque 1979, "Updating formulae and a pairwise algorithm for computing sample variances", equations
     1.5: with `d = mean_b - mean_a` and `n = n_a + n_b`, `mean = mean_a + d n_b / n` and
-    `M2 = M2_a + M2_b + d^2 n_a n_b / n`. No large squares are subtracted, so a large mean costs no digits.
+    `M2 = M2_a + M2_b + d^2 n_a n_b / n`. No large squares are subtracted, so a large mean costs no precision.
     """
     number = a.number + b.number
     share = b.number / number.clamp_min(1)
@@ -63,7 +63,7 @@ def combine_moments(a: Moments, b: Moments) -> Moments:
 
 
 def all_reduce_moments(moments: Moments, fabric: Fabric | None) -> Moments:
-    """Return the moments of the samples of all ranks, with the same bits on each rank; every rank must call it."""
+    """Return the moments of the samples of all ranks, bit-identical on each rank; every rank must call this."""
     if fabric is None or fabric.world_size == 1:
         return moments
     own = torch.cat([moments.number.reshape(1), moments.mean.flatten(), moments.m2.flatten()])
@@ -78,7 +78,7 @@ def all_reduce_moments(moments: Moments, fabric: Fabric | None) -> Moments:
 class RunningMoments(nn.Module):
     """Mean and variance of a stream of samples, per feature, over all ranks.
 
-    The buffers stay float64 whatever `to`, `half` or Fabric's precision ask for: a count in bfloat16 would stop at 256.
+    The buffers stay float64 whatever `to`, `half` or Fabric's precision request: a count in bfloat16 would stop at 256.
     On MPS, which has no float64, they are float32; there a count is exact up to 16.7 million samples.
 
     Attributes:
@@ -92,7 +92,7 @@ class RunningMoments(nn.Module):
     m2: Tensor
 
     def __init__(self, shape: int | Sequence[int]) -> None:
-        """Start without samples of this shape; a number is the length of a vector, `()` a scalar."""
+        """Start without samples; their `shape` is a tuple (`()` for scalars), or the length of a vector."""
         super().__init__()
         self.shape = (shape,) if isinstance(shape, int) else tuple(shape)
         self.register_buffer("count", torch.zeros((), dtype=torch.float64))
@@ -105,8 +105,8 @@ class RunningMoments(nn.Module):
 
         Args:
             batch: `[..., *shape]` of any real dtype; may be empty.
-            fabric: If given, the batches of all its ranks are added, with the same result on each; every rank must call
-                this method then.
+            fabric: If given, the batches of all its ranks are added, with the same result on each; then every rank must
+                call this method.
 
         Raises:
             ValueError: The samples have another shape.
@@ -120,11 +120,11 @@ class RunningMoments(nn.Module):
         for buffer, total in zip(
             (self.count, self.mean, self.m2), combine_moments(self._moments(), added), strict=True
         ):
-            buffer.copy_(total)  # in place: compiled graphs hold the buffer
+            buffer.copy_(total)  # in place: compiled graphs refer to the buffer
 
     @property
     def variance(self) -> Tensor:
-        """Unbiased variance `[*shape]`; 1 with less than two samples."""
+        """Unbiased variance `[*shape]`; 1 with fewer than two samples."""
         return self._moments().variance()
 
     def _moments(self) -> Moments:
@@ -143,7 +143,7 @@ def _wide(device: torch.device) -> torch.dtype:
 
 
 class ObsNormalizer(RunningMoments):
-    """Normalizes observations to mean 0 and variance 1: `clip((obs - mean) / sqrt(variance + eps), -clip, clip)`.
+    """Normalize observations to mean 0 and variance 1: `clip((obs - mean) / sqrt(variance + eps), -clip, clip)`.
 
     Statistics change only in `update`, which the trainer calls once per iteration after learning, so rollout and
     training use the same normalization. Before the first update, observations are only clipped. A feature that never
@@ -172,7 +172,7 @@ class ObsNormalizer(RunningMoments):
 
 
 class ReturnScaler:
-    """Divides rewards by the running standard deviation of the discounted returns, so that values are of order 1.
+    """Divide rewards by the running standard deviation of the discounted returns, so that values are of order 1.
 
     This is rlgym-ppo's return standardization, `clip(r / sigma, -10, 10)`, where `sigma` is the (unbiased) deviation of
     `R_t = r_t + gamma r_{t+1} + ...` up to the end of t's episode. The mean is not subtracted.
@@ -205,8 +205,8 @@ class ReturnScaler:
                 step of the previous rollout.
             done: `[T, N]` bool, True where the episode ended (terminated or truncated).
             gamma: Discount factor, or `[K]`, one for each signal.
-            fabric: If given, the returns of all its ranks count, with the same `sigma` on each; every rank must call
-                this method then.
+            fabric: If given, the returns of all its ranks count, with the same `sigma` on each; then every rank must
+                call this method.
         """
         signals = rewards.cpu().double().reshape(*rewards.shape[:2], -1)
         discount = gamma.cpu().double() if isinstance(gamma, Tensor) else torch.tensor(gamma, dtype=torch.float64)
@@ -221,7 +221,7 @@ class ReturnScaler:
         return (rewards / (sigma if rewards.dim() == 3 else sigma[0])).clamp(-self.clip, self.clip)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Return the statistics; `open`, of unfinished episodes, is this rank's, the rest is equal on all ranks."""
+        """Return the statistics; `open` (unfinished episodes) is this rank's, the rest is the same on all ranks."""
         count, mean, m2 = self._finished
         state = {"count": count, "mean": mean, "m2": m2, "open": self._open, "sigma": self.sigma}
         return {name: tensor.clone() for name, tensor in state.items()}

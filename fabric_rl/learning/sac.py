@@ -8,7 +8,7 @@ exact expectations over the actions. Fujimoto et al. 2018 (arXiv 1802.09477): th
 import torch
 from torch import Tensor
 
-_LEAST_LOG_PROB = -100.0  # e^-100 is 0 in float32; below, 0 times a huge temperature times minus infinity is NaN
+_LEAST_LOG_PROB = -100.0  # e^-100 is 0 in float32; 0 times a huge temperature times minus infinity would be NaN
 
 
 def soft_value(q: Tensor, entropy: Tensor, temperature: Tensor) -> Tensor:
@@ -25,7 +25,7 @@ def soft_value(q: Tensor, entropy: Tensor, temperature: Tensor) -> Tensor:
 
 
 def expected_q(q: Tensor, log_probs: Tensor) -> Tensor:
-    r"""Return the policy's exact expected Q-values `[B, K]`, by the smaller of both critics.
+    r"""Return the policy's exact expected Q-values `[B, K]`, using the smaller of the two critics.
 
     An action of several independent parts i has the Q-value :math:`Q_j(s, a) = \sum_i Q_{ji}(s, a_i)`. Only this sum is
     learned, so the two critics are compared by their sums: :math:`\min_j E_a[Q_j(s, a)]`. With a single part, they are

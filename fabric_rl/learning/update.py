@@ -28,7 +28,7 @@ def learn(
     kl_adaptive: KLAdaptive | None = None,
     timers: Timers | None = None,
 ) -> dict[str, float]:
-    """Train on one batch: `update_epochs` passes of shuffled minibatches.
+    """Train on one batch: `update_epochs` passes over shuffled minibatches.
 
     Args:
         fabric: Fabric that runs the backward pass, gradient clipping and the collectives.
@@ -36,7 +36,7 @@ def learn(
         optimizer: Optimizer, as returned by `fabric.setup`.
         batch: The flat rollout of this rank (see `Rollout.flat`); it must have the same size on every rank.
         args: Settings of the training loop.
-        minibatch_size: Steps per minibatch on this rank; a divisor of `args.batch_size` if that is given.
+        minibatch_size: Steps per minibatch on this rank; a divisor of `args.batch_size` if that is set.
         generator: CPU generator that shuffles the steps.
         kl_adaptive: If given, adapts the learning rates after every epoch.
         timers: If given, updated with the times of forward pass, backward pass (including the gradient exchange between
@@ -75,13 +75,13 @@ def learn(
                     group["lr"] *= kl_adaptive.factor / before
             if args.target_kl is not None and kl > args.target_kl:
                 break
-    table = torch.stack(rows)  # [epochs * count, stats]; read once, so a GPU is not waited for in between
+    table = torch.stack(rows)  # [epochs * count, stats]; read once, to avoid waiting for a GPU in between
     clipped = bool(args.max_grad_norm)
     if clipped:
         table[:, -1] *= accumulate  # the norm is known once per optimizer step
     if getattr(fabric.strategy.precision, "scaler", None) is None:
         _require_finite(table, names, count)
-    else:  # 16-mixed tries loss scales: an infinite gradient is not applied, the next scale is smaller
+    else:  # 16-mixed tries loss scales: an infinite gradient is not applied, but the scale is reduced
         _require_finite(table[:, : len(names) - clipped], names, count)
         table = table.nan_to_num(0, 0, 0)
     means = {f"ppo/{name}": value for name, value in zip(names, table.mean(dim=0).tolist(), strict=True)}
@@ -101,7 +101,7 @@ def _epoch(
     """Train on the minibatches `order [count, B]`, with an optimizer step after every `accumulate` of them.
 
     Returns:
-        Names of the statistics, and their values for each minibatch; with clipping the last one is the gradient's norm.
+        Names of the statistics, and their values for each minibatch; with clipping, the last one is the gradient norm.
     """
     advantages = batch.advantage[order] if batch.episode_start is None else batch.advantage[:, order].transpose(0, 1)
     if args.normalize_advantages:
@@ -112,7 +112,7 @@ def _epoch(
         minibatch = index_batch(batch, indices)._replace(advantage=advantage)
         last = number % accumulate == 0
         with fabric.no_backward_sync(model, enabled=not last):
-            with timers("forward"), fabric.autocast():  # Fabric itself adds it with DDP only
+            with timers("forward"), fabric.autocast():  # Fabric itself adds it only with DDP
                 loss, stats = model.training_step(minibatch)
             with timers("backward"):
                 fabric.backward(loss / accumulate)
@@ -129,7 +129,7 @@ def _epoch(
 
 
 def _require_finite(table: Tensor, names: Sequence[str], count: int) -> None:
-    """Raise NonFiniteError for the first NaN or infinity of `table [epochs * count, stats]`."""
+    """Raise a NonFiniteError for the first NaN or infinity of `table [epochs * count, stats]`."""
     bad = (~torch.isfinite(table)).nonzero()
     if len(bad):
         step, column = bad[0].tolist()
@@ -156,7 +156,7 @@ def clip_gradients(fabric: Fabric, model: Any, optimizer: Any, args: TrainArgs) 
 
 
 class NotEnoughMemoryError(RuntimeError):
-    """Not enough memory for training; the message names the flag that helps."""
+    """Error for too little memory to train; the message names the flag that helps."""
 
 
 @contextmanager

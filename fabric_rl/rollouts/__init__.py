@@ -1,1 +1,1 @@
-"""From environments to `[T, N]` rollouts."""
+"""Collection of `[T, N]` rollouts from environments."""

@@ -16,17 +16,17 @@ from fabric_rl.rollouts.step_checks import BOOLS, NUMBERS, Step, check_array, ch
 from fabric_rl.types import ActorCritic, ActOutput, HasGroups, OffPolicyAgent
 
 RECENT_EPISODES = {100: "mean_return", 20: "mean_return_last_20"}
-"""Numbers of last episodes, over all ranks, and the name of their mean return in the summary."""
+"""Numbers of most recent episodes, over all ranks, and the name of their mean return in the summary."""
 VALUE_NUMBERS = 2**22
 """Maximum number of observation entries in one call of the value function."""
 MULTIPLICATIONS_FOR_THREADS = 2**28
-"""Multiplications of one call of the policy below which one thread, beside those of the physics, was faster."""
+"""Multiplications per call of the policy below which one thread, in addition to the physics threads, was faster."""
 _Ended = tuple[int, NDArray[np.intp], NDArray[Any]]
 """Ended episodes: the step, their sub-environments, their last observations."""
 
 
 class EpisodeStats:
-    """Returns and lengths of the episodes of this rank, undiscounted.
+    """Undiscounted returns and lengths of the episodes of this rank.
 
     Attributes:
         recent: Returns of the last episodes that ended, oldest first.
@@ -83,7 +83,7 @@ def collect(
 
     Collection continues where the last call ended; before the first call, call `rollout.begin(obs, infos)`. Truncated
     steps are bootstrapped from the value of the last observation of their episode; no values are computed for an
-    `OffPolicyAgent`. Actions outside of a Box are clipped for the environment; the rollout stores them as sampled. If
+    `OffPolicyAgent`. Actions outside a Box are clipped for the environment; the rollout stores them as sampled. If
     the environment has groups (`HasGroups`), one group is stepped while the policy computes the actions of another,
     always in the same order.
 
@@ -96,7 +96,7 @@ def collect(
             waiting for it).
 
     Raises:
-        NonFiniteError: The environment returned NaN or infinity; the rollout contains the steps before.
+        NonFiniteError: The environment returned NaN or infinity; the rollout contains the steps before that.
         ValueError: The environment returned an array of the wrong shape or dtype, or `infos` lacks the last observation
             of a truncated episode, the action mask or the reward signals.
     """
@@ -250,7 +250,7 @@ class _GroupCollector:
 
 
 def _fill_values(agent: ActorCritic, rollout: Rollout) -> None:
-    """Compute the values of the whole rollout, in pieces that need little memory."""
+    """Compute the values of the whole rollout, in chunks to save memory."""
     rows = max(1, VALUE_NUMBERS // max(1, rollout.obs[0].numel()))
     for first in range(0, rollout.num_steps, rows):
         obs = rollout.obs[:-1][first : first + rows]

@@ -26,11 +26,11 @@ _SEED_STEP = 1_000_003
 
 
 class Collector:
-    """Collects rollouts on demand. Owns this rank's environment and the policies that act in it.
+    """Collector of rollouts on demand, which owns this rank's environment and the policies that act in it.
 
     Attributes:
         envs: The environment.
-        rollout: Buffers, including the state with which the next rollout begins.
+        rollout: Buffers, including the state from which the next rollout starts.
         episodes: Returns and lengths of episodes.
         seconds: Wall-clock seconds spent on the last rollout returned.
         metrics: This rank's metrics of that rollout as (sum, count); the same names on all ranks that collect.
@@ -47,7 +47,7 @@ class Collector:
         gamma: Tensor,
         timers: Timers,
     ) -> None:
-        """Store the parts; `begin` must be called next.
+        """Store the parts; call `begin` next.
 
         `peers` is the Fabric of the ranks that collect, `agent` the bare module, and `gamma` the discount factor of the
         environment's rewards for `scaler`. Without a scaler, rewards stay unscaled.
@@ -56,7 +56,7 @@ class Collector:
         self.episodes = EpisodeStats(envs.num_envs, window=max(RECENT_EPISODES))
         self.seconds, self.metrics = 0.0, Sums()
         self._scaler, self._gamma, self._timers = scaler, gamma, timers
-        self._ready = False  # the next rollout is already collected
+        self._ready = False  # whether the next rollout is already collected
         self._took = 0.0
 
     def begin(self, seed: int) -> None:
@@ -112,8 +112,8 @@ class Collector:
     def state_dict(self, iteration: int, new_episodes: bool = False) -> dict[str, Any]:
         """Return this rank's state, from which this and a restored collector continue identically.
 
-        With `new_episodes`, this also holds for an environment that cannot be saved: it begins new ones here, too, with
-        a seed that depends on the number of finished iterations.
+        With `new_episodes`, this also holds for an environment that cannot be saved: both collectors begin new
+        episodes, with a seed that depends on the number of finished iterations.
         """
         env = self.env_state()
         if env is None and new_episodes:
@@ -136,7 +136,7 @@ class Collector:
         Args:
             state: The state.
             iteration: Number of finished iterations.
-            seconds: Average duration of a rollout, used for one that was saved with its steps.
+            seconds: Average duration of a rollout, assumed for one that was saved with its steps.
 
         Returns:
             Reasons why the run is not bit-identical to an uninterrupted one.
@@ -180,7 +180,7 @@ class Collector:
 
 
 class OverlappedCollector(Collector):
-    """Collects the next rollout in a thread while the agent learns from the last one.
+    """Collector that collects the next rollout in a thread while the agent learns from the last one.
 
     A copy of the agent from before the update acts, so the data is one update old; PPO's ratio to the stored
     log-probabilities accounts for that. Meanwhile only the thread uses torch's global generator, and it uses no
@@ -191,7 +191,7 @@ class OverlappedCollector(Collector):
         """Copy `agent`, before Fabric changes it; the other arguments are those of `Collector`.
 
         Raises:
-            ValueError: The agent's training step draws random numbers, too, so runs would not be reproducible.
+            ValueError: The agent's training step also draws random numbers, so runs would not be reproducible.
         """
         super().__init__(fabric, peers, envs, agent, *parts)
         random = [part for part in agent.modules() if isinstance(part, nn.modules.dropout._DropoutNd) and part.p > 0]
@@ -200,7 +200,7 @@ class OverlappedCollector(Collector):
                 f"--overlap: --agent {type(agent).__name__} uses {type(random[0]).__name__}, which draws random "
                 "numbers while the policy that plays does; leave one of them out"
             )
-        # Parameters keep requires_grad, although no_grad is on: autocast casts the others again at every use.
+        # Parameters keep requires_grad despite no_grad, because autocast would cast others again at every use.
         self._actor = copy.deepcopy(agent).to(fabric.device)
         self._actor.progress = self._actor.progress.to(fabric.device)
         self._error: BaseException | None = None
@@ -212,12 +212,12 @@ class OverlappedCollector(Collector):
             setattr(self._actor, name, torch.compile(getattr(self._actor, name)))
 
     def next_rollout(self) -> Rollout:
-        """Return a copy, because the buffers are filled again while the agent learns."""
+        """Return a copy of the next rollout, because the buffers are filled again while the agent learns."""
         return super().next_rollout().copy()
 
     @contextmanager
     def while_learning(self, another: bool) -> Iterator[None]:
-        """Collect the next rollout while the block runs, which must not touch the environment."""
+        """Collect the next rollout while the block runs; the block must not touch the environment."""
         if not another:
             yield
             return

@@ -2,7 +2,7 @@
 
 Every rank runs the same loop. In iteration i, the players send rollout i, whose columns (sub-environments) the trainers
 share evenly, and collect rollout i + 1 with their current weights while the trainers learn; then rank 0 sends the new
-weights. So a rollout is one update old, as with `--overlap`, and the same seed gives the same weights. Players and
+weights. A rollout is thus one update old, as with `--overlap`, and the same seed gives the same weights. Players and
 trainers communicate through gloo; gradients and sums of the trainers use their own process group.
 """
 
@@ -30,7 +30,7 @@ _COLUMNS = tuple(name for name in TENSORS if name != "state")
 
 
 class EnvDescription:
-    """A player's environment as the trainers need to know it, after a reset."""
+    """Description of a player's environment for the trainers; building it resets the environment."""
 
     def __init__(self, envs: VectorEnv, seed: int) -> None:
         obs, infos = envs.reset(seed=seed)
@@ -44,7 +44,7 @@ class EnvDescription:
 
 
 class RemoteEnv(VectorEnv):
-    """Stand-in for the players' environments on a trainer, which returns the same observation at every step."""
+    """Stand-in on a trainer for the players' environments; it returns the same observation at every step."""
 
     def __init__(self, description: EnvDescription, num_envs: int) -> None:
         self.description, self.num_envs, self.metadata = description, num_envs, description.metadata
@@ -58,13 +58,13 @@ class RemoteEnv(VectorEnv):
         return self.description.first_obs.repeat(self.num_envs, axis=0), infos
 
     def step(self, actions: NDArray[Any]) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Return the same observation, without rewards."""
+        """Return the same observation, with zero rewards."""
         obs, infos = self.reset()
         done = np.zeros(self.num_envs, np.bool_)
         return obs, np.zeros(self.num_envs, np.float32), done, done, infos
 
     def check_parameters(self, values: dict[str, ParameterValue]) -> None:
-        """Raise ValueError if the players' environments have no parameters; the players check the values."""
+        """Raise a ValueError if the players' environments have no parameters; the players check the values."""
         if not self.description.has_parameters:
             raise ValueError(f"{self.description.name} has no parameters, so it cannot set {', '.join(values)}")
 
@@ -97,7 +97,7 @@ class PlayerTrainerLink:
         self.envs_per_player = self.envs_per_trainer = 0
 
     def build_env(self, build: Callable[[], VectorEnv], seed: int) -> VectorEnv:
-        """Return this player's environment, or a `RemoteEnv` on a trainer; every rank calls it.
+        """Return this player's environment, or a `RemoteEnv` on a trainer; every rank must call this.
 
         Raises:
             ValueError: A player could not build its environment (the player itself raises the original error), or the
@@ -110,7 +110,7 @@ class PlayerTrainerLink:
             try:
                 envs = build()
                 told = EnvDescription(envs, seed)
-            except Exception as error:  # the others must know, or they would wait
+            except Exception as error:  # the others must know, or they would wait forever
                 problem, told = error, f"{error}" or type(error).__name__
         everyone = all_gather_object(self.fabric, told)
         if problem is not None:
@@ -164,7 +164,7 @@ class PlayerTrainerLink:
 
     @torch.no_grad()
     def share_weights(self, module: nn.Module) -> None:
-        """Send rank 0's weights and statistics to the players; every rank calls it."""
+        """Send rank 0's weights and statistics to the players; every rank must call this."""
         if not self.plays and self.fabric.global_rank > 0:
             return
         tensors = [value for value in module.state_dict().values() if isinstance(value, Tensor)]
@@ -175,7 +175,7 @@ class PlayerTrainerLink:
             _unpack(parcel, tensors)
 
     def fill_missing_names(self, local: Sums) -> Sums:
-        """Return `local` with zeros for the names that only other ranks have; every rank calls it."""
+        """Return `local` with zeros for the names that only other ranks have; every rank must call this."""
         everyone = all_gather_object(self.fabric, list(local))
         return {name: local.get(name, (0.0, 0.0)) for names in everyone for name in names}
 
@@ -194,7 +194,7 @@ class _LinkedCollector(Collector):
 
 
 class RolloutRank(_LinkedCollector):
-    """Collects the next rollout while the trainers learn from the last one."""
+    """Collector of a player, which collects the next rollout while the trainers learn from the last one."""
 
     def next_rollout(self) -> Rollout:
         """Collect a rollout and send it to the trainers."""
@@ -204,7 +204,7 @@ class RolloutRank(_LinkedCollector):
 
     @contextmanager
     def while_learning(self, another: bool) -> Iterator[None]:
-        """Collect after the block, in which this rank does not learn; then receive the new weights."""
+        """Run the block, in which this rank does not learn; then collect, and receive the new weights."""
         yield
         if another:
             self._collect()
@@ -213,7 +213,7 @@ class RolloutRank(_LinkedCollector):
 
 
 class LearnerRank(_LinkedCollector):
-    """Receives its rollouts from the players."""
+    """Collector of a trainer, which receives its rollouts from the players."""
 
     def next_rollout(self) -> Rollout:
         """Return the players' rollout, whose rewards they have already scaled."""
@@ -245,7 +245,7 @@ def _pack(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def _unpack(parcel: Tensor, tensors: Sequence[Tensor]) -> None:
-    """Fill `tensors` with the content of a parcel that `_pack` made of tensors with the same shapes and dtypes."""
+    """Fill `tensors` with the content of a parcel that `_pack` made from tensors with the same shapes and dtypes."""
     ordered = _aligned(tensors)
     for x, part in zip(ordered, torch.split(parcel, [x.nbytes for x in ordered]), strict=True):
         x.copy_(part.view(x.dtype).view(x.shape))

@@ -28,19 +28,19 @@ TENSORS = (
 
 
 class Layout(NamedTuple):
-    """The arrangement of a rollout's steps for an agent: with memory, in sequences.
+    """Arrangement of a rollout's steps for an agent; in sequences if the agent has memory.
 
-    With burn-in, the last P steps of the rollout before stand in front, so all sequences have P steps before them.
+    With burn-in, the last P steps of the previous rollout come first, so that P steps precede every sequence.
     """
 
     num_steps: int
-    """T."""
+    """T, steps per sub-environment."""
     length: int = 1
     """L, steps per sequence."""
     burn_in: int = 0
     """P, steps before each sequence."""
     memory: int = 0
-    """M."""
+    """M, size of the memory."""
     in_sequences: bool = False
     """The agent learns from sequences, not from single steps."""
 
@@ -48,7 +48,7 @@ class Layout(NamedTuple):
     def of(cls, num_steps: int, agent: ActorCritic | None) -> "Layout":
         """Return the layout for an agent; raise a ValueError if its sequences do not fit into `num_steps`."""
         if agent is None or not agent.learns_sequences or isinstance(agent, OffPolicyAgent):
-            # An `OffPolicyAgent` has no layout of sequences, because replayed ones begin at any step.
+            # An `OffPolicyAgent` has no layout of sequences, because replayed sequences begin at any step.
             return cls(num_steps, memory=0 if agent is None else agent.memory_size)
         name, length, burn_in = type(agent).__name__, agent.sequence_length, agent.burn_in
         if num_steps % length:
@@ -67,7 +67,7 @@ class Layout(NamedTuple):
 
     @property
     def num_sequences(self) -> int:
-        """T / L, sequences of each sub-environment."""
+        """T / L, number of sequences of each sub-environment."""
         return self.num_steps // self.length
 
     @property
@@ -100,12 +100,12 @@ class Rollout:
         log_prob: `[T, N]` float32, log-probabilities of the actions under the policy that sampled them.
         value: `[T, N]` float32, or `[T, N, K]` for K > 1 reward signals.
         next_value: Value of the true next state of the same episode, same shape as `value`; undefined where
-            `terminated`. For a signal that is not `episodic`: value of the observation that the agent saw next, also if
-            another episode begins with it.
+            `terminated`. For a signal that is not `episodic`: value of the observation that the agent saw next, even if
+            it begins another episode.
         reward: Rewards, same shape as `value`; scaled for learning with `--standardize_returns`.
         terminated: `[T, N]` bool, True where the episode terminated.
         done: `[T, N]` bool, True where the episode terminated or was truncated.
-        next_obs: `[T, N, ...]` true next observation of the same episode, also at its end, same dtype as `obs`; None
+        next_obs: `[T, N, ...]` true next observation of the same episode, even at its end, same dtype as `obs`; None
             unless the agent or a signal asks for it.
         episodic: `[K]` bool, True for a signal whose returns end with the episode; None: all do.
     """
@@ -196,7 +196,7 @@ class Rollout:
     def begin(self, obs: NDArray[Any], infos: dict[str, Any] | None = None, keep: bool = False) -> None:
         """Store the first observations `[N, ...]` and the infos that `env.reset()` returned.
 
-        With `keep`, the steps in the rollout are kept to learn from.
+        With `keep`, the steps in the rollout are kept for learning.
 
         Raises:
             NonFiniteError: The observations contain NaN or infinity.
@@ -332,7 +332,7 @@ class Rollout:
         return (numbers[:, None] if name == "time" else numbers).expand(self.num_steps, self.num_envs)
 
     def copy(self) -> "Rollout":
-        """Return a copy with its own tensors, to collect into while the agent learns from this one."""
+        """Return a copy with its own tensors, for collecting while the agent learns from this rollout."""
         own = copy.copy(self)
         for name in TENSORS:
             tensor = getattr(self, name)

@@ -28,7 +28,7 @@ class Step(NamedTuple):
 
 
 def check_step(what: str, returned: Any, n: int, obs_shape: tuple[int, ...]) -> Step:  # noqa: ANN401 - checked here
-    """Return the result of a `step` as arrays; raise ValueError if it does not match `Step`."""
+    """Return the result of a `step` as arrays; raise a ValueError if it does not match `Step`."""
     names = ("observations", "rewards", "terminated", "truncated", "infos")
     obs, reward, terminated, truncated, infos = check_tuple(what, returned, names)
     if not isinstance(infos, dict):
@@ -43,7 +43,7 @@ def check_step(what: str, returned: Any, n: int, obs_shape: tuple[int, ...]) -> 
 
 
 def check_array(what: str, value: Any, shape: tuple[int, ...], kind: str = NUMBERS) -> Array:  # noqa: ANN401
-    """Return the value as an array; raise ValueError if its shape or dtype is wrong."""
+    """Return the value as an array; raise a ValueError if its shape or dtype is wrong."""
     array = np.asarray(value)
     if array.shape != shape or array.dtype.kind not in _KINDS[kind]:
         raise ValueError(
@@ -87,6 +87,6 @@ def clip_actions(space: gymnasium.Space[Any], actions: NDArray[Any]) -> NDArray[
 def require_finite(
     what: str, array: NDArray[Any], when: str, sub_envs: NDArray[np.intp] | None = None, first: int = 0
 ) -> None:
-    """Raise NonFiniteError if `array [N, ...]` contains NaN or infinity; see `find_non_finite`."""
+    """Raise a NonFiniteError if `array [N, ...]` contains NaN or infinity; see `find_non_finite`."""
     if array.dtype != np.uint8 and (found := find_non_finite(array, sub_envs, first)):
         raise NonFiniteError(f"the environment returned {what} that is {found}, {when}")

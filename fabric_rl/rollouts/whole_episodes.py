@@ -1,4 +1,4 @@
-"""play_episodes(): whole episodes of an agent, to measure it."""
+"""play_episodes(): whole episodes of an agent, to measure its performance."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ class Episodes(NamedTuple):
 def play_episodes(envs: VectorEnv, choose: Callable[..., NDArray[Any]], episodes: int, seed: int) -> Episodes:
     """Play rounds with different seeds, and return the first episode of every sub-environment in each round.
 
-    So short episodes are not over-represented, and values that an environment keeps for several episodes, such as
+    Short episodes are thus not overrepresented, and values that an environment keeps for several episodes, such as
     sampled parameters, are sampled again. Sub-environments that share a seed (the cars of one game) count as one
     episode, with their mean.
 
@@ -30,7 +30,7 @@ def play_episodes(envs: VectorEnv, choose: Callable[..., NDArray[Any]], episodes
         envs: Environment with SAME_STEP autoreset.
         choose: Policy, see `fabric_rl.runs.trained.policy`.
         episodes: Minimum number of episodes, over all sub-environments.
-        seed: Seed; neighbouring seeds share no episodes, and a training with the same seed has others, too.
+        seed: Seed; neighboring seeds share no episodes with each other or with a training that uses the same seed.
     """
     n = envs.num_envs
     worlds = envs.num_seeds if isinstance(envs, HasSeeds) and n % envs.num_seeds == 0 else n

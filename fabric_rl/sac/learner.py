@@ -25,7 +25,7 @@ from fabric_rl.types import Minibatch, NonFiniteError, OffPolicyAgent, SettingEr
 
 
 class ReplayLearner(FrozenLearner):
-    """Learns from `num_update` minibatches after each rollout; ranks have separate buffers and average gradients."""
+    """Learner from `num_update` minibatches after each rollout; ranks have separate buffers and average gradients."""
 
     agent: OffPolicyAgent
 
@@ -62,9 +62,9 @@ class ReplayLearner(FrozenLearner):
         self._small = is_small(agent, args.batch_size or 1)
 
     def learn(self, batch: Minibatch, minibatch_size: int) -> dict[str, float]:
-        """Add a rollout to the buffer; learn if the buffers have `buffer_init_steps` in total and a sequence each.
+        """Add a rollout to the buffer; learn if the buffers have `buffer_init_steps` steps in all and a sequence each.
 
-        Returns the mean losses and other metrics as `sac/<name>`; none if it did not learn.
+        Return the mean losses and other metrics as `sac/<name>`, or no metrics if it did not learn.
 
         Raises:
             ValueError: A callback changed the size of the batch or of the minibatches.
@@ -124,7 +124,7 @@ class ReplayLearner(FrozenLearner):
         }
 
     def _minibatch(self, size: int) -> tuple[Tensor, Transitions]:
-        """Return the buffer indices of sampled steps, and a minibatch of these and of demonstrations (last)."""
+        """Return the buffer indices of sampled steps, and a minibatch of these followed by demonstrations."""
         if self.agent.learns_sequences:
             length = self.agent.sequence_length
             found = self.replay.sample_sequences(size // length, length, self.agent.burn_in, *self._return_settings)

@@ -1,4 +1,4 @@
-"""ReplayBuffer: the newest steps of a rank's sub-environments; demonstrations in another one."""
+"""ReplayBuffer: the newest steps of a rank's sub-environments, or, in a separate one, demonstrations."""
 
 import math
 import os
@@ -20,7 +20,7 @@ from fabric_rl.types import Minibatch, Sequences, Transitions
 
 _COLUMNS = ("obs", "action", "reward", "terminated", "done", "action_mask", "state")
 _ALSO_AFTER = ("obs", "action_mask")
-"""Columns that are also known for the row after the newest steps."""
+"""Columns that the row after the newest steps also has."""
 _INITIAL_LAST = 64
 """Initial capacity for last observations of episodes; it grows by doubling."""
 _MIN_ERROR = 1e-6
@@ -38,8 +38,8 @@ def _allocate(shape: tuple[int, ...], like: Tensor, folder: str | Path | None) -
 
 
 def _check_memory(size: int, needed: int, folder: str | Path | None, device: torch.device) -> None:
-    """Raise ValueError if `needed` bytes per rank do not fit, or OSError if the folder cannot be used."""
-    ranks = 1  # that share the memory and have not allocated their part yet
+    """Raise a ValueError if `needed` bytes per rank do not fit, or an OSError if the folder cannot be used."""
+    ranks = 1  # ranks that share the memory and have not allocated their part yet
     if folder is not None:
         Path(folder).mkdir(parents=True, exist_ok=True)
         where, free = f"the disk of --buffer_folder {folder}", shutil.disk_usage(folder).free
@@ -66,8 +66,8 @@ def _format(size: int) -> str:
 class SumTree:
     """A binary tree whose nodes are the sums of their two children (Schaul et al. 2016, appendix B.2.1).
 
-    Sampling or changing `B` of `n` leaves takes `log2 n` operations on tensors `[B]`. Weights are float64, on MPS
-    float32.
+    Sampling or changing `B` of `n` leaves takes `log2 n` operations on tensors `[B]`. Weights are float64, or
+    float32 on MPS.
     """
 
     def __init__(self, size: int, device: torch.device) -> None:
@@ -96,7 +96,7 @@ class SumTree:
             self._nodes[node] = self._nodes[2 * node] + self._nodes[2 * node + 1]
 
     def sample(self, count: int, generator: torch.Generator) -> Tensor:
-        """Sample `[count]` leaves, one from each of `count` equal parts of the sum; none of weight 0 unless all are."""
+        """Sample `[count]` leaves, one from each of `count` equal parts of the sum; weight 0 only if all are 0."""
         shares = (torch.arange(count) + torch.rand(count, generator=generator, dtype=torch.float64)) / count
         left_over = shares.to(self._nodes) * self.total
         node = torch.ones(count, dtype=torch.int64, device=self._nodes.device)
@@ -112,9 +112,9 @@ class ReplayBuffer:
     """Ring buffer of `rows x N` steps in preallocated tensors, time-major.
 
     Each observation is stored once: the one after a step is in the next row. The row that will be written next has the
-    observations after the newest steps, so there is one more row than steps fit in. After a step that ended an episode,
-    the next row begins another episode (SAME_STEP autoreset); the last observations of truncated episodes, from which
-    values are bootstrapped, are stored separately, in chronological order.
+    observations after the newest steps, so there is one row more than the steps need. After a step that ended an
+    episode, the next row begins another episode (SAME_STEP autoreset); the last observations of truncated episodes,
+    from which values are bootstrapped, are stored separately, in chronological order.
 
     Steps are identified by flat indices into rows and sub-environments, as returned by `sample`.
     """
@@ -136,13 +136,13 @@ class ReplayBuffer:
             like: A flat rollout, for shapes, dtypes and device.
             num_envs: Number of sub-environments, N.
             generator: CPU generator for sampling.
-            folder: Folder for files, deleted with the process, that hold the steps instead of the device's memory.
+            folder: Folder for temporary files that store the steps instead of the device's memory.
             keep_ends: Also keep the last observations of terminated episodes, which reward signals need.
             alpha: Sample steps in proportion to `|td_error|^alpha` (Schaul et al. 2016, "Prioritized Experience
                 Replay", equation 1); 0: uniformly. New steps get the highest priority so far.
 
         Raises:
-            ValueError: Fewer than two steps of each sub-environment fit in, or memory or disk are too small.
+            ValueError: Fewer than two steps of each sub-environment fit in, or memory or disk space is too small.
         """
         self.num_envs, self._generator, self._device = num_envs, generator, like.obs.device
         self._keep_ends, self._alpha = keep_ends, alpha
@@ -179,7 +179,7 @@ class ReplayBuffer:
             batch: Flat `[T * N]` batch with the fields in `OffPolicyAgent.minibatch_fields`.
 
         Raises:
-            ValueError: The batch has no whole rows, or more than fit in.
+            ValueError: The batch does not consist of whole rows, or has more than fit in.
         """
         steps, rest = divmod(len(batch.obs), self.num_envs)
         if rest or not 0 < steps < self._rows:
@@ -216,7 +216,7 @@ class ReplayBuffer:
     def update_priorities(self, at: Tensor, errors: Tensor, least: float = _MIN_ERROR) -> None:
         """Set the priorities of the steps `at [B]` by their errors `[B]`, 0 or more, to which `least` is added.
 
-        An error that is not finite, as with 16-bit numbers before their scale has settled, changes nothing.
+        Where an error is not finite, as in 16-bit precision before the loss scale has settled, the priority is kept.
         """
         assert self._tree is not None
         priorities = (errors.to(self._tree.leaves) + least) ** self._alpha
@@ -336,7 +336,7 @@ class ReplayBuffer:
         return obs, episode_start, place
 
     def _chain(self, at: Tensor, n_step: int) -> tuple[Tensor, Tensor]:
-        """Return `[n, B]` indices of the n steps from each `at [B]` on, and bools that are False after an end.
+        """Return `[n, B]` indices of the n steps from each `at [B]` on, and bools, False after an episode's end.
 
         After an end, the last index is repeated.
         """
@@ -369,11 +369,11 @@ class ReplayBuffer:
         state["last"] = self._last[ends % len(self._last)]
         if self._tree is None:
             return state
-        priority = self._tree.leaves.view(self._rows, -1)[rows[:-1]]  # sampled by their positions, which are kept
+        priority = self._tree.leaves.view(self._rows, -1)[rows[:-1]]  # sampling depends on positions, so they are kept
         return state | {"priority": priority, "highest": self._highest, "position": torch.tensor(self._position)}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Restore the state of a buffer with the same columns and any number of steps; a ValueError for another one."""
+        """Restore the state of a buffer with any number of steps; raise a ValueError if the columns differ."""
         rows = self._check_state(state)
         self._clear(int(state["position"] - rows) % self._rows if "position" in state else 0)
         if rows:
@@ -421,7 +421,7 @@ class ReplayBuffer:
             oldest = (self._position - self._filled + torch.arange(dropped)) % self._rows
             self._first += int(self._kept(*(self._columns[name][oldest] for name in ("done", "terminated"))).sum())
         rows = (self._position + torch.arange(steps)) % self._rows
-        where = self._position if steps == 1 else rows  # a number is faster
+        where = self._position if steps == 1 else rows  # an integer is faster
         for name, tensor in columns.items():
             self._columns[name][where] = tensor.to(home)
         self._position = (self._position + steps) % self._rows
@@ -474,9 +474,9 @@ def demonstration_buffer(
     folder: str | Path | None,
     keep_ends: bool,
 ) -> ReplayBuffer:
-    """Return a buffer with all steps of demonstrations in a row, sampled in proportion to their weights.
+    """Return a buffer with all demonstrations one after another, sampled in proportion to their steps' weights.
 
-    Rewards are multiplied by `strength`; the other arguments are those of `ReplayBuffer`. Raises ValueError if the
+    Rewards are multiplied by `strength`; the other arguments are those of `ReplayBuffer`. Raise a ValueError if the
     steps have no rewards, there are fewer than two, or they do not fit into memory.
     """
     if any(each.reward is None for each in trajectories) or sum(len(each.action) for each in trajectories) < 2:

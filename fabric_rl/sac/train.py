@@ -48,7 +48,7 @@ def train_off_policy(
 ) -> dict[str, Any]:
     """Train an `OffPolicyAgent` with SAC. Call it on every rank, after `fabric.launch()`.
 
-    The arguments, the return value and the errors are those of `fabric_rl.train`, with these differences: `sac` holds
+    The arguments, the return value and the errors are those of `fabric_rl.train`, with these differences: `sac` has
     the settings of the replay buffer, `args` must not set anything that only PPO uses, and a batch returned by
     `on_learn_start` is stored in the buffer instead of the rollout. `demonstrations` are the episodes of the files in
     `sac.demonstrations`. The replay buffer is removed from the dict `resume`.
@@ -92,7 +92,7 @@ def train_off_policy(
 
 
 class OffPolicyAlgorithm(Algorithm):
-    """Sessions of agents that learn from replayed steps."""
+    """Algorithm for agents that learn from replayed steps."""
 
     flags = ("--train_interval", "--batch_size")
 
@@ -183,7 +183,7 @@ class OffPolicyAlgorithm(Algorithm):
 
 
 def _loop_settings(args: TrainArgs, sac: SACArgs) -> TrainArgs:
-    """Return the settings of the loop, with rollouts of `train_interval` steps; a ValueError for settings of PPO."""
+    """Return the settings of the loop, with rollouts of `train_interval` steps; raise a ValueError for PPO settings."""
     given = [
         field.name for field in fields(args) if field.name in ONLY_PPO and getattr(args, field.name) != field.default
     ]

@@ -1,4 +1,4 @@
-"""Self-play: opponents in a pool of games, which of them are available, and players' ratings."""
+"""Self-play: opponents in a pool of games, the set of available opponents, and ratings of players."""
 
 from fabric_rl.selfplay.opponent_pool import ByRating as ByRating
 from fabric_rl.selfplay.opponent_pool import Eviction as Eviction

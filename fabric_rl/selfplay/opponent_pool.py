@@ -15,7 +15,7 @@ from fabric_rl.selfplay.ratings.ladder import elo_update, expected_score
 LATEST = -1
 """Number of the current agent, which is not in the pool."""
 DECAY = 0.99
-"""Factor for all earlier results at each new one: win rates cover about the last hundred games."""
+"""Factor on all earlier results at each new one, so that win rates cover about the last hundred games."""
 
 Weights = dict[str, Tensor]
 """A module's `state_dict`."""
@@ -23,28 +23,28 @@ Weights = dict[str, Tensor]
 
 @dataclass
 class Opponent:
-    """One opponent."""
+    """Opponent, either a snapshot of the agent or a guest."""
 
     number: int
     """Unique, never reused."""
     name: str
-    """Label for people."""
+    """Human-readable label."""
     steps: int
     """Agent-steps of the run when the opponent joined."""
     weights: Weights | None
-    """Weights of a snapshot, on the CPU; None for a guest, whose player the environment has."""
+    """Weights of a snapshot, on the CPU; None for a guest, whose player is in the environment."""
     rating: float
     """Elo rating."""
     games: float = 0.0
-    """Games against it, decayed by `DECAY`."""
+    """Number of games against this opponent, decayed by `DECAY`."""
     score: float = 0.0
     """The learner's score in these games: 1 for a win, 0.5 for a draw."""
     retired: bool = False
-    """True if it is not sampled any more, but some arenas still play against it."""
+    """True if it is no longer sampled, but some arenas still play against it."""
 
     @property
     def win_rate(self) -> float:
-        """The learner's win rate against this opponent, with one win and one loss added, so that it starts at 0.5."""
+        """The learner's win rate against this opponent, with one win and one loss added so that it starts at 0.5."""
         return (self.score + 1) / (self.games + 2)
 
 
@@ -190,7 +190,7 @@ class OpponentPool:
         return next(each.weights for each in self.opponents if each.number == number)
 
     def sample(self, rng: np.random.Generator) -> int:
-        """Sample an opponent's number: `LATEST` with its ratio, else by the weights of the sampling rule."""
+        """Sample an opponent's number: `LATEST` at `latest_ratio`, else by the weights of the sampling rule."""
         if rng.random() < self._latest_ratio or not self.active:
             return LATEST
         weights = self._sampling.weights(self.active, self.rating)
@@ -224,7 +224,7 @@ class OpponentPool:
                 each.games, each.score = each.games * DECAY + 1, each.score * DECAY + score
 
     def state_dict(self) -> dict[str, Any]:
-        """Return ratings and opponents."""
+        """Return the ratings and the opponents."""
         return {"rating": self.rating, "next": self._next, "opponents": [dict(vars(each)) for each in self.opponents]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

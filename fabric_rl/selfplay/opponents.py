@@ -1,4 +1,4 @@
-"""Opponents: a vector environment around a pool that shows only the learners, and who plays whom in it."""
+"""Opponents: a vector environment around a pool that shows only the learners; assignment of opponents to arenas."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
@@ -21,20 +21,20 @@ from fabric_rl.types import AgentFactory, EnvFactory, HasGroups, HasGuests, HasS
 Array = NDArray[Any]
 Rows = NDArray[np.intp]
 _STREAM = 0x0990
-"""Separates this generator from others with the same seed."""
+"""Number that separates this generator from others with the same seed."""
 _HANDED_ON = (
     *("headlines", "drain_metrics", "drain_timers", "finish_videos"),
     *("check_phases", "set_phase", "check_parameters", "set_parameters"),
 )
-"""Optional methods of an environment, see `fabric_rl.types`."""
+"""Optional methods of an environment that are passed on, see `fabric_rl.types`."""
 
 
 class TeamAssignment:
-    """Chooses the `N` learners among a pool's `M` sub-environments.
+    """Choice of the `N` learners among a pool's `M` sub-environments.
 
     In a *played* arena, one team learns and the other one is the opponent; elsewhere, all cars learn (mirror play). `N`
-    never changes: teams of equal size may change sides between episodes; of unequal ones, always the same team learns,
-    the first and the second in turn from arena to arena.
+    never changes: teams of equal size may change sides between episodes; with unequal teams, the same team of an arena
+    always learns, alternately the first and the second from arena to arena.
 
     Attributes:
         arena_of: `[M]` arena of each sub-environment.
@@ -64,7 +64,7 @@ class TeamAssignment:
         self._assign()
 
     def begin(self, arenas: Rows, team: int | None) -> None:
-        """Begin episodes in the arenas; `team` learns there, or if it is None, the other team than before."""
+        """Begin episodes in the arenas; `team` learns there or, if None, the team that did not learn before."""
         change = arenas[self.played[arenas] & self._even[arenas]]
         self.learns[change] = 1 - self.learns[change] if team is None else team
         self._assign()
@@ -80,7 +80,7 @@ class TeamAssignment:
 
 
 class Pairings:
-    """Assigns opponents to the played arenas: each arena gets the opponent of its slot when an episode begins.
+    """Assignment of opponents to the played arenas: each arena gets the opponent of its slot when an episode begins.
 
     Attributes:
         slots: `[at_once]` numbers of the opponents for the episodes that begin from now on.
@@ -94,7 +94,7 @@ class Pairings:
         self.rng, self._assignment, self._roster = rng, assignment, roster
         self.slots = np.full(at_once, LATEST)
         self.opponent = np.full(len(assignment.played), LATEST)
-        # Two played arenas in a row, where opposite sides learn, have the same opponent.
+        # Two consecutive played arenas, in which opposite sides learn, have the same opponent.
         self.slot_of = (np.cumsum(assignment.played) - 1) // 2 % at_once
 
     def swap(self) -> None:
@@ -107,7 +107,7 @@ class Pairings:
 
     @property
     def playing(self) -> set[int]:
-        """Numbers (ids) of the opponents that are playing, or will play from the next episodes on."""
+        """Numbers (ids) of the opponents that are playing, or will play from the next episode on."""
         return {*self.opponent[self._assignment.played].tolist(), *self.slots.tolist()}
 
     def opponents_in(self, rows: slice) -> list[tuple[int, Rows]]:
@@ -194,7 +194,7 @@ class Opponents(VectorEnv):
         dtype = np.uint8 if obs_space.dtype == np.uint8 else np.float32
         self._obs: Array = np.zeros((pool.num_envs, *(obs_space.shape or ())), dtype)  # of all sub-environments
         self._mask: Array | None = None
-        self._deciding: list[list[tuple[int, Rows]]] = []  # of each group: the opponents whose policies decide
+        self._deciding: list[list[tuple[int, Rows]]] = []  # for each group: the opponents whose policies act
         self._assign_policies()
 
     @property
@@ -212,7 +212,7 @@ class Opponents(VectorEnv):
         self._assign_policies()
 
     def _assign_policies(self) -> None:
-        """Update who decides for which rows, after the pairings have changed."""
+        """Update which policies act for which rows, after the pairings have changed."""
         guests, who = self.roster.guests, np.full(self.pool.num_envs, -1)
         pairs = [self.pairings.opponents_in(rows) for rows in self._pool_rows]
         self._deciding = [[pair for pair in group if pair[0] not in guests] for group in pairs]
@@ -264,7 +264,7 @@ class Opponents(VectorEnv):
             mask = None if self._mask is None else to_device(self._mask[rows], device)
             weights = None if number == LATEST else self.roster.weights(number)
             chosen.append((rows, self.policies.act(number, weights, to_device(self._obs[rows], device), rows, mask)))
-        for rows, action in chosen:  # after all calls, so a GPU is not waited for in between
+        for rows, action in chosen:  # after all calls, to avoid waiting for a GPU in between
             given[rows] = clip_actions(self.single_action_space, to_host(action))
         return given
 
@@ -335,7 +335,7 @@ class Opponents(VectorEnv):
 
 
 def _select_rows(infos: dict[str, Any], rows: Rows, size: int) -> dict[str, Any]:
-    """Return the infos of the sub-environments `rows`; entries that do not have one row for each stay as they are."""
+    """Return the infos of the sub-environments `rows`; entries without one row for each are unchanged."""
     found: dict[str, Any] = {}
     for name, value in infos.items():
         if isinstance(value, dict):

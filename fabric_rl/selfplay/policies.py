@@ -15,13 +15,13 @@ from fabric_rl.selfplay.opponent_pool import LATEST, Weights
 from fabric_rl.types import ActorCritic, AgentFactory, Minibatch, accepts_action_mask
 
 PROBES = 512
-"""Maximum number of observations that policies are compared on."""
+"""Maximum number of observations on which policies are compared."""
 MAX_DIVERGENCE = 1e6
 """Upper limit of the divergence between two policies, in nats."""
 
 
 class SnapshotPolicies:
-    """Policies with the weights of snapshots, one module for each that plays.
+    """Policies with the weights of snapshots, one module for each snapshot that plays.
 
     Attributes:
         device: Device of the modules.
@@ -44,7 +44,7 @@ class SnapshotPolicies:
             module.to(device)
 
     def of(self, number: int, weights: Weights | None) -> ActorCritic:
-        """Return the policy `number`; if it does not play yet, it gets `weights`, or new ones if None."""
+        """Return the policy `number`, built with `weights` (None: new weights) if it does not play yet."""
         if number not in self._modules:
             if self._spare:
                 module = self._spare.pop()
@@ -123,7 +123,7 @@ def divergence(policies: Sequence[Sequence[Distribution]]) -> NDArray[np.float64
     found = np.zeros((len(policies), len(policies)))
     for i, j in permutations(range(len(policies)), 2):
         apart = torch.cat([kl_divergence(p, q) for p, q in zip(policies[i], policies[j], strict=True)])
-        # Rounding can give values below 0, an action that the other policy never takes infinity, huge weights NaN.
+        # Rounding can give values below 0; actions that the other policy never takes, infinity; huge weights, NaN.
         found[i, j] = apart.nan_to_num(nan=MAX_DIVERGENCE).mean().clamp(0, MAX_DIVERGENCE).item()
     return found
 

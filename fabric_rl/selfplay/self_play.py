@@ -172,7 +172,7 @@ class SelfPlay(Callback):
                 env.pairings.swap()
 
     def on_learn_start(self, state: TrainState) -> Minibatch | None:
-        """Store observations to compare the next snapshot on, the same on all ranks."""
+        """Store observations on which to compare the next snapshot, the same on all ranks."""
         if state.batch is not None and _is_due(
             self._saved_at, state.steps + state.steps_per_iteration, self.save_steps
         ):
@@ -184,7 +184,7 @@ class SelfPlay(Callback):
         """Update the ratings with the results of all ranks, and check the start conditions.
 
         Raises:
-            SettingError: `gate` names a metric that nothing measures.
+            SettingError: `gate` names a metric that is never measured.
         """
         env = state.env if isinstance(state.env, Opponents) else None
         mine = ([], set()) if env is None else (list(env.results), env.pairings.playing)
@@ -218,7 +218,7 @@ class SelfPlay(Callback):
         return found
 
     def _maybe_add_snapshot(self, state: TrainState, weights: Weights) -> None:
-        """Add a snapshot to the pool, unless it acts too much like one that is already there."""
+        """Add a snapshot to the pool, unless it acts too similarly to one that is already there."""
         snapshots = self.roster.snapshots
         apart = self._divergence(state, [*(each.weights or {} for each in snapshots), weights])
         if apart is None or min(apart[-1, :-1]) >= self.min_kl:
@@ -280,5 +280,5 @@ class SelfPlay(Callback):
 
 
 def _is_due(last: int, steps: int, interval: int) -> bool:
-    """Return True if a multiple of `interval` lies between `last` and `steps`, or if `last` is never."""
+    """Return True if a multiple of `interval` lies between `last` and `steps`, or if `last` is `_NEVER`."""
     return last == _NEVER or steps // interval != last // interval

@@ -1,4 +1,4 @@
-"""Reward signals beside the environment's own reward: `--signals`, see docs/signals.md."""
+"""Reward signals in addition to the environment's reward: `--signals`, see docs/signals.md."""
 
 from fabric_rl.signals.base import RewardSignal as RewardSignal
 from fabric_rl.signals.base import SignalFactory as SignalFactory

@@ -57,7 +57,7 @@ class RewardSignal(nn.Module, ABC):
         normalizer: Normalizer of the networks' observations, with the statistics of all ranks. It is updated once per
             rollout, before the networks learn from it.
         returns: Running statistics of the discounted rewards; `scaled` divides by their standard deviation.
-        scales: True if the rewards are divided in this way; False for rewards that are of order 1 anyway.
+        scales: True if the rewards are divided in this way; False for rewards that are already of order 1.
     """
 
     name: str
@@ -90,7 +90,7 @@ class RewardSignal(nn.Module, ABC):
         """Return the loss of a minibatch (a scalar with its graph) and named statistics for the log."""
 
     def prepared(self, steps: Steps, generator: torch.Generator) -> Any:  # noqa: ANN401 - for `forward`
-        """Return the input of `forward` for a minibatch, including random numbers. By default, these are the steps."""
+        """Return the input of `forward` for a minibatch, including random numbers; by default, `steps`."""
         return steps
 
     def update_statistics(self, steps: Steps, fabric: Fabric) -> dict[str, float]:
@@ -107,7 +107,7 @@ class RewardSignal(nn.Module, ABC):
         return {}
 
     def after_learning(self, means: Mapping[str, float], updates: int) -> None:
-        """Called after learning with the means of the statistics over minibatches and ranks, and their number."""
+        """Run after learning, with the statistics' means over minibatches and ranks and the number of `updates`."""
 
     def scaled(self, reward: Tensor) -> Tensor:
         """Return rewards of order 1, `reward / sigma`, at most 10 (Burda et al. 2018, section 2.4).
@@ -121,14 +121,14 @@ class RewardSignal(nn.Module, ABC):
 
 
 class SignalFactory(Protocol):
-    """Builds a signal from the spaces of one sub-environment: a class, or a partial of one."""
+    """Factory of a signal from the spaces of one sub-environment: a class, or a partial of one."""
 
     def __call__(self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> RewardSignal:
         """Build the signal; the weights come from torch's global generator."""
 
 
 def mlp(inputs: int, hidden_sizes: Sequence[int], outputs: int) -> nn.Sequential:
-    """Linear layers with ELU between them, orthogonal weights of gain sqrt(2): `[..., inputs]` -> `[..., outputs]`."""
+    """Build linear layers `[..., inputs]` -> `[..., outputs]` with ELU between them, orthogonal with gain sqrt(2)."""
     parts: list[nn.Module] = []
     for size_in, size_out in pairwise([inputs, *hidden_sizes, outputs]):
         layer = nn.Linear(size_in, size_out)
@@ -139,7 +139,7 @@ def mlp(inputs: int, hidden_sizes: Sequence[int], outputs: int) -> nn.Sequential
 
 
 class ObsEncoder(nn.Module):
-    """Observations `[B, *shape]` -> features `[B, size]`.
+    """Encoder of observations `[B, *shape]` as features `[B, size]`.
 
     Images, which are uint8 or have three axes or more, are scaled to 42 x 42 and go through the four convolutions of
     Pathak et al. 2017 (32 of 3 x 3, stride 2, ELU); everything else is a vector.
@@ -171,7 +171,7 @@ class ObsEncoder(nn.Module):
 
 
 class ActionEncoder(nn.Module):
-    """Actions as vectors `[B, size]`: one-hot for discrete ones; a Box scaled to -1..1, unscaled where unbounded."""
+    """Encoder of actions as vectors `[B, size]`: one-hot if discrete; a Box scaled to -1..1, where it is bounded."""
 
     start: Tensor
     low: Tensor

@@ -22,7 +22,7 @@ _MOST_KL, _BETA_STEP = 0.5, 5e-4
 
 
 class Pair(NamedTuple):
-    """A minibatch of the agent's steps, and of the same number of demonstrated ones."""
+    """Minibatch of the agent's steps, and of the same number of demonstrated steps."""
 
     obs: tuple[Tensor, Tensor]
     """`[B, ...]` observations of both."""
@@ -111,7 +111,7 @@ class GAIL(RewardSignal):
 
     @property
     def shown(self) -> tuple[Tensor, Tensor]:
-        """The demonstrations' observations and actions, `[M, ...]`; raises ValueError if there are none."""
+        """The demonstrations' observations and actions, `[M, ...]`; raises a ValueError if there are none."""
         if self._shown is None or not len(self._shown[0]):
             raise ValueError("--signals GAIL: nothing is shown; name files that fabric-rl demos makes as its demos")
         return self._shown

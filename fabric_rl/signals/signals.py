@@ -42,9 +42,9 @@ def build_signals(factories: Sequence[SignalFactory], envs: VectorEnv) -> list[R
 
 
 def add_value_heads(weights: Mapping[str, Any], agent: ActorCritic) -> dict[str, Any]:
-    """Extend the weights of an agent with one value head to the several of `agent`; the others are new.
+    """Extend weights with one value head to the value heads of `agent`, whose further heads keep their weights.
 
-    Weights that do not fit in this way stay as they are.
+    Weights that do not fit in this way are returned unchanged.
     """
     found, own = dict(weights), agent.state_dict()
     for name in found.keys() & own.keys():
@@ -57,11 +57,11 @@ def add_value_heads(weights: Mapping[str, Any], agent: ActorCritic) -> dict[str,
 
 
 class IntrinsicRewards:
-    """The reward signals of this rank; their rewards are the last columns of a rollout's.
+    """The reward signals of this rank, whose rewards are the last columns of a rollout's rewards.
 
     Fabric sets up each signal like the agent, so DDP averages its gradients over the ranks. Random numbers (the order
     of steps, and those of a signal) come from a separate generator on each rank. On a rank that does not learn (a
-    player, or with `--inference`), their columns stay zero.
+    player, or with `--inference`), the signals' columns stay zero.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class IntrinsicRewards:
 
     @torch.no_grad()
     def add_intrinsic_rewards(self, rollout: Rollout) -> None:
-        """Write the rewards of the signals into a collected rollout; 0 in the first one, without statistics yet."""
+        """Write the rewards of the signals into a collected rollout; 0 in the first, which has no statistics yet."""
         if self.args.extrinsic_strength != 1:
             rollout.env_reward.mul_(self.args.extrinsic_strength)
         if not self.learns:
@@ -141,7 +141,7 @@ class IntrinsicRewards:
     def learn_from(
         self, newest: Steps, minibatches: Sequence[Iterable[Steps]], sizes: Sequence[int]
     ) -> dict[str, float]:
-        """Let all signals learn like `learn`, but from given minibatches.
+        """Let all signals learn as in `learn`, but from the given minibatches.
 
         Args:
             newest: All steps of this rank's newest rollout, for the statistics.
@@ -234,7 +234,7 @@ class IntrinsicRewards:
 
 
 def _raw_rewards(signal: RewardSignal, steps: Steps) -> Tensor:
-    """Return a signal's unscaled rewards `[B]` float32, computed in chunks; they must be finite."""
+    """Return a signal's unscaled rewards `[B]` float32, in chunks; raise a NonFiniteError if one is not finite."""
     rows = max(1, _AT_ONCE // max(1, steps.obs[0].numel()))
     with single_thread(if_small=is_small(signal, len(steps.obs))):
         parts = [signal.reward(steps.map(slice(at, at + rows))) for at in range(0, len(steps.obs), rows)]

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 LEAST_SAMPLES = 10
-"""Minimum number of samples; with fewer, the interval would too often miss the mean if goals are rare."""
+"""Minimum number of samples; with fewer, the interval would miss the mean too often if goals are rare."""
 
 
 class Interval(NamedTuple):
-    """An interval that contains the true mean in a given share of all cases, its confidence."""
+    """Interval that contains the true mean in a given share of all cases, the confidence."""
 
     low: float
     high: float
@@ -28,12 +28,12 @@ def mean_interval(samples: NDArray[np.float64], resolution: float = 0.0, confide
         mean \pm t_{n-1} sqrt(s^2 / n),  s^2 = (sum (x_i - mean)^2 + 2 resolution^2) / (n - 1)
 
     In simulations with Poisson-distributed goals, 0.01 to 8 per match, it contains the mean in at least 95 % of all
-    cases from 10 samples on (Student's own interval: 18 % with 0.01 goals and 10 samples); if the players' strength
+    cases with 10 samples or more (uncorrected: 18 % with 0.01 goals and 10 samples); if the players' strength
     varies between samples like an exponential distribution, in 90 % with 10 samples and 94 % with 100.
 
     Args:
         samples: `[n]` independent samples; matches with the same kickoffs are one sample.
-        resolution: Smallest difference between two samples of counts; 0 gives Student's own interval.
+        resolution: Smallest difference between two samples of counts; 0 for Student's uncorrected interval.
         confidence: Share of cases in which the interval contains the true mean, between 0 and 1.
 
     Raises:
@@ -56,7 +56,7 @@ def mean_interval(samples: NDArray[np.float64], resolution: float = 0.0, confide
 def share_interval(successes: int, trials: int, confidence: float = 0.95) -> Interval:
     """Return Clopper and Pearson's exact interval (1934) for the success rate of independent trials.
 
-    It contains the true rate in at least `confidence` of all cases. Raises ValueError for impossible numbers.
+    It contains the true rate in at least `confidence` of all cases. Raise a ValueError for impossible numbers.
     """
     found = stats.binomtest(successes, trials).proportion_ci(confidence, "exact")
     return Interval(float(found.low), float(found.high))

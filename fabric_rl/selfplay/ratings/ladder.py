@@ -37,7 +37,7 @@ def elo_update(rating: float, opponent: float, score: float, k: float) -> tuple[
 
 
 class Ladder(NamedTuple):
-    """Ratings `[P]` of P players; 400 points more mean odds of 10 to 1 to win (a draw is half a win)."""
+    """Ratings `[P]` of P players; a lead of 400 points means winning odds of 10 to 1 (a draw is half a win)."""
 
     ratings: NDArray[np.float64]
     low: NDArray[np.float64]
@@ -58,7 +58,7 @@ def fit_ladder(
 
         E[score of i against j] = p_ij = 1 / (1 + 10^((R_j - R_i) / 400))
 
-    A score of 1/2 counts as half a win and half a loss. Each two players get one additional drawn pair, without which
+    A score of 1/2 counts as half a win and half a loss. Every two players get one additional drawn pair, without which
     the rating of a player that wins everything would be infinite (with it, rating and interval are too low). The
     variance is the sandwich of Huber (1967) and White (1982), because the matches of a pair depend on each other:
 
@@ -66,7 +66,7 @@ def fit_ladder(
 
     over all pairs, n of them for these two players; each sum of squares is at least `LEAST_SQUARES`. Intervals are
     Student's. In simulations with 3 to 6 players up to 300 points apart, they contain the rating in 93 to 97 % of cases
-    from 10 pairs for each two players on (in more if most matches are drawn); for the best and the worst player of a
+    with 10 or more pairs per two players (in more if most matches are drawn); for the best and the worst player of a
     field 600 points wide in 84 to 89 %, 1000 points wide in half of all cases, because of the drawn pair.
 
     Args:
@@ -122,7 +122,7 @@ def fit_ladder(
 
 
 class Rating(NamedTuple):
-    """A player's Elo rating with its interval; OpenSkill's mean and deviation, which start at 25 and 25 / 3."""
+    """A player's Elo rating with its interval, and OpenSkill's mean and deviation, which start at 25 and 25 / 3."""
 
     rating: float
     low: float

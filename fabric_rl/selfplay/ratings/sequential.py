@@ -22,7 +22,7 @@ _TIGHTEST = 50
 def score_sequence(scores: NDArray[np.float64], confidence: float = 0.95) -> Interval:
     r"""Return a confidence sequence for the mean of scores between 0 and 1, exact for any distribution, by betting.
 
-    Two players bet against each candidate m for the mean, one that it is higher, one that it is lower. If m is the
+    Two gamblers bet against each candidate m for the mean, one that it is higher, one that it is lower. If m is the
     mean, neither gets rich; if one does, m is excluded (Waudby-Smith and Ramdas, "Estimating means of bounded random
     variables by betting", J. R. Stat. Soc. B 86, 2024, Theorem 3: hedged capital, with predictable plug-in bets):
 
@@ -31,8 +31,8 @@ def score_sequence(scores: NDArray[np.float64], confidence: float = 0.95) -> Int
         s_i^2 = (1/4 + \sum_{j <= i} (x_j - mu_j)^2) / (i + 1),  mu_i = (1/2 + \sum_{j <= i} x_j) / (i + 1)
 
     Args:
-        scores: `[n]` in chronological order, with the same mean whatever came before; for a pair of matches, the mean
-            of both (a win is 1, a draw 1/2, a loss 0).
+        scores: `[n]` in chronological order, with the same mean regardless of earlier ones; for a pair of matches, the
+            mean of both (a win is 1, a draw 1/2, a loss 0).
         confidence: 1 - alpha, between 0 and 1.
 
     Returns:
@@ -71,7 +71,7 @@ def difference_sequence(
     price of repeated checks.
 
     Args:
-        samples: `[n]` independent samples in chronological order; fewer than `LEAST_SAMPLES` give None.
+        samples: `[n]` independent samples in chronological order; for fewer than `LEAST_SAMPLES`, return None.
         resolution: See `mean_interval`.
         confidence: 1 - alpha, between 0 and 1.
     """
