@@ -50,14 +50,14 @@ StepResult = tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_], NDArray[np.boo
 
 @dataclass(frozen=True)
 class ShardSpec:
-    """Description of a worker's environments, sent once they are built; empty where they lack an attribute.
+    """Description of a worker's environments, sent after they are built; fields are empty if the environments lack the attribute.
 
     Attributes:
         name: Class of the environment.
         num_envs: Number of sub-environments.
-        observation_space: Of one sub-environment, like `action_space`.
+        observation_space: Space of one sub-environment, like `action_space`.
         num_seeds: Number of consecutive seeds that `reset(seed=...)` uses.
-        resumable: True if it has `state_dict` and `load_state_dict`.
+        resumable: True if the environment has `state_dict` and `load_state_dict`.
         reward_signals: As in `RocketSimPool`, like `pool_layout`, `headlines` and `sides`.
     """
 
@@ -96,7 +96,7 @@ class WorkerError(RuntimeError):
     It stands in for the exception, because not every exception can be pickled. Its text is the traceback in the worker.
 
     Attributes:
-        kind: Type that the parent raises: the exception's own if settings of the user can cause it, else RuntimeError.
+        kind: Type that the parent raises: the exception's own if the user's settings can cause it, else RuntimeError.
         message: The exception, or how the process was lost, in one line.
         failed_in: Function that failed, for example `MyEnv.step() (my_env.py, line 12)`.
         lost: True if the process has ended, tried to end, or does not answer.
@@ -141,7 +141,7 @@ class WorkerError(RuntimeError):
 
 
 def _failed_in(error: BaseException) -> str:
-    """Return the innermost function of `envs` or of the user in the traceback of `error`."""
+    """Return the innermost function of `envs` or of the user's code in the traceback of `error`."""
     for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
         code = frame.f_code
         if not code.co_filename.startswith(("<", *_NO_PARTS)):
@@ -271,7 +271,7 @@ class _Server:
         return self._store_mask(infos)
 
     def _answer(self, command: str, arguments: tuple[Any, ...]) -> Any:  # noqa: ANN401 - what can be pickled
-        """Call a method of the environment; a missing one returns no metrics, or does nothing."""
+        """Call a method of the environment; a missing method returns no metrics, or does nothing."""
         if command == "reset":
             return self._reset(*arguments)
         if command.endswith("_parameters") and not hasattr(self.env, command):
@@ -435,7 +435,7 @@ class WorkerProcess:
         if self._arrays is not None:
             self._arrays.close()
             self._arrays = None
-        del self._go, self._done  # their names go with them
+        del self._go, self._done  # frees their names, too
 
     def kill(self) -> None:
         """Kill the process."""
@@ -501,7 +501,7 @@ def _interrupts_held_back() -> Iterator[None]:
         return
     from multiprocessing import resource_tracker
 
-    resource_tracker.ensure_running()  # would lift the block if it had to start
+    resource_tracker.ensure_running()  # it would lift the block if it started later
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
