@@ -49,7 +49,7 @@ class Bot(Component, ABC):
         """
 
     def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
-        """Choose actions for `RocketSimPool.step`: `[N, ...]`, for each car the action closest to its controls from `act`.
+        """Choose actions for `RocketSimPool.step`: `[N, ...]`, for each car the action closest to its `act`.
 
         Args:
             state: `pool.state`.

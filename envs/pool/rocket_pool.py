@@ -241,7 +241,11 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             self._viewer.close()
 
     def render(self) -> tuple[NDArray[np.uint8], ...]:
-        """Return an image `[360, 640, 3]` of the first arena; raise a RuntimeError unless `render_mode` is "rgb_array"."""
+        """Return an image `[360, 640, 3]` of the first arena.
+
+        Raises:
+            RuntimeError: `render_mode` is not "rgb_array".
+        """
         if self.render_mode != "rgb_array":
             raise RuntimeError(f"RocketSimPool: render() needs render_mode='rgb_array', it is {self.render_mode!r}")
         return (render_frame(self.state),)
@@ -344,7 +348,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return snapshot
 
     def load_state_dict(self, snapshot: dict[str, Any]) -> None:
-        """Continue bit-identically to the pool that returned `snapshot`; raise a ValueError if its components differ."""
+        """Continue bit-identically to the pool that returned `snapshot`; raise a ValueError if components differ."""
         components = self._components()
         check_snapshot(snapshot, self.state, self._arenas.sims, components)
         self.state.load_state_dict(snapshot["state"])

@@ -142,7 +142,7 @@ class _Video:
 
 
 def write_video(path: Path, frames: Iterable[Frame], frames_per_second: float, filters: tuple[str, ...] = ()) -> None:
-    """Encode frames as .mp4 or .gif, with one thread. The file appears when it is complete; without frames, there is none.
+    """Encode frames as .mp4 or .gif, with one thread. The file appears when it is complete; without frames, none does.
 
     Raises:
         OSError: ffmpeg is missing or failed, or the file cannot be written.
@@ -221,8 +221,8 @@ class RocketSimVis:
 def rocketsimvis_packet(state: GameState, arena: int = 0) -> dict[str, Any]:
     """Return a packet in the format of its `networking-format.md`: uu, uu/s, rad/s, boost 0..100, RLGym's pads.
 
-    That page documents boost as 0..1, and a key `seer`, but the viewer's code reads 0..100 and `steer`. The ball's rotation is
-    not sent; the viewer then rotates it by its angular velocity.
+    That page documents boost as 0..1, and a key `seer`, but the viewer's code reads 0..100 and `steer`. The ball's
+    rotation is not sent; the viewer then rotates it by its angular velocity.
     """
     world = state.world
     ball = {"pos": world.ball_pos, "vel": world.ball_vel, "ang_vel": world.ball_ang_vel}

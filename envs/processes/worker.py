@@ -50,7 +50,7 @@ StepResult = tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_], NDArray[np.boo
 
 @dataclass(frozen=True)
 class ShardSpec:
-    """Description of a worker's environments, sent after they are built; fields are empty if the environments lack the attribute.
+    """Description of a worker's environments, sent after they are built; attributes that they lack are empty.
 
     Attributes:
         name: Class of the environment.

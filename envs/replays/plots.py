@@ -133,7 +133,7 @@ def _axes(axes: "Axes | None", width: float, height: float) -> "Axes":
 
 
 def _map(places: NDArray[np.float32], weights: NDArray[np.float64], unit: str, axes: "Axes | None") -> "Axes":
-    """Draw a map of `places [n, 3]`; points beyond the walls count in the nearest cell."""
+    """Draw a map of the positions `places [n, 3]`; points beyond the walls count in the nearest cell."""
     axes = draw_field(axes)
     inside = np.stack([np.clip(places[:, i], edges[0], edges[-1]) for i, edges in enumerate(_EDGES)], axis=-1)
     cells = np.histogramdd(inside, _EDGES, weights=weights)[0].T

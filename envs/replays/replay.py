@@ -149,8 +149,8 @@ def _check_about(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
 def extract_games(replay: Replay, pieces: Iterable[tuple[Game, int, int]] | None = None) -> bytes:
     """Return a replay of parts of another replay, each a separate game that begins at time 0.
 
-    `pieces` are game, first frame and end frame (exclusive) of each part; default: all games. Values do not change. Raise a
-    ValueError if a chunk is damaged.
+    `pieces` are game, first frame and end frame (exclusive) of each part; default: all games. Values do not change.
+    Raise a ValueError if a chunk is damaged.
     """
     sink = io.BytesIO()
     writer = ReplayWriter(sink, [column_from_header(said) for said in replay.about["columns"]], replay.about)
