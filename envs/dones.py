@@ -68,8 +68,8 @@ class BallOnGroundCondition(DoneCondition):
     For drills that keep the ball in the air: if it starts on the ground, the first step ends the episode.
 
     Most bounces happen between two steps. Therefore the ball's flight is traced back to the last step,
-    z(-t) = z - v t - g t^2 / 2 (gravity `GRAVITY`), unless a car has touched it since: then its velocity says nothing
-    about where it was, and only its current height counts.
+    z(-t) = z - v t - g t^2 / 2 (gravity `GRAVITY`), unless a car has touched it since: then its velocity does not
+    show where it was, and only its current height counts.
     """
 
     MARGIN = 2.0

@@ -163,7 +163,7 @@ def teams_of(packet: Any) -> list[int]:  # noqa: ANN401
 
 
 def format_team_sizes(team_sizes: Iterable[Sequence[int]]) -> str:
-    """Format team sizes `(blue, orange)` as text: 1v1 and 1v2, the smaller team first."""
+    """Format team sizes `(blue, orange)` as text, such as `1v1 and 1v2`, the smaller team first."""
     known = sorted({tuple(sorted(sizes)) for sizes in team_sizes})
     return " and ".join(f"{fewer}v{more}" for fewer, more in known)
 

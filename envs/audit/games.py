@@ -47,7 +47,7 @@ class AuditGames:
 
     @cached_property
     def pushes(self) -> tuple[MatchTrace, MatchTrace]:
-        """The same push into the car's own goal, and to the side."""
+        """Games with the same push: into the car's own goal, and to the side."""
         done = [GoalCondition(), TimeoutCondition(PUSH_SECONDS)]
         own_goal, aside = (
             record_trace(self._recipe, IdleBot(), PUSH_SECONDS, self._seed, state_setter=Push(into_goal), done=done)
@@ -210,7 +210,7 @@ class Scramble(StateSetter):
 
 
 class Push(StateSetter):
-    """The acting car rolls into the ball near its own goal: into that goal, or (`own_goal` false) to the side.
+    """Let the acting car roll into the ball near its own goal: into that goal, or (`own_goal` false) to the side.
 
     The two only differ by a quarter turn around the ball, so rewards for the touch, the path to the ball, or being near
     the own goal are the same, and the difference is due to the goal. No controls are needed, so it works with every
@@ -252,7 +252,7 @@ class GoalOrTime(DoneCondition):
 
 
 class HoldControls(Bot):
-    """Bot that holds another bot's controls for several steps."""
+    """Bot that repeats another bot's controls for several steps."""
 
     def __init__(self, bot: Bot, steps: int) -> None:
         self.bot, self.steps = bot, steps

@@ -55,7 +55,7 @@ def convert(path: Path, tick_skip: int = 8, air_weight: float = 0.5) -> HumanGam
         path: A `.replay` file of Rocket League.
         tick_skip: Physics ticks (1/120 s) from frame to frame.
         air_weight: Weight of a step with inferred pitch, yaw and roll. A step with an interpolated state has weight 0,
-            any other 1.
+            all others 1.
 
     Raises:
         ValueError: The parser fails, or the file has too few frames for `tick_skip`; the message names the file.

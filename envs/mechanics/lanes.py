@@ -120,8 +120,8 @@ class MechanicsLanes(PerArenaSetter, Phased):
     lane, drawn by the lanes' weights, for a random car of the arena. The lane's time limit ends it, in addition to the
     pool's own conditions. The pool's reward applies.
 
-    With phases (`fabric_rl.Phases`), the lanes are off before the fourth unless `phase_weights` says otherwise. Put
-    other combinators inside this one: if they mirrored or shuffled the cars afterwards, a lane would judge the wrong
+    With phases (`fabric_rl.Phases`), the lanes are off before the fourth one unless `phase_weights` sets their share.
+    Put other combinators inside this one: if they mirrored or shuffled the cars afterwards, a lane would judge the wrong
     car.
 
     Attributes:

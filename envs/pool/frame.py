@@ -276,7 +276,7 @@ def _following(places: Vector, size: tuple[int, int]) -> Canvas:
 
 
 def _draw_discs(canvas: Canvas, places: Vector, radii: Vector, colour: ArrayLike, opacity: ArrayLike) -> None:
-    """Draw horizontal discs at `places [n, 3]`, seen from above."""
+    """Draw horizontal discs around `places [n, 3]`."""
     at, depth = canvas.project(places)
     widths = radii * canvas.focal / depth
     heights = widths * (canvas.position[2] - places[:, 2]) / np.linalg.norm(canvas.position - places, axis=1)

@@ -327,9 +327,9 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def state_dict(self) -> dict[str, Any]:
         """Return the complete state of the pool, as numbers, arrays and dicts of them.
 
-        This also restores the live arenas from the returned state: it does not contain the contact caches of the
-        physics engine, so only then does this pool continue exactly like one that loads the state. Raise a RuntimeError
-        before the first `reset`, and a CannotBeSavedError if a component cannot be saved.
+        This also restores the live arenas from the returned state, which lacks the contact caches of the physics
+        engine, so that this pool continues exactly like one that loads the state. Raise a RuntimeError before the
+        first `reset`, and a CannotBeSavedError if a component cannot be saved.
         """
         if not self._started:
             raise RuntimeError("RocketSimPool: call reset() before state_dict(), there is no game to save yet")

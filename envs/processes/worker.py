@@ -1,9 +1,9 @@
 """Worker process of a ProcessPool: its main loop, and the pool's handle on it.
 
 A step costs two semaphore operations per worker; everything that has a row per sub-environment is in shared memory.
-The pipe carries the rest, which is rare: building, resets, metrics, states, errors and unusual infos. Semaphores were
-measured to wake the other side 4 to 7 times faster than a pipe (after which the kernel runs the worker on the core of
-its parent), and no slower than spinning, which would take a core from the workers.
+The pipe carries the rest, which is rare: building, resets, metrics, states, errors and unusual infos. In measurements,
+semaphores woke the other side 4 to 7 times faster than a pipe (with which the kernel runs the worker on the core of its
+parent), and no slower than spinning, which would take a core from the workers.
 """
 
 import multiprocessing

@@ -51,7 +51,7 @@ class MixedStates(PerArenaSetter):
 
 @dataclass(eq=False, repr=False)
 class _Changed(PerArenaSetter):
-    """Base class of setters that modify the states of another one."""
+    """Base class of setters that modify the states of another setter."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {"inner": "inner"}
 

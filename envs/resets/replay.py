@@ -48,7 +48,7 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
     Args:
         path: Path of the file; an existing file is replaced, and missing folders are created.
         states: One or more states, all with the same number of slots per team. Right after `pool.step`, arenas whose
-            episode ended have the first state of their next episode.
+            episode ended contain the first state of their next episode.
 
     Returns:
         The number of states in the file.

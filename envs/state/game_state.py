@@ -1,8 +1,8 @@
 """GameState: everything that components read, as a struct of arrays over all arenas.
 
 Shapes: `A` arenas, `C` cars per arena (blue cars first, then orange). Lengths are in uu (1 uu is about 1 cm), speeds in
-uu/s, angular velocities in rad/s, times in seconds. All floats are float32. Columns have
-their names in `envs.state.layout`.
+uu/s, angular velocities in rad/s, times in seconds. All floats are float32. Columns are
+named in `envs.state.layout`.
 """
 
 import copy
@@ -40,8 +40,8 @@ class StateArrays:
         ball_rows: `[A, 2, 25]` float32, rows of RocketSim's gym state; in the world, then mirrored.
         car_rows: `[A, C, 2, 36]` float32, likewise.
         car_states: `[A, C]` of `CAR_STATE`; its fields are also `car_timers` `[A, C, 6]` and `car_flags` `[A, C, 5]`.
-        details: `[A, C]` of `CAR_DETAILS`, of the arenas that are not `details_stale`.
-        details_stale: `[A]` bool, where `details` and `last_touch_car` are older than the rest.
+        details: `[A, C]` of `CAR_DETAILS`, valid in arenas that are not `details_stale`.
+        details_stale: `[A]` bool, True where `details` and `last_touch_car` are older than the rest.
         last_touch_car: `[A]` int64, see `GameState.last_touch`.
     """
 
@@ -192,7 +192,7 @@ class StateArrays:
 
         Args:
             arena: Row or rows of this state.
-            pitch: `[C]` (of several arenas `[A, C]`) radians, positive lifts the nose.
+            pitch: `[C]` (`[A, C]` for several arenas) radians, positive lifts the nose.
             yaw: `[C]` radians, 0 faces +x, pi/2 faces +y.
             roll: `[C]` radians.
         """
@@ -456,7 +456,7 @@ class GameState(StateArrays):
     boost_pickups = _counter(layout.BOOST_PICKUPS)
     """`[A, C]` boost pads taken in this episode."""
 
-    # The second tier: read from the live arenas when first asked for after a step (about 2 us per car).
+    # Second tier: read from the live arenas on first access after a step (about 2 us per car).
 
     wheels_with_contact: Derived[Bool] = _detail("wheels")
     """`[A, C, 4]` each wheel touches something: front left, front right, back left, back right."""

@@ -24,7 +24,7 @@ class Derived(property, Generic[T]):
 
 
 class cached(Generic[T]):
-    """A property that is computed on first access; unlike functools.cached_property, never with a lock."""
+    """A property that is computed on first access, without the lock that functools.cached_property may use."""
 
     def __init__(self, function: Callable[[Any], T]) -> None:
         """Wrap a function of the owner, or a method without arguments."""
