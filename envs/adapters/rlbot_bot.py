@@ -36,7 +36,7 @@ LOG = "FABRIC_RL_BOT_LOG"
 
 
 def instantiate(section: Any) -> Any:  # noqa: ANN401 - whatever a configuration may contain
-    """Build `{class_path: module:name, init_args: {...}}`, also inside lists and mappings; keep anything else."""
+    """Build `{class_path: module:name, init_args: {...}}`, also inside lists and mappings; keep all other values."""
     if isinstance(section, list):
         return [instantiate(each) for each in section]
     if not isinstance(section, dict):

@@ -27,7 +27,7 @@ LEAVE_SECONDS = 5.0
 
 
 class PacketWriter:
-    """Converts a pool's state to a packet after every tick; the players are the cars in the order of the slots."""
+    """Converter of a pool's state to a packet after every tick; players are the cars in the order of the slots."""
 
     def __init__(self) -> None:
         self.frame = 0

@@ -192,7 +192,7 @@ def _new_car(player: Any) -> _Car:  # noqa: ANN401
 
 
 def _follow(car: _Car, player: Any, ticks: int) -> None:  # noqa: ANN401
-    """Update `car` by `ticks` ticks with the player's last input, by the rules of the game."""
+    """Advance `car` by `ticks` ticks with the player's last input, according to the rules of the game."""
     last, seconds = player.last_input, ticks / game.TICKS_PER_SECOND
     rate = _HANDBRAKE_RISE if last.handbrake else -_HANDBRAKE_FALL
     car.handbrake = min(1.0, max(0.0, car.handbrake + rate * seconds))

@@ -159,7 +159,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         return obs, rewards, terminated, truncated, infos
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Return the metrics of `RocketSimPool.drain_metrics`; touches and goals only for Rocket League states.
+        """Return the metrics of `RocketSimPool.drain_metrics`; touches and goals need Rocket League states.
 
         The terms of RLGym's `CombinedReward`, or the single reward, are named after their classes.
         """

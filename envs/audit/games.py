@@ -64,7 +64,7 @@ class AuditGames:
 
     @cached_property
     def mirrored(self) -> tuple[MatchTrace, NDArray[np.intp]]:
-        """The rough game with swapped sides, and the order of its cars."""
+        """The rough game with swapped sides, and the order of the cars in it."""
         return swap_sides(self.rough)
 
     @cached_property

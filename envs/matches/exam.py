@@ -109,8 +109,8 @@ class _Exam(PerArenaSetter, DoneCondition):
     """Setter and condition that assigns shots to arenas, longest limits first, ends them, and stores the results.
 
     Attributes:
-        at: `[A]` int64, index of the shot in each arena; -1 if none is left, and the arena repeats one that does
-            not count.
+        at: `[A]` int64, index of the shot in each arena; -1 if none is left, and the arena repeats a shot whose
+            result does not count.
     """
 
     def __init__(self, packs: Sequence[Pack], at_once: int) -> None:

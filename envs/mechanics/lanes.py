@@ -121,8 +121,8 @@ class MechanicsLanes(PerArenaSetter, Phased):
     pool's own conditions. The pool's reward applies.
 
     With phases (`fabric_rl.Phases`), the lanes are off before the fourth one unless `phase_weights` sets their share.
-    Put other combinators inside this one: if they mirrored or shuffled the cars afterwards, a lane would judge the wrong
-    car.
+    Put other combinators inside this one: if they mirrored or shuffled the cars afterwards, a lane would judge the
+    wrong car.
 
     Attributes:
         episodes: The lane that each arena is in, see `LaneTracker`.

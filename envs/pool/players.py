@@ -49,7 +49,7 @@ class Bot(Component, ABC):
         """
 
     def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
-        """Choose actions for `RocketSimPool.step`: `[N, ...]`, for each car the action closest to its `act`.
+        """Return the actions `[N, ...]` for `RocketSimPool.step` that are closest to the controls of `act`.
 
         Args:
             state: `pool.state`.

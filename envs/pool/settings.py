@@ -1,4 +1,4 @@
-"""Checks of RocketSimPool's settings, and the layout, to check that a checkpoint fits a pool."""
+"""Checks of RocketSimPool's settings, and the layout that tells whether a checkpoint fits a pool."""
 
 from collections.abc import Sequence
 from hashlib import sha256

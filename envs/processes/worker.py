@@ -83,7 +83,7 @@ class ShardSpec:
             "obs": obs_array,
             "final_obs": obs_array,
             "_final_obs": ((n,), np.dtype(np.bool_)),
-            "rewards": ((n,), np.dtype(np.float64)),  # holds every float32 exactly
+            "rewards": ((n,), np.dtype(np.float64)),  # represents every float32 exactly
             "terminated": ((n,), np.dtype(np.bool_)),
             "truncated": ((n,), np.dtype(np.bool_)),
             "action_mask": ((n, spaces.flatdim(action)), np.dtype(np.bool_)),
@@ -435,7 +435,7 @@ class WorkerProcess:
         if self._arrays is not None:
             self._arrays.close()
             self._arrays = None
-        del self._go, self._done  # frees their names, too
+        del self._go, self._done  # this frees their names, too
 
     def kill(self) -> None:
         """Kill the process."""

@@ -37,7 +37,7 @@ class Kickoff(PerArenaSetter):
         """Draw `[S]` spawns, rows of `BLUE_POS`, for the cars of a team in their order; S is the larger team's size.
 
         Raises:
-            ValueError: More cars than spawns.
+            ValueError: There are more cars than spawns.
         """
         most = max(state.num_blue, state.num_orange)
         if most > len(self.BLUE_POS):

@@ -410,7 +410,7 @@ def _put_onto(pad: Any, pair: Sequence[Any]) -> None:  # noqa: ANN401 - RocketSi
     state, empty = RocketSim.CarState(), RocketSim.BoostPadState()
     x, y, _ = pad.get_pos().as_tuple()
     for car, dy in zip(pair, (-75, 75), strict=True):
-        state.pos = RocketSim.Vec(x, y + dy, 140)  # off the ground and off each other
+        state.pos = RocketSim.Vec(x, y + dy, 140)  # above the ground and apart from each other
         car.set_state(state)
     empty.is_active, empty.cooldown = False, 5.0
     pad.set_state(empty)

@@ -37,7 +37,7 @@ class Arenas:
     """
 
     def __init__(self, state: GameState, tick_skip: int, action_delay_ticks: int, num_threads: int) -> None:
-        """Create an arena for every row of `state`, with a car for every slot that has one."""
+        """Create an arena for every row of `state`, with a car in every slot where `present` is True."""
         self.state = state
         self.tick_skip, self.action_delay_ticks = tick_skip, action_delay_ticks
         self.delays = [action_delay_ticks] * state.num_arenas
@@ -45,7 +45,7 @@ class Arenas:
         self.broken = np.zeros(state.num_arenas, np.bool_)
         self.gather_began = 0.0
         self._chunk = max(1, min(ARENAS_PER_CHUNK, state.num_arenas // (2 * self.num_threads)))
-        self._workers = ThreadPoolExecutor(self.num_threads, "rocketsim")  # starts threads when it gets work
+        self._workers = ThreadPoolExecutor(self.num_threads, "rocketsim")  # starts threads on demand
         with ThreadPoolExecutor(self.num_threads) as builders:
             self.sims = list(builders.map(self._build, range(state.num_arenas)))
         self._reader = StateReader(state, self.sims)
@@ -137,7 +137,7 @@ class Arenas:
         """Read arenas into the state, or mark arenas as broken if their physics produced NaN."""
         try:
             self._reader.read(start, stop)
-        except RuntimeError as error:  # RocketSim notices NaN here, not while it steps
+        except RuntimeError as error:  # RocketSim detects NaN here, not while stepping
             if "NaN" not in str(error):
                 raise
             if stop - start == 1:

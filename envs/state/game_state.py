@@ -1,8 +1,8 @@
 """GameState: everything that components read, as a struct of arrays over all arenas.
 
 Shapes: `A` arenas, `C` cars per arena (blue cars first, then orange). Lengths are in uu (1 uu is about 1 cm), speeds in
-uu/s, angular velocities in rad/s, times in seconds. All floats are float32. Columns are
-named in `envs.state.layout`.
+uu/s, angular velocities in rad/s, times in seconds. All floats are float32. `envs.state.layout` names the
+columns.
 """
 
 import copy
@@ -27,7 +27,7 @@ def zeros_with_spare_row(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[An
     """Return zeros with memory for one more row, so that functions of a column are bit-reproducible.
 
     NumPy before 2.0.2 assumes that a column of a matrix extends beyond the last row (numpy/numpy#26972). A result of
-    `arctan2`, `arcsin`, ... that happens to be stored there is computed by other code, with different last bits (with
+    `arctan2`, `arcsin`, ... that happens to be stored there is computed by different code, with different last bits (with
     AVX-512). No result can be stored in the spare row.
     """
     return np.zeros((shape[0] + 1, *shape[1:]), dtype)[:-1]
