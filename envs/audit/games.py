@@ -212,8 +212,8 @@ class Scramble(StateSetter):
 class Push(StateSetter):
     """Let the acting car roll into the ball near its own goal: into that goal, or (`own_goal` false) to the side.
 
-    The two only differ by a quarter turn around the ball, so rewards for the touch, the path to the ball, or being near
-    the own goal are the same, and the difference is due to the goal. No controls are needed, so it works with every
+    The two only differ by a quarter turn around the ball, so rewards for the touch, the path to the ball, or nearness
+    to the own goal are the same, and the difference is due to the goal. No controls are needed, so it works with every
     action parser. No boost pad can be taken.
     """
 

@@ -42,7 +42,7 @@ def drive(state: GameState, target: Float, speed: float | Float = TOP_SPEED) -> 
 
     Args:
         state: State of the pool.
-        target: `[A, C, 3]` seen from the car's own side; its height does not matter to a car on the ground.
+        target: `[A, C, 3]` seen from the car's own side; a car on its wheels ignores the offset normal to their plane.
         speed: uu/s, one number or `[A, C]`; speeds above 1500 use boost, if there is any.
     """
     controls, own = np.zeros_like(state.controls), state.own

@@ -112,7 +112,7 @@ def mirror_left_right(state: GameState, arena: int) -> None:
     world, details = state.world, state.details
     for vectors in (world.ball_pos, world.ball_vel, world.car_pos, world.car_vel, world.car_forward, world.car_up):
         vectors[arena] *= MIRROR_X
-    world.car_right[arena] *= -MIRROR_X  # a mirrored car is no rotated car until left and right are exchanged
+    world.car_right[arena] *= -MIRROR_X  # a mirrored car is not a rotated one until left and right swap
     for spins in (world.ball_ang_vel, world.car_ang_vel):
         spins[arena] *= MIRROR_X_SPIN
     details["wheels"][arena] = details["wheels"][arena][:, WHEELS_MIRRORED_X]

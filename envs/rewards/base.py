@@ -43,7 +43,7 @@ class Reward(Component, ABC):
         """Return the rewards `[A, C]` (float32) of the step that led to `state`."""
 
     def __call__(self, state: GameState, name: str | None = None) -> Float:
-        """Return `compute(state)`; raise a ValueError that names the reward `name` unless they are numbers `[A, C]`."""
+        """Return the rewards of `compute`; raise a ValueError, which names `name`, unless they are numbers `[A, C]`."""
         paid, shape = self.compute(state), (state.num_arenas, state.num_cars)
         if isinstance(paid, np.ndarray) and paid.dtype.kind in "biuf" and paid.shape == shape:
             return paid

@@ -27,8 +27,8 @@ def zeros_with_spare_row(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[An
     """Return zeros with memory for one more row, so that functions of a column are bit-reproducible.
 
     NumPy before 2.0.2 assumes that a column of a matrix extends beyond the last row (numpy/numpy#26972). A result of
-    `arctan2`, `arcsin`, ... that happens to be stored there is computed by different code, with different last bits (with
-    AVX-512). No result can be stored in the spare row.
+    `arctan2`, `arcsin`, ... that happens to be stored there is computed by different code, with different last bits
+    (with AVX-512). No result can be stored in the spare row.
     """
     return np.zeros((shape[0] + 1, *shape[1:]), dtype)[:-1]
 
