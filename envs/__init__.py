@@ -1,6 +1,6 @@
-"""Environments: everything that steps a world. Imports no torch and no lightning.
+"""Environments and their components. This package imports neither torch nor lightning.
 
-All constructors raise ValueError for a setting that cannot work and TypeError for a part of the wrong kind; the message
+Constructors raise a ValueError for an invalid setting and a TypeError for a component of the wrong type; the message
 names the class and the argument.
 """
 

@@ -1,4 +1,4 @@
-"""Done conditions: they end episodes and decide between termination and truncation."""
+"""Done conditions: they end episodes, by termination or truncation."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ class NoTouchCondition(DoneCondition):
 
 @dataclass(eq=False, repr=False)
 class TimeoutCondition(DoneCondition):
-    """Truncate at a maximum length of the episode."""
+    """Truncate when the episode reaches its maximum length."""
 
     truncates = True
 
@@ -68,8 +68,8 @@ class BallOnGroundCondition(DoneCondition):
     For drills that keep the ball in the air: if it starts on the ground, the first step ends the episode.
 
     Most bounces happen between two steps. Therefore the ball's flight is traced back to the last step,
-    z(-t) = z - v t - g t^2 / 2 (gravity `GRAVITY`), unless a car has touched it since: then its velocity says nothing
-    about where it was, and only its present height counts.
+    z(-t) = z - v t - g t^2 / 2 (gravity `GRAVITY`), unless a car has touched it since: then its velocity does not
+    show where it was, and only its current height counts.
     """
 
     MARGIN = 2.0
@@ -111,9 +111,9 @@ class _Combined(DoneCondition):
         """Combine `(a, b)` or `([a, b])`.
 
         Args:
-            conditions: One or several.
-            *more: Further ones.
-            truncates: Kind of the whole; needed if some of them truncate and others terminate.
+            conditions: One or several conditions.
+            *more: Further conditions.
+            truncates: Kind of the combination; required if some conditions truncate and others terminate.
         """
         first = tuple(conditions) if isinstance(conditions, Sequence) else (conditions,)
         name = type(self).__name__
@@ -135,7 +135,7 @@ class _Combined(DoneCondition):
 class AnyOf(_Combined):
     """End when any of several conditions holds; terminate or truncate as they do.
 
-    A pool takes several conditions by itself; use this inside of `AllOf`, or to give all of them one kind.
+    A pool accepts several conditions directly; use this inside `AllOf`, or to give all of them the same kind.
     """
 
     def check(self, state: GameState) -> Bool:
@@ -152,7 +152,7 @@ class AllOf(_Combined):
 
 
 def check_done(condition: DoneCondition, state: GameState) -> Bool:
-    """Return `condition.check(state)`; raise a ValueError that names its class unless that is `[A]` bool."""
+    """Return `condition.check(state)`; raise a ValueError that names its class unless the result is `[A]` bool."""
     ended: Any = condition.check(state)
     if isinstance(ended, np.ndarray) and ended.dtype == np.bool_ and ended.shape == (state.num_arenas,):
         return ended
@@ -161,5 +161,5 @@ def check_done(condition: DoneCondition, state: GameState) -> Bool:
 
 
 def default_dones() -> tuple[DoneCondition, ...]:
-    """Return the default conditions: a goal terminates, 30 s without a touch or 300 s in all truncate."""
+    """Return the default conditions: a goal terminates, 30 s without a touch or 300 s in total truncate."""
     return (GoalCondition(), NoTouchCondition(30.0), TimeoutCondition(300.0))

@@ -47,7 +47,7 @@ class EpisodeRatios(StateLogger):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._touched = np.zeros(0, np.bool_)
-        self._counts = np.zeros(3)  # episodes, of them with a touch, with a goal
+        self._counts = np.zeros(3)  # episodes, those with a touch, those with a goal
 
     def update(self, state: GameState, done: Bool) -> None:
         self._touched |= state.touched.any(axis=1)
@@ -85,7 +85,7 @@ class CarChanges(NamedTuple):
 
 
 class StepDifference(Component):
-    """Comparison of each state with the one before."""
+    """Comparison of each state with the previous one."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {"rows": "_rows", "ticks": "_ticks"}
 
@@ -99,18 +99,18 @@ class StepDifference(Component):
         now, before = state.car_rows[:, :, 0, _COLUMNS].copy(), self._rows
         boost, touched, demoed = (now[..., column - SAVES] for column in (BOOST, TOUCHED, IS_DEMOED))
         alive = state.present - demoed
-        drove = alive * (1 - before[..., IS_DEMOED - SAVES])  # a car that returns has another amount
+        drove = alive * (1 - before[..., IS_DEMOED - SAVES])  # a respawned car has a new amount
         used = drove * np.maximum(before[..., BOOST - SAVES] - boost, 0)
         begun = (touched > before[..., TOUCHED - SAVES]).astype(np.float32)
         new, old = now[..., : len(COUNTED)], before[..., : len(COUNTED)]
-        counted = np.where(new >= old, new - old, new)  # they restart in a restored arena
+        counted = np.where(new >= old, new - old, new)  # counters restart in a restored arena
         ticks = state.episode_ticks - self._ticks
         step = CarChanges(alive, boost, now[..., ON_GROUND - SAVES], used, begun, counted, ticks)
         self._rows, self._ticks = now, state.episode_ticks.copy()
         return step
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        """Take the states of the arenas in `mask [A]` as those before the next step."""
+        """Store the states of the arenas in `mask [A]`, to compare them with the next ones."""
         now = state.car_rows[:, :, 0, _COLUMNS]
         if self._rows.shape != now.shape:
             self._rows, self._ticks = now.copy(), state.episode_ticks.copy()
@@ -176,16 +176,16 @@ def _dot(a: NDArray[Any], b: NDArray[Any]) -> float:
 class TurtleRecoveryLogger(StateLogger):
     """Count cars that lie on their roofs (turtles), and time how they recover.
 
-    A turtle is a car whose roof lies on the floor: the vector out of its roof points down (`up_z < -0.7`, within 45
-    degrees), the lowest corner of its hitbox's roof is within `CONTACT` of the floor, it is slower than `max_speed`,
-    and neither on its wheels nor demolished.
+    A turtle is a car whose roof lies on the floor: its up vector points down (`up_z < -0.7`, within 45 degrees), the
+    lowest corner of its hitbox's roof is within `CONTACT` of the floor, it is slower than `max_speed`, and it is
+    neither on its wheels nor demolished.
 
     It has recovered if it stands upright (`up_z > 0.7`) on at least three wheels within `window_ticks` after the step
-    in which it became a turtle; else it has failed, and counts again only after it has stood. A demolition or the end
-    of the episode ends the measurement without a result.
+    in which it became a turtle; else it has failed, and can count again only after it has stood upright. A
+    demolition or the end of the episode ends the measurement without a result.
 
     Metrics: `turtle/started`, turtles per car since the last log; `turtle/recovery_rate`, recovered over recovered and
-    failed, 0..1; `turtle/recovery_ticks`, mean physics ticks (1/120 s) of those that recovered, as exact as the steps.
+    failed, 0..1; `turtle/recovery_ticks`, mean physics ticks (1/120 s) until a recovery, rounded up to whole steps.
     """
 
     ROOF_DOWN, UPRIGHT = -0.7, 0.7
@@ -205,7 +205,7 @@ class TurtleRecoveryLogger(StateLogger):
         super().__post_init__()
         self._part: NDArray[np.int64] = np.zeros((0, 0), np.int64)
         self._since: NDArray[np.int64] = np.zeros((0, 0), np.int64)
-        self._counts = np.zeros(4)  # started, recovered, failed, ticks of the recovered
+        self._counts = np.zeros(4)  # started, recovered, failed, ticks until recovery
 
     def update(self, state: GameState, done: Bool) -> None:
         part, ticks = self._part, state.episode_ticks[:, None]

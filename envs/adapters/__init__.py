@@ -1,1 +1,1 @@
-"""Adapters of other environments, rewards and bots: Gymnasium, Atari, RLGym, RLBot."""
+"""Adapters for other environments, rewards and bots: Gymnasium, Atari, RLGym, RLBot."""

@@ -1,4 +1,4 @@
-"""GymnasiumEnvs and AtariEnvs: vectors of environments with SAME_STEP autoreset, and wrappers."""
+"""GymnasiumEnvs and AtariEnvs, vector environments with SAME_STEP autoreset; and wrappers."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -27,9 +27,9 @@ _FAMILIES = {"ALE/": "ale_py", "MiniGrid-": "minigrid", "BabyAI-": "minigrid"}
 
 
 class SampledAttributes(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Samples numeric attributes of the innermost environment before its episodes begin.
+    """Wrapper that samples numeric attributes of the innermost environment before its episodes begin.
 
-    Integers stay integers: samples for them are rounded down.
+    Samples for integer attributes are rounded down.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], randomizer: ParameterRandomizer) -> None:
@@ -47,7 +47,7 @@ class SampledAttributes(gymnasium.Wrapper[Any, Any, Any, Any]):
         return {name: float(getattr(self.env.unwrapped, name)) for name in self._samplers}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Sample if the interval has passed, and begin an episode; a seed also seeds the samplers' own stream."""
+        """Begin an episode, with new samples if the interval has passed; `seed` also seeds the samplers."""
         if seed is not None:
             self._rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
         if seed is not None or not self._drawn or self._steps >= self._interval:
@@ -57,7 +57,7 @@ class SampledAttributes(gymnasium.Wrapper[Any, Any, Any, Any]):
         return super().reset(seed=seed, options=options)
 
     def hold(self, names: Iterable[str]) -> None:
-        """Do not set `names` from now on; set the others to the values sampled for the episode."""
+        """Stop setting the attributes `names`, and set the others to the values sampled for the episode."""
         self._held = frozenset(names)
         self._put()
 
@@ -72,11 +72,11 @@ class SampledAttributes(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class ConcatenatedBox(spaces.Box):
-    """Space of vectors that are concatenations of several entries.
+    """Space of vectors that concatenate several entries.
 
     Attributes:
         entries: Name -> space of the entry, in order; nested Dicts give names like `outer/inner`. An entry of shape
-            `[a, b, c]` takes `a * b * c` columns, in C order.
+            `[a, b, c]` occupies `a * b * c` columns, in C order.
     """
 
     def __init__(self, entries: dict[str, spaces.Box]) -> None:
@@ -89,10 +89,11 @@ class ConcatenatedBox(spaces.Box):
 
 
 class FlatObservations(gymnasium.ObservationWrapper[Any, Any, Any]):
-    """Flatten observations with several entries into vectors, float32, or uint8 if all numbers are pixels.
+    """Wrapper that flattens observations with several entries into vectors.
 
-    Discrete and MultiDiscrete entries become one-hot vectors. A ValueError if an entry is not an array of numbers, if
-    there is none, or if two get the same name.
+    The vectors are uint8 if all numbers are pixels, else float32. Discrete and MultiDiscrete entries become one-hot
+    vectors. Raise a ValueError if an entry is not an array of numbers, if there are no entries, or if two entries get
+    the same name.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
@@ -144,7 +145,7 @@ class RecordVideos(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class KeepColumns(gymnasium.ObservationWrapper[Any, Any, Any]):
-    """Keep some columns of a vector observation, for example positions without velocities, to require memory."""
+    """Keep only some columns of vector observations, for example positions without velocities, to require memory."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], columns: Sequence[int]) -> None:
         """Wrap `env`; raise a ValueError if its observations are not vectors or lack these columns."""
@@ -159,7 +160,7 @@ class KeepColumns(gymnasium.ObservationWrapper[Any, Any, Any]):
         self.observation_space = spaces.Box(low, high, dtype=space.dtype.type)
 
     def observation(self, observation: NDArray[Any]) -> NDArray[Any]:
-        """Return the columns that are kept."""
+        """Return the kept columns."""
         return observation[self.columns]
 
 
@@ -167,8 +168,9 @@ class GymnasiumEnvs(VectorWrapper):
     """Copies of a Gymnasium environment, stepped one after another in this process.
 
     Sub-environment `i` is seeded with `seed + i`. `infos["final_obs"]` is dense: `[N, ...]`, valid where
-    `infos["_final_obs"]`. Observations that are not arrays (Dict, Tuple, Discrete, ...) are flattened into vectors, see
-    `FlatObservations`. `num_seeds` is the number of consecutive seeds that `reset(seed=...)` uses, one for each.
+    `infos["_final_obs"]` is True. Observations that are not arrays (Dict, Tuple, Discrete, ...) are
+    flattened into vectors, see `FlatObservations`. `num_seeds` is the number of consecutive seeds that
+    `reset(seed=...)` uses, one per sub-environment.
     """
 
     def __init__(
@@ -195,8 +197,8 @@ class GymnasiumEnvs(VectorWrapper):
                 Sub-environment `i` samples from its own stream of `seed + i`. Default: none.
 
         Raises:
-            ValueError: An unknown id, an id whose package is missing, settings or a wrapper that do not fit it,
-                observations that no agent reads, a size out of range, or an unknown parameter.
+            ValueError: The id or a parameter is unknown, a package is missing, settings or a wrapper do not fit the
+                environment, no agent can read the observations, or a size is out of range.
             TypeError: `parameters` has the wrong type.
         """
         Between(1, _MOST_ENVS).check("GymnasiumEnvs: num_envs", num_envs, whole=True)
@@ -255,13 +257,13 @@ class GymnasiumEnvs(VectorWrapper):
         return self._drawn[-1]
 
     def finish_videos(self) -> None:
-        """Wait until the videos of episodes that have ended are written."""
+        """Wait until the videos of finished episodes are written."""
         for env in self._envs.envs:
             if isinstance(env, RecordVideos):
                 env.videos.finish()
 
     def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
-        """Raise a ValueError if the environment has no such number or cannot set it to this value."""
+        """Raise a ValueError if the environment lacks one of these attributes or cannot set it to the given value."""
         numbers = {name: value for name, value in vars(self._envs.envs[0].unwrapped).items() if is_number(value)}
         known = ", ".join(sorted(name for name in numbers if not name.startswith("_"))) or "none"
         for name, value in values.items():
@@ -274,11 +276,11 @@ class GymnasiumEnvs(VectorWrapper):
                 raise ValueError(f"GymnasiumEnvs: {name} of {self._env_id} is a whole number, got {value!r}")
 
     def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
-        """Set numbers that the environments themselves have as attributes, for example CartPole's `gravity`.
+        """Set numeric attributes of the environments, for example CartPole's `gravity`.
 
-        They take effect at once, also in the middle of episodes, and replace samples. Numbers that an environment has
-        computed from others stay the same. Parameters set by an earlier call but not by this one return to their first
-        value, or to the one sampled for the episode. Errors: see `check_parameters`.
+        The values take effect at once, even in the middle of an episode, and replace samples. Numbers that an
+        environment has computed from these attributes do not change. Attributes set by an earlier call but not by this
+        one return to their initial value, or to the one sampled for the episode. Errors: see `check_parameters`.
         """
         self.check_parameters(values)
         for name in values:
@@ -291,7 +293,7 @@ class GymnasiumEnvs(VectorWrapper):
 
 
 def _registered(env_id: str) -> str:
-    """Import the package of an id and return the id; raise a ValueError that says what to install."""
+    """Import the package that provides `env_id` and return the id; raise a ValueError that says what to install."""
     package = next((package for start, package in _FAMILIES.items() if env_id.startswith(start)), None)
     try:
         if package is not None:
@@ -316,7 +318,7 @@ def _maker(
                 raise
             raise ValueError(f"--env_kwargs: {error}") from error
         except AssertionError as error:
-            if "space is not allowed" not in str(error):  # that is what Gymnasium says of an empty Dict
+            if "space is not allowed" not in str(error):  # Gymnasium's message for an empty Dict
                 raise
             raise ValueError(f"{error} Give it an entry, or leave it out") from error
         for wrapper in wrappers:
@@ -330,7 +332,7 @@ def _maker(
 
 
 def _entries(space: spaces.Space[Any], name: str) -> dict[str, Any]:
-    """Return name -> Box, in the order of `gymnasium.spaces.flatten`; non-numeric spaces stay as is."""
+    """Return name -> Box, in the order of `gymnasium.spaces.flatten`; non-numeric spaces stay as they are."""
     if isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
         return {name: spaces.Box(0, 1, (spaces.flatdim(space),), np.uint8)}
     if not isinstance(space, spaces.Dict | spaces.Tuple):
@@ -351,7 +353,7 @@ def _entries(space: spaces.Space[Any], name: str) -> dict[str, Any]:
 class AtariEnvs(VectorWrapper):
     """Copies of a game, stepped by `ale_py.AtariVectorEnv`, with SAME_STEP autoreset.
 
-    Observations are the last four frames in grey, `[4, 84, 84]` uint8; a step lasts four frames, of which the last two
+    Observations are the last four greyscale frames, `[4, 84, 84]` uint8; a step lasts four frames, and the last two
     are merged; rewards are clipped to -1, 0 and 1; an episode begins with up to 30 no-op steps (Machado et al. 2018).
     The number of threads never changes a game.
     """
@@ -367,7 +369,7 @@ class AtariEnvs(VectorWrapper):
         """Build the games; sub-environment `i` is seeded with `seed + i`.
 
         Args:
-            game: Name of the game in small letters: breakout, ms_pacman.
+            game: Name of the game in lower case: breakout, ms_pacman.
             num_envs: Number of games played in parallel.
             seed: Seed of the first `reset()`.
             num_threads: Threads that step the games. Default: this process's share of the cores.

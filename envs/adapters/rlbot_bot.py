@@ -1,6 +1,6 @@
-"""PacketPlayer, which plays from game packets as a policy does in a pool, and its RLBot v5 bot.
+"""PacketPlayer, which plays from game packets like a policy in a pool, and its RLBot v5 bot.
 
-It needs numpy and rlbot, and is copied unchanged into the folder of an exported bot.
+This file needs numpy and rlbot, and is copied unchanged into the folder of an exported bot.
 """
 
 import logging
@@ -35,8 +35,8 @@ LOG = "FABRIC_RL_BOT_LOG"
 """Environment variable: path of the .npz file to which a bot writes its decisions when it ends."""
 
 
-def instantiate(section: Any) -> Any:  # noqa: ANN401 - whatever a configuration may hold
-    """Build `{class_path: module:name, init_args: {...}}`, also inside lists and mappings; keep anything else."""
+def instantiate(section: Any) -> Any:  # noqa: ANN401 - whatever a configuration may contain
+    """Build `{class_path: module:name, init_args: {...}}`, also inside lists and mappings; keep all other values."""
     if isinstance(section, list):
         return [instantiate(each) for each in section]
     if not isinstance(section, dict):
@@ -47,11 +47,11 @@ def instantiate(section: Any) -> Any:  # noqa: ANN401 - whatever a configuration
 
 
 class PacketPlayer:
-    """One car, played as in training: a decision every `tick_skip` ticks, applied after the same delay.
+    """Player of one car that acts as in training: a decision every `tick_skip` ticks, applied after the same delay.
 
-    An episode begins with every kickoff, with reset memory and observations. A decision that was due in a lost packet
-    is taken with the next packet; later decisions keep their schedule. While the number of players or pads differs from
-    the match, or numbers are not finite, the car does nothing, and a warning is logged once.
+    Every kickoff begins an episode, with reset memory and observations. A decision that was due in a lost packet is
+    made with the next packet; later decisions keep their schedule. While packets have an unexpected number of players
+    or pads, or numbers that are not finite, the car does nothing; a warning is logged once.
 
     Attributes:
         teams: Teams of all players of the match; by default those of the first packet.
@@ -93,7 +93,7 @@ class PacketPlayer:
     def controls(self, packet: Any, index: int, pads: Sequence[Any]) -> Float:  # noqa: ANN401
         """Return the controls `[8]` of car `index` after a `GamePacket`; `pads` are `FieldInfo.boost_pads`.
 
-        Their order is throttle, steer, pitch, yaw, roll, jump, boost, handbrake.
+        The controls are throttle, steer, pitch, yaw, roll, jump, boost, handbrake.
         """
         phase, frame = int(packet.match_info.match_phase), packet.match_info.frame_num
         if phase not in (KICKOFF, ACTIVE) or not packet.balls:
@@ -142,7 +142,7 @@ class RLBotBot(Bot):
     """The bot that RLBot starts."""
 
     def __init__(self, player: PacketPlayer, agent_id: str, team_sizes: Sequence[Sequence[int]]) -> None:
-        """Set the player, the `agent_id` of bot.toml, and the team sizes (blue, orange) of the training."""
+        """Set the player, the `agent_id` of bot.toml, and the team sizes (blue, orange) used in training."""
         super().__init__(agent_id)
         self._player, self._known = player, {tuple(sorted(sizes)) for sizes in team_sizes}
 
@@ -173,7 +173,7 @@ def run(policy: Any, settings: dict[str, Any], check: bool) -> None:  # noqa: AN
     Args:
         policy: Policy of the exported folder.
         settings: Content of bot.json: `obs` and `action` for `instantiate`, `agent_id`.
-        check: Only build everything and decide once.
+        check: If True, only build everything and make one decision.
     """
     about = policy.about
     obs, action = instantiate(settings["obs"]), instantiate(settings["action"])

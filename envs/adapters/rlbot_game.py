@@ -1,4 +1,4 @@
-"""The game's side of RLBot v5's protocol: packets made of a `GameState`, and the connection to a bot's process."""
+"""The game's side of RLBot v5's protocol: packets made from a `GameState`, and the connection to a bot's process."""
 
 import os
 import shlex
@@ -27,7 +27,7 @@ LEAVE_SECONDS = 5.0
 
 
 class PacketWriter:
-    """Converts a pool's state to a packet after every tick; the players are the cars in the order of the slots."""
+    """Converter of a pool's state to a packet after every tick; players are the cars in the order of the slots."""
 
     def __init__(self) -> None:
         self.frame = 0
@@ -52,7 +52,7 @@ class PacketWriter:
         # No arcsine: it loses half of the digits for a car that points straight up.
         pitch, yaw = np.arctan2(axes[0, 2], np.hypot(*axes[0, :2])), np.arctan2(axes[0, 1], axes[0, 0])
         flying, wrecked = not state.on_ground[at], bool(state.is_demoed[at])
-        jumping = state.is_jumping[at] and not wrecked  # which comes before OnGround, as with RLBot's server
+        jumping = state.is_jumping[at] and not wrecked  # takes precedence over OnGround, as in RLBot's server
         states = (not jumping and (wrecked or not flying), jumping, False, state.is_flipping[at], flying)
         may_dodge = flying and state.has_jumped[at] and state.has_flip[at]
         counters = {name: int(getattr(state, name)[at]) for name in ("goals", "saves", "shots")}
@@ -110,7 +110,7 @@ class BotProcess:
             flat.MatchConfiguration(player_configurations=configured),
             field(),
         )
-        self._folder, self._errors = folder, TemporaryFile()  # noqa: SIM115 - until close
+        self._folder, self._errors = folder, TemporaryFile()  # noqa: SIM115 - open until close()
         self._socket: socket | None = None
         with create_server(("127.0.0.1", 0)) as server:
             given = {"RLBOT_AGENT_ID": bot.agent_id, "RLBOT_SERVER_PORT": str(server.getsockname()[1])}
@@ -175,7 +175,7 @@ class BotProcess:
             yield
         except TimeoutError as error:
             raise self._failed(f"did not answer within {ANSWER_SECONDS:g} s") from error
-        except OSError as error:  # it has exited
+        except OSError as error:  # the bot has exited
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(LEAVE_SECONDS)  # until its error output is complete
             raise self._failed("did not answer") from error

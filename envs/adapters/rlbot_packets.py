@@ -1,6 +1,6 @@
 """PacketReader: converts packets of RLBot v5 to the `GameState` that observation builders read.
 
-It only needs numpy, and is copied unchanged into the folder of an exported bot.
+This file only needs numpy, and is copied unchanged into the folder of an exported bot.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,9 +28,9 @@ KICKOFF, ACTIVE, PAUSED = 2, 3, 6
 BIG_PAD_SECONDS, SMALL_PAD_SECONDS = 10.0, 4.0
 _HANDBRAKE_RISE, _HANDBRAKE_FALL = 5.0, 2.0  # per second
 _LEAST_BOOST_TICKS = 12  # minimum duration of a tap on the button
-_SOON = 1e-6  # seconds, least timer of a pad that is not back yet
+_SOON = 1e-6  # seconds, minimum timer of a pad that is not back yet
 _WHEELS_LEAVE_TICKS = 5  # after a jump began
-_STAYS_SUPERSONIC, _STAYS_SUPERSONIC_TICKS = 2100.0, 120  # uu/s, once faster than the least speed, and for how long
+_STAYS_SUPERSONIC, _STAYS_SUPERSONIC_TICKS = 2100.0, 120  # uu/s, once above the minimum speed; and for how long
 
 
 @dataclass
@@ -51,11 +51,11 @@ class _Car:
 
 
 class PacketReader:
-    """Follows one episode, from a kickoff to a goal, packet by packet.
+    """Reader of one episode, from a kickoff to a goal, packet by packet.
 
     Attributes:
         teams: Teams of the players, in the order of the packets.
-        slots: `[players]` column of each player in a `GameState`: blue first, in their order.
+        slots: `[players]` column of each player in a `GameState`: blue first, in the order of the packets.
         frame: Number of the last packet; physics ticks.
     """
 
@@ -69,7 +69,7 @@ class PacketReader:
         self._pads = np.linalg.norm(at - known[:, None], axis=-1).argmin(axis=1).tolist()
         self._cooldowns = [BIG_PAD_SECONDS if pad.is_full_boost else SMALL_PAD_SECONDS for pad in pads]
         self.frame = self._first_frame = self._noted_frame = packet.match_info.frame_num
-        # A pad that is gone at the first packet: the server's timer counts down. See _pads_follow.
+        # For pads that are gone in the first packet, assume that the server's timer counts down; see _pads_follow.
         self._left = [0.0 if pad.is_active else float(pad.timer) for pad in packet.boost_pads]
         self._since_touch, self._last_touch = 0, -1
         self._cars = [_new_car(player) for player in packet.players]
@@ -95,8 +95,8 @@ class PacketReader:
     def _pads_follow(self, pads: Sequence[Any], seconds: float) -> None:
         """Update the seconds until each pad is back.
 
-        By RLBot's schema, the timer is the time since a pad was taken; its servers so far send the time until it is
-        back. The one that is closer to the time counted here is used.
+        According to RLBot's schema, a timer is the time since the pad was taken; RLBot's servers so far send the time
+        until it is back. The interpretation that is closer to the time counted here is used.
         """
         for number, (pad, cooldown) in enumerate(zip(pads, self._cooldowns, strict=True)):
             left = self._left[number] - seconds if self._left[number] else cooldown
@@ -108,8 +108,8 @@ class PacketReader:
 
         Args:
             packet: The last packet.
-            last_controls: Index of a player and the controls `[8]` that it chose last. All other controls are the last
-                inputs in the packet. None at the beginning of an episode.
+            last_controls: Index of a player and the controls `[8]` that it chose last. The other players' controls are
+                their last inputs in the packet. None at the beginning of an episode.
         """
         players = [packet.players[player] for player in self._players]
         cars = [self._cars[player] for player in self._players]
@@ -163,15 +163,15 @@ def teams_of(packet: Any) -> list[int]:  # noqa: ANN401
 
 
 def format_team_sizes(team_sizes: Iterable[Sequence[int]]) -> str:
-    """Format team sizes `(blue, orange)` as text: 1v1 and 1v2, the smaller team first."""
+    """Format team sizes `(blue, orange)` as text, such as `1v1 and 1v2`, the smaller team first."""
     known = sorted({tuple(sorted(sizes)) for sizes in team_sizes})
     return " and ".join(f"{fewer}v{more}" for fewer, more in known)
 
 
 def layout_mismatch(packet: Any, teams: Sequence[int], pads: Sequence[Any]) -> str:  # noqa: ANN401
-    """Return why a packet cannot be used, or an empty string.
+    """Return the reason why a packet cannot be used, or an empty string.
 
-    `teams` are those of all players of the match, in any order; `pads` are `FieldInfo.boost_pads`.
+    `teams` are the teams of all players of the match, in any order; `pads` are `FieldInfo.boost_pads`.
     """
     if sorted(teams_of(packet)) != sorted(teams):
         blue, now = teams.count(layout.BLUE), teams_of(packet).count(layout.BLUE)
@@ -192,7 +192,7 @@ def _new_car(player: Any) -> _Car:  # noqa: ANN401
 
 
 def _follow(car: _Car, player: Any, ticks: int) -> None:  # noqa: ANN401
-    """Update `car` by `ticks` ticks with the player's last input, by the rules of the game."""
+    """Advance `car` by `ticks` ticks with the player's last input, according to the rules of the game."""
     last, seconds = player.last_input, ticks / game.TICKS_PER_SECOND
     rate = _HANDBRAKE_RISE if last.handbrake else -_HANDBRAKE_FALL
     car.handbrake = min(1.0, max(0.0, car.handbrake + rate * seconds))

@@ -32,7 +32,7 @@ AnyRLGym: TypeAlias = RLGym[Any, Any, Any, Any, Any, Any, Any, Any]
 
 
 class RLGymPool(VectorEnv[Array, Array, Array]):
-    """Step RLGym environments one after the other; every agent of every environment is one sub-environment.
+    """Vector environment of RLGym environments, stepped one after another; every agent is one sub-environment.
 
     Use it for existing RLGym code. Because it runs Python code for every agent, `RocketSimPool` is several times
     faster. To use all cores, put it into a `ProcessPool`. Discrete actions are passed to the environment as arrays of
@@ -60,7 +60,8 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
 
         Raises:
             TypeError: `build_env` is not a function or built something else, or a logger has the wrong type.
-            ValueError: No environments, no agents, agents with different spaces, or loggers without Rocket League.
+            ValueError: There are no environments or no agents, the agents' spaces differ, or there are loggers but the
+                game is not Rocket League.
         """
         check_value("RLGymPool: num_envs (--env.num_envs)", num_envs, Count)
         seed = check_seed("RLGymPool", seed)
@@ -158,9 +159,9 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         return obs, rewards, terminated, truncated, infos
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Return the metrics of `RocketSimPool.drain_metrics`; touches and goals only for Rocket League states.
+        """Return the metrics of `RocketSimPool.drain_metrics`; touches and goals need Rocket League states.
 
-        The terms of RLGym's `CombinedReward`, or the single reward, are named by their classes.
+        The terms of RLGym's `CombinedReward`, or the single reward, are named after their classes.
         """
         counts, per_minute = self._counts, 60 * TICKS_PER_SECOND
         self._counts = dict.fromkeys(counts, 0)
@@ -416,7 +417,7 @@ class LoggedGames:
     """
 
     def __init__(self, loggers: Sequence[StateLogger], states: Sequence[Any]) -> None:
-        """Set the loggers and the initial states; raise a ValueError if one is not a Rocket League game."""
+        """Set the loggers and the initial states; raise a ValueError if a state is not from Rocket League."""
         for state in states:
             if not isinstance(state, RLGymState):
                 raise ValueError(

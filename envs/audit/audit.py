@@ -1,7 +1,7 @@
 """The reward audit: measure which behaviour each term of a reward rewards, and find unintended incentives.
 
-Scripted bots play games once, which are recorded; then every term of the reward is computed from the recordings, also
-from their mirror images, with the cars in another order, and in longer steps. `fabric-rl audit-rewards` prints it
+Games of scripted bots are recorded once; then every term of the reward is computed from the recordings, and also from
+their mirror images, with the cars in another order, and in longer steps. `fabric-rl audit-rewards` prints the results
 (docs/audit_rewards.md).
 """
 
@@ -35,12 +35,12 @@ def audit_rewards(
         factory: `RocketSimPool`, or a `functools.partial` of it with settings.
         seconds: Game time in each arena of each situation.
         seed: Seed of all games.
-        num_arenas: Arenas of each situation; at least two, so that both colours act.
+        num_arenas: Arenas of each situation; at least two, so that both teams act.
         reward: Reward to audit instead of the pool's.
         phase: Phase of training, for a pool with phases; default: the first.
 
     Raises:
-        ValueError: A number out of range, an unknown phase, or an invalid reward.
+        ValueError: A number is out of range, the phase is unknown, or the reward is invalid.
         TypeError: The factory does not build a `RocketSimPool`.
     """
     owner = "audit-rewards"
@@ -74,7 +74,7 @@ def audit_rewards(
 
 
 def _with_shares(reports: list[PartReport]) -> list[PartReport]:
-    """Divide the reports' sums (stored as shares) by that of all terms; the last report is the total."""
+    """Divide each report's sum (stored in `share`) by the sum over all terms; the last report is the total."""
     everything = sum(report.share for report in reports[:-1])
     shares = [report.share / everything if everything else 0.0 for report in reports[:-1]]
     return [PartReport(**(vars(r) | {"share": s})) for r, s in zip(reports, [*shares, float(sum(shares))], strict=True)]

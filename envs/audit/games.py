@@ -28,7 +28,7 @@ PUSH_SECONDS = 2.5
 
 
 class AuditGames:
-    """Recordings, each made on first access."""
+    """Games of an audit, each recorded on first access."""
 
     def __init__(self, recipe: PoolFactory, seconds: float, seed: int) -> None:
         self._recipe, self._seconds, self._seed = recipe, seconds, seed
@@ -47,7 +47,7 @@ class AuditGames:
 
     @cached_property
     def pushes(self) -> tuple[MatchTrace, MatchTrace]:
-        """The same push into the car's own goal, and to the side."""
+        """Games with the same push: into the car's own goal, and to the side."""
         done = [GoalCondition(), TimeoutCondition(PUSH_SECONDS)]
         own_goal, aside = (
             record_trace(self._recipe, IdleBot(), PUSH_SECONDS, self._seed, state_setter=Push(into_goal), done=done)
@@ -64,7 +64,7 @@ class AuditGames:
 
     @cached_property
     def mirrored(self) -> tuple[MatchTrace, NDArray[np.intp]]:
-        """The rough game with swapped sides, and the order of its cars."""
+        """The rough game with swapped sides, and the order of the cars in it."""
         return swap_sides(self.rough)
 
     @cached_property
@@ -132,7 +132,7 @@ class AuditGames:
         )
 
     def _own_goal(self, fresh: Callable[[], Reward], name: str) -> float:
-        """Return the mean reward for pushing the ball into the own goal, minus that for pushing it aside."""
+        """Return the mean reward for pushing the ball into the car's own goal, minus that for pushing it aside."""
         own, aside = (compute_rewards(fresh(), trace, name) for trace in self.pushes)
         acting = acting_cars(self.pushes[0].first)
         gains, sizes = [], []
@@ -145,7 +145,7 @@ class AuditGames:
         return gain if abs(gain) > OWN_GOAL_TOLERANCE * size else 0.0
 
     def own_goals(self) -> dict[int, int]:
-        """Return arena -> steps until its own goal, for arenas with an own goal."""
+        """Return arena -> steps until the own goal, for arenas in which there is one."""
         found: dict[int, int] = {}
         acting = acting_cars(self.pushes[0].first)
         for number, state in enumerate(self.pushes[0].steps, start=1):
@@ -185,7 +185,7 @@ class OneActor(StateSetter):
 
 
 class Scramble(StateSetter):
-    """All cars fly or drive at the ball, which may be high or flying to a goal: many touches, and demolitions."""
+    """Let all cars fly or drive at the ball, which may be high or fly to a goal; for many touches and demolitions."""
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
         world = state.world
@@ -210,11 +210,11 @@ class Scramble(StateSetter):
 
 
 class Push(StateSetter):
-    """The acting car rolls into the ball near its own goal: into that goal, or (`own_goal` false) to the side.
+    """Let the acting car roll into the ball near its own goal: into that goal, or (`own_goal` false) to the side.
 
-    The two only differ by a quarter turn around the ball, so rewards for the touch, the path to the ball, or the place
-    near the own goal are the same, and the difference is due to the goal. No controls are needed, so it works with
-    every action parser. No boost pad can be taken.
+    The two only differ by a quarter turn around the ball, so rewards for the touch, the path to the ball, or nearness
+    to the own goal are the same, and the difference is due to the goal. No controls are needed, so it works with every
+    action parser. No boost pad can be taken.
     """
 
     def __init__(self, own_goal: bool) -> None:
@@ -238,7 +238,7 @@ class Push(StateSetter):
 
 
 class GoalOrTime(DoneCondition):
-    """A goal, or a time limit, but only at the end of a window of ticks, so that longer steps fit into an episode."""
+    """End at a goal or a time limit, but only after a whole window of ticks, so that longer steps fit an episode."""
 
     truncates = True
 
@@ -252,7 +252,7 @@ class GoalOrTime(DoneCondition):
 
 
 class HoldControls(Bot):
-    """Bot that holds another bot's controls for several steps."""
+    """Bot that repeats another bot's controls for several steps."""
 
     def __init__(self, bot: Bot, steps: int) -> None:
         self.bot, self.steps = bot, steps

@@ -18,7 +18,7 @@ def compute_rewards(reward: Reward, trace: MatchTrace, name: str | None = None) 
     """Return the rewards `[steps, A, C]` float64 of a trace.
 
     Only the first of several consecutive steps with a goal counts, as in a pool, which ends an episode with a goal. The
-    reward must not be used elsewhere; messages call it `name`.
+    reward must not be used elsewhere; error messages call it `name`.
     """
     paid: list[Rewards] = []
     over = np.zeros(trace.first.num_arenas, np.bool_)
@@ -53,7 +53,7 @@ def reorder_cars(trace: MatchTrace) -> tuple[MatchTrace, NDArray[np.intp]]:
 def merge_steps(trace: MatchTrace, stride: int) -> MatchTrace:
     """Return the trace reduced to every `stride`-th step; touches in between still count.
 
-    A ValueError if an episode ends within a merged step.
+    Raise a ValueError if an episode ends within a merged step.
     """
     frames: list[tuple[Bool | None, GameState]] = []
     touched: Bool | None = None

@@ -75,7 +75,7 @@ class Audit:
     Attributes:
         parts: Report of each term.
         total: Report of the whole reward.
-        findings: Problems, the worst first.
+        findings: Problems, worst first.
         notes: Remarks, also about what could not be measured.
         goals_per_minute: Goals of the scoring bot.
         tick_skip: Tick skip of the configured pool.

@@ -29,7 +29,7 @@ def reset_rows(
         A row for the ball and for each car of each episode, see `envs.resets.initial_states.initial_state_rows`.
 
     Raises:
-        ValueError: No episodes, or an invalid initial state.
+        ValueError: `episodes` is out of range, or an initial state is invalid.
         TypeError: The factory does not build a `RocketSimPool`.
     """
     owner = "show-resets"

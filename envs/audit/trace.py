@@ -1,4 +1,4 @@
-"""Rewards of one car, step by step, through one episode, and a table of them.
+"""Rewards of one car in every step of one episode, and a table of them.
 
 In a notebook: `rows = reward_trace(partial(RocketSimPool, reward=...), BallChaser())`, then `StepTable(rows)`, or
 `pandas.DataFrame(rows)`.
@@ -50,13 +50,13 @@ def reward_trace(
         phase: Phase of training, for a pool with phases; default: the first.
 
     Returns:
-        A row for each step: `step`, `seconds`, `touch` and `goal` (1 own team's, -1 the other's), `speed` and
-        `ball_distance` (uu/s, uu), `boost` (0..100), `control/<name>` (controls in this step: throttle, steer, pitch,
-        yaw, roll in -1..1; jump, boost, handbrake 0 or 1), `reward/<part>` for every weighted term, their `total`, and
-        `return`, the cumulative total.
+        A row for each step: `step`, `seconds`, `touch` and `goal` (1 for the car's team, -1 for the other),
+        `speed` and `ball_distance` (uu/s, uu), `boost` (0..100), `control/<name>` (controls in this step: throttle,
+        steer, pitch, yaw, roll in -1..1; jump, boost, handbrake 0 or 1), `reward/<part>` for every weighted term, their
+        `total`, and `return`, the cumulative total.
 
     Raises:
-        ValueError: An unknown car, or a number out of range.
+        ValueError: There is no such car, or a number is out of range.
         TypeError: The factory does not build a `RocketSimPool`.
     """
     owner = "trace-rewards"

@@ -1,6 +1,6 @@
 """Scripted players: baselines for evaluation, and the cars of the reward audit.
 
-A bot looks at the field from each car's own side, so blue and orange play alike, and chooses the controls of all cars
+A bot sees the field from each car's own side, so blue and orange play alike, and chooses the controls of all cars
 of a pool at once:
 
     pool, bot = RocketSimPool(num_arenas=4), BallChaser()

@@ -1,6 +1,6 @@
-"""Scripted bots, and the driving functions of most of them: steering, turning in the air, recovering from the roof.
+"""Scripted bots, and the driving functions that most of them use: steer, turn in the air, recover from the roof.
 
-These use the car's own view (`GameState.own`). Points and lengths in uu, angles in radians.
+The functions use each car's own view (`GameState.own`). Points and lengths are in uu, angles in radians.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ LANDED_HEIGHT = 200.0
 
 
 def angle_and_distance(state: GameState, target: Float) -> tuple[Float, Float]:
-    """Return angle to the right and distance, `[A, C]`, of a target `[A, C, 3]` on the plane of the car's wheels."""
+    """Return angle to the right and distance, `[A, C]`, of a target `[A, C, 3]` in the plane of the car's wheels."""
     own = state.own
     way = target - own.car_pos
     ahead, aside = dot(way, own.car_forward), dot(way, own.car_right)
@@ -41,9 +41,9 @@ def drive(state: GameState, target: Float, speed: float | Float = TOP_SPEED) -> 
     """Return controls `[A, C, 8]` that take every car to a point, on its wheels or off them.
 
     Args:
-        state: The pool's.
-        target: `[A, C, 3]` seen from the car's own side; of a point in the air, the place below counts.
-        speed: uu/s, one number or `[A, C]`; above 1410 it takes boost, if there is some.
+        state: State of the pool.
+        target: `[A, C, 3]` seen from the car's own side; a car on its wheels ignores the offset normal to their plane.
+        speed: uu/s, one number or `[A, C]`; speeds above 1500 use boost, if there is any.
     """
     controls, own = np.zeros_like(state.controls), state.own
     angle, distance = angle_and_distance(state, target)
@@ -62,7 +62,7 @@ def drive(state: GameState, target: Float, speed: float | Float = TOP_SPEED) -> 
 
 
 def recover(state: GameState, angle: Float) -> Float:
-    """Return controls `[A, C, 8]` off the wheels: level out, turn the nose right by `angle`, roll off the roof."""
+    """Return controls `[A, C, 8]` for cars off their wheels: level out, turn right by `angle`, roll off the roof."""
     controls, own = np.zeros_like(state.controls), state.own
     up, spin = own.car_up, own.car_ang_vel
     controls[..., THROTTLE] = 1
@@ -78,7 +78,7 @@ def recover(state: GameState, angle: Float) -> Float:
 
 
 def predict_ball(state: GameState, seconds: Float) -> Float:
-    """Return the ball's place `[A, C, 3]` after `seconds`, inside the field; it bounces only off the ground."""
+    """Return the ball's position `[A, C, 3]` after `seconds`, inside the field; it bounces only off the ground."""
     own = state.own
     ball, velocity = own.ball_pos, own.ball_vel
     spot: Float = (ball + velocity * seconds[..., None]).astype(np.float32)
@@ -98,7 +98,7 @@ def landing_seconds(state: GameState) -> Float:
 
 
 def arrival_seconds(state: GameState, target: Float) -> Float:
-    """Return the seconds `[A, C]` in a straight line to a point, at no less than `LEAST_SPEED`."""
+    """Return the seconds `[A, C]` that each car needs to a point, straight and at `LEAST_SPEED` or faster."""
     own = state.own
     way = (target - own.car_pos)[..., :2]
     speed = np.sqrt(dot(own.car_vel, own.car_vel))
@@ -133,7 +133,7 @@ class RandomBot(Bot):
         return controls
 
     def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
-        """Draw `[N, ...]` evenly from a discrete or bounded space (else a ValueError); see `Bot.actions`."""
+        """Draw `[N, ...]` uniformly from a discrete or bounded space, else raise a ValueError; see `Bot.actions`."""
         space, count = parser.action_space, int(state.present.sum())
         if isinstance(space, gymnasium.spaces.Discrete):
             return self._rng.integers(space.start, space.start + space.n, count)
@@ -262,7 +262,7 @@ class KickoffThenShoot(Bot):
         soon = (distance - 150 < closing * DODGE_SECONDS) & (closing > 300)
         ahead = soon & (np.abs(angle) < 0.3) & (own.ball_pos[..., 2] < DODGE_HEIGHT)
         jump = state.on_ground & ahead & ready & ~state.is_holding_jump
-        flip = state.has_jumped & state.can_flip & ahead  # it has let go of the button, and its flip is unspent
+        flip = state.has_jumped & state.can_flip & ahead  # it has released the button, and can still flip
         controls[..., JUMP] = np.where(jump | flip, 1, controls[..., JUMP])
         controls[..., PITCH] = np.where(flip, -1, controls[..., PITCH])
         controls[..., YAW : ROLL + 1] *= ~flip[..., None]
@@ -270,6 +270,6 @@ class KickoffThenShoot(Bot):
 
 
 def unit(vectors: Float) -> Float:
-    """Return the vectors `[..., 2]` with length 1, or zero."""
+    """Return the vectors `[..., 2]` scaled to length 1; zero vectors stay zero."""
     scaled: Float = vectors / np.maximum(np.sqrt(dot(vectors, vectors))[..., None], np.float32(1e-6))
     return scaled

@@ -1,8 +1,8 @@
 """Convert `.replay` files of Rocket League, played by humans, to demonstrations (needs rlgym-tools).
 
 Recorded and inferred data are kept apart. The file has positions, speeds, throttle, steer, boost, handbrake, jumps and
-dodges. It skips a car for one to three frames at a time, which RocketSim interpolates, and it never has pitch, yaw and
-roll, which are inferred from the car's rotation.
+dodges. A car may be missing for one to three frames, which RocketSim interpolates. Pitch, yaw and roll inputs are never
+recorded; they are inferred from the car's rotation.
 """
 
 import copy
@@ -29,7 +29,7 @@ _REFUSALS = (ArithmeticError, AssertionError, AttributeError, LookupError, OSErr
 
 
 def converted_columns(num_cars: int) -> list[Column]:
-    """Return the columns of states and `INFERRED`."""
+    """Return the columns of states, and `INFERRED`."""
     return [*columns_of_states(num_cars), Column(INFERRED, "|u1", (num_cars,))]
 
 
@@ -55,10 +55,10 @@ def convert(path: Path, tick_skip: int = 8, air_weight: float = 0.5) -> HumanGam
         path: A `.replay` file of Rocket League.
         tick_skip: Physics ticks (1/120 s) from frame to frame.
         air_weight: Weight of a step with inferred pitch, yaw and roll. A step with an interpolated state has weight 0,
-            any other 1.
+            all others 1.
 
     Raises:
-        ValueError: The parser fails, or the file has too few frames for `tick_skip`; one line with the file.
+        ValueError: The parser fails, or the file has too few frames for `tick_skip`; the message names the file.
         ImportError: rlgym-tools is missing.
     """
     try:
@@ -95,7 +95,7 @@ class _HumanEpisode:
     """All frames of a replay from kickoff to goal."""
 
     def __init__(self, first: Any) -> None:  # noqa: ANN401 - rlgym-tools' frame
-        order = sorted(first.state.cars.items(), key=lambda item: item[1].team_num)  # stable, as the slots are
+        order = sorted(first.state.cars.items(), key=lambda item: item[1].team_num)  # stable, like that of the slots
         self.cars, self.teams = [uid for uid, _ in order], [int(car.team_num) for _, car in order]
         self._begin, self.terminated = first.state.tick_count, False
         self._seen = _Seen()

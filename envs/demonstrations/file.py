@@ -4,8 +4,8 @@ demonstration = Demonstration("chaser.frd")
 for episode in demonstration.episodes():
     episode.columns["controls"]     # [frames, cars, 8] float32
 
-The format is that of replays (`envs.pool.replay_format`): checksummed records, chunks of columns. The columns differ:
-floats are not rounded, and incomplete files are refused. An episode of T steps has T + 1 frames, including the final
+The format is that of replays (`envs.pool.replay_format`): checksummed records, chunks of columns. The columns differ,
+floats are not rounded, and incomplete files are rejected. An episode of T steps has T + 1 frames, including the final
 one. `action`, `reward` and `controls` are stored in the frame that they led to.
 """
 
@@ -65,7 +65,7 @@ class DemonstrationWriter:
         _check_kind(about, columns)
         self.path, self.episodes, self.steps = Path(path), 0, 0
         self._half = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
-        self._file = self._half.open("xb")  # fails if another process has it
+        self._file = self._half.open("xb")  # fails if another process is writing it
         try:
             self._writer = ReplayWriter(self._file, columns, about)
         except BaseException as error:
@@ -143,7 +143,7 @@ class Demonstration:
         """Read the header.
 
         Raises:
-            ValueError: Not a demonstration, or a damaged one; one line that names the file.
+            ValueError: The file is not a demonstration, or is damaged; the message names the file.
             OSError: The file cannot be read.
         """
         self.path = Path(path)
@@ -170,7 +170,7 @@ class Demonstration:
         """Yield all episodes, in order.
 
         Raises:
-            ValueError: A damaged or incomplete file; one line that names it.
+            ValueError: The file is damaged or incomplete; the message names it.
         """
         chunks: list[dict[str, NDArray[np.float32]]] | None = None
         total, found, frames = {"episodes": 0, "steps": 0}, None, 0
@@ -230,7 +230,7 @@ def _check_length(columns: Sequence[Column], frames: int) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Prefix a ValueError raised in the block with the file, and call the file a demonstration."""
+    """Prefix a ValueError raised in the block with the name of the file, and call the file a demonstration."""
     try:
         yield
     except ValueError as error:

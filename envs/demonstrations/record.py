@@ -42,7 +42,7 @@ class StateRecorder(StateLogger):
     """Logger that writes every episode of a pool's first arena when it ends.
 
     Attributes:
-        beside: Present values of additional columns.
+        beside: Current values of additional columns.
     """
 
     def __init__(self, writer: DemonstrationWriter) -> None:
@@ -76,7 +76,7 @@ def record_states(
     random_starts: float,
     noise: float = 0.0,
 ) -> None:
-    """Record bots in one arena, from kickoff or a random state to goal (or `EPISODE_SECONDS`).
+    """Record bots in one arena, from a kickoff or a random state to a goal (or `EPISODE_SECONDS`).
 
     Args:
         bots: Players of both teams.

@@ -43,7 +43,7 @@ def trajectories(
         One trajectory for each demonstrating car of each episode.
 
     Raises:
-        ValueError: A damaged file, or a parser whose actions cannot be inferred from controls.
+        ValueError: The file is damaged, or the parser's actions cannot be inferred from controls.
     """
     for parser in nested_parsers(action):
         if isinstance(parser, DelayAction | StickyButtons):
@@ -60,7 +60,7 @@ def trajectories(
 
 
 class _Replayed:
-    """An episode replayed step by step, because builders and parsers have memory."""
+    """Episode that is replayed step by step, because builders and parsers have memory."""
 
     def __init__(
         self, episode: Episode, num_blue: int, obs: ObsBuilder, action: ActionParser, soft: bool, as_meant: bool
@@ -114,7 +114,7 @@ class _Replayed:
 def observation_trajectories(
     demonstration: Demonstration, obs: gymnasium.Space[Any], action: gymnasium.Space[Any]
 ) -> Iterator[Trajectory]:
-    """Yield the trajectories in a file of observations, in the dtypes of these spaces."""
+    """Yield the trajectories in a file of observations, with the dtypes of these spaces."""
     dtype = np.uint8 if obs.dtype == np.uint8 else np.float32
     acts = np.float32 if isinstance(action, gymnasium.spaces.Box) else np.int64
     for episode in demonstration.episodes():

@@ -66,7 +66,7 @@ def run_exam(
         `[S]` bool for each pack, True for passed shots. A shot with broken physics counts as failed.
 
     Raises:
-        ValueError: No shot, or an invalid seed.
+        ValueError: There is no shot, or the seed is invalid.
     """
     check_seed("run_exam", seed)
     check_value("run_exam: at_once", at_once, Count)
@@ -106,10 +106,11 @@ def run_exam(
 
 
 class _Exam(PerArenaSetter, DoneCondition):
-    """Assigns the shots to arenas, those with the longest limits first, ends them, and stores the results.
+    """Setter and condition that assigns shots to arenas, longest limits first, ends them, and stores the results.
 
     Attributes:
-        at: `[A]` int64, index of the shot in each arena; -1 if none is left, and the arena repeats one without scoring.
+        at: `[A]` int64, index of the shot in each arena; -1 if none is left, and the arena repeats a shot whose
+            result does not count.
     """
 
     def __init__(self, packs: Sequence[Pack], at_once: int) -> None:

@@ -190,7 +190,7 @@ class RecordedMatch:
     """A recorded match with a kickoff at the start and after each goal; every kickoff is different.
 
     Attributes:
-        recorder: Recorder with score and time; ends games.
+        recorder: Recorder of the games, with score and time.
         step_seconds: Game time of a step.
     """
 
@@ -206,7 +206,7 @@ class RecordedMatch:
         rewards: Sequence[RewardTerm] = (),
         chunk_frames: int = CHUNK_FRAMES,
     ) -> None:
-        """Build the arena; `seed` is that of the kickoffs, for the rest see `ReplayRecorder` and `RocketSimPool`."""
+        """Build the arena; `seed` seeds the kickoffs. See `ReplayRecorder` and `RocketSimPool` for the rest."""
         check_value("RecordedMatch: team_size", team_size, Count)
         about = {"names": names, "seed": seed, "tick_skip": tick_skip}
         self.recorder = ReplayRecorder(sink, bots, about, rewards, chunk_frames=chunk_frames)
@@ -255,7 +255,7 @@ class PoolFactory:
         """Read the settings of a factory.
 
         Args:
-            factory: `RocketSimPool`, a `functools.partial` of it, or one of a `ProcessPool` around such a factory.
+            factory: `RocketSimPool`, a `functools.partial` of it, or a partial of `ProcessPool` with such a factory.
             owner: Name of the caller, for messages.
             phase: Phase of training, if the reward or the state setter has phases; default: the first.
 
@@ -330,7 +330,7 @@ class MatchTrace:
     """Recorded states of a game, to compute any reward from them later.
 
     Attributes:
-        frames: In order: (mask `[A]`, initial states) when episodes begin, (None, state) after every step.
+        states_with_resets: In order: (mask `[A]`, initial states) when episodes begin, (None, state) after every step.
         tick_skip: Ticks per step.
     """
 
@@ -381,8 +381,8 @@ def record_traces(
 ) -> dict[str, MatchTrace]:
     """Let each bot in turn play all cars, from the same seed, and record the states.
 
-    Each plays `seconds` of game time in each arena, at least one step. The pool's observations and reward are replaced;
-    `changes` are other settings of it.
+    Each bot plays `seconds` of game time in each arena, at least one step. The pool's observations and reward are
+    replaced; `changes` are other settings of the pool.
     """
     recorder = _Recorder()
     pool = factory.build(**({"obs": None, "seed": seed} | changes | {"reward": recorder}))

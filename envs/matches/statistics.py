@@ -1,4 +1,4 @@
-"""GameStatistics: statistics of both sides in matches; and the kickoffs that both matches of a pair share."""
+"""GameStatistics: statistics of both sides in matches; and MatchKickoffs, which both matches of a pair share."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -80,7 +80,7 @@ class GameStatistics(StateLogger):
         self.counts: Counts = np.zeros((len(_ROW), 0, 2))
         self._cars = StepDifference()
         self._since_touch = np.zeros((0, 2))  # ticks since each side's last touch
-        self._kickoff = np.zeros(0)  # ticks since its first touch, negative before
+        self._kickoff = np.zeros(0)  # ticks since the first touch after the kickoff, negative before it
         self._judged: Bool = np.zeros(0, np.bool_)
         self._over: Bool = np.zeros(0, np.bool_)
 
@@ -194,14 +194,14 @@ def ratio_samples(pairs: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class MatchKickoffs(Kickoff):
-    """One of the five kickoffs with small offsets; both teams begin alike, rotated by 180 degrees.
+    """One of the five kickoffs with small offsets; both teams start alike, rotated by 180 degrees.
 
-    Players and physics are deterministic, so five kickoffs would give only five games. Therefore places are moved by up
-    to `MAX_SHIFT` uu in x and y, cars turned by up to `MAX_TURN` rad, boost is within `MAX_BOOST` of 33.3, and every
+    Players and physics are deterministic, so five kickoffs would give only five games. Therefore positions are moved by
+    up to `MAX_SHIFT` uu in x and y, cars turned by up to `MAX_TURN` rad, boost is within `MAX_BOOST` of 33.3, and every
     car's first controls come up to `MAX_DELAY` ticks late. Only these delays may differ between the teams; they are
     swapped with the sides.
 
-    The setter has its own generators: an arena's generator also determines respawn places, so after a demolition the
+    The setter has its own generators: an arena's generator also determines respawn positions, so after a demolition the
     two matches of a pair would get different kickoffs.
 
     Attributes:
@@ -226,7 +226,7 @@ class MatchKickoffs(Kickoff):
             self.delay_ticks[arena] = own.integers(self.MAX_DELAY, size=state.num_cars)
 
     def delay_actions(self, pool: "RocketSimPool") -> Callable[[NDArray[Any]], NDArray[Any]]:
-        """Return a function that zeroes the pool's actions `[A * C, ...]` that come too early."""
+        """Return a function that zeroes those of the pool's actions `[A * C, ...]` that come too early."""
 
         def zeroed(actions: NDArray[Any]) -> NDArray[Any]:
             late = self.delay_ticks >= pool.state.episode_ticks[:, None] + pool.tick_skip

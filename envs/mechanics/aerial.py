@@ -29,7 +29,7 @@ class WallToAerialLane(Lane):
     """
 
     name = "wall_to_aerial"
-    num_notes = 2  # the last surface under its wheels was the wall, and it has left that
+    num_notes = 2  # whether the wheels last touched the wall, and whether the car has left it
 
     min_height: Annotated[float, Between(100, 1900)] = 500.0
     """uu, of the ball's centre when it is touched, 100..1900."""
@@ -74,7 +74,7 @@ class AirDribbleLane(Lane):
     """
 
     name = "air_dribble"
-    num_notes = 3  # touches that count, second of the last touch, 1 once it is over
+    num_notes = 3  # counted touches, time of the last touch, 1 once the attempt is over
 
     APART_SECONDS, LAST_SECONDS = 0.15, 0.7
     NOSE = 166.0
@@ -115,9 +115,9 @@ class AirDribbleLane(Lane):
 
 @dataclass(eq=False, repr=False)
 class FlipResetLane(Lane):
-    """Practice flip resets: the car has used its flip and must win it back by touching the ball with all four wheels.
+    """Practice flip resets: the car has used its flip and must regain it by touching the ball with all four wheels.
 
-    Success: in the air above `MIN_HEIGHT`, the car wins its flip back with the ball under its wheels (within 45 degrees
+    Success: in the air above `MIN_HEIGHT`, the car regains its flip with the ball under its wheels (within 45 degrees
     and 200 uu).
 
     Initial state: |x| <= 2000, |y| <= 3000, the ball rising at a height of 900..1200 uu; the car is 260..340 uu below
@@ -125,7 +125,7 @@ class FlipResetLane(Lane):
     """
 
     name = "flip_reset"
-    num_notes = 1  # had its flip after the last step
+    num_notes = 1  # whether the car had its flip after the previous step
 
     MIN_HEIGHT, BELOW, NEAR = 300.0, float(np.cos(np.pi / 4)), 200.0
 

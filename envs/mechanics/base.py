@@ -23,7 +23,7 @@ _VECTORS = ("car_pos", "ball_pos", "car_vel", "car_forward", "car_up", "ball_vel
 
 @dataclass(frozen=True)
 class SetUp:
-    """Initial state of one car and the ball, seen from the car's own side: it attacks +y. uu, uu/s, rad/s."""
+    """Initial state of one car and the ball, seen from the car's own side (attacking +y), in uu, uu/s and rad/s."""
 
     car_pos: ArrayLike
     ball_pos: ArrayLike
@@ -92,17 +92,17 @@ class Seen:
 
     @property
     def own_team_touched(self) -> Bool:
-        """`[n]` the car or a team-mate hit the ball in this step."""
+        """`[n]` bool, True if the car or a teammate hit the ball in this step."""
         return self._touches(own=True)
 
     @property
     def opponents_touched(self) -> Bool:
-        """`[n]` an opponent hit the ball in this step."""
+        """`[n]` bool, True if an opponent hit the ball in this step."""
         return self._touches(own=False)
 
     @property
     def scored(self) -> Bool:
-        """`[n]` the ball is in the opponents' goal."""
+        """`[n]` bool, True if the ball is in the opponents' goal."""
         return self.state.goal_scored[self._arenas] & (self.ball_pos[:, 1] > 0)
 
     def _touches(self, own: bool) -> Bool:
@@ -153,7 +153,7 @@ class Lane(Component, ABC):
 
     @abstractmethod
     def set_up(self, rng: np.random.Generator) -> SetUp:
-        """Draw an initial state, on the right-hand side (x >= 0) if the sides differ; `place` draws the side."""
+        """Draw an initial state, on the right-hand side (x >= 0) if the sides differ; `place` may mirror it."""
 
     @abstractmethod
     def judge(self, seen: Seen, notes: Double) -> Bool:
@@ -168,7 +168,7 @@ class Lane(Component, ABC):
         """
 
     def begin(self, seen: Seen, notes: Double) -> None:
-        """Store values of an episode's initial state in `notes`; for the arguments see `judge`."""
+        """Store values of an episode's initial state in `notes`; for the arguments, see `judge`."""
 
     def place(self, state: GameState, arena: int, actor: int, rng: np.random.Generator) -> None:
         """Write the initial state of an episode into row `arena` of `state`, for the car in slot `actor`."""
@@ -233,6 +233,6 @@ def heading(yaw: float, pitch: float = 0.0) -> tuple[Double, Double]:
 
 
 def rewind_flight(pos: Double, vel: Double, seconds: float, gravity: float) -> tuple[Double, Double]:
-    """Return place and velocity of a freely flying body `seconds` before it is at `pos` with `vel` (no drag)."""
+    """Return position and velocity of a body in free flight (no drag) `seconds` before it is at `pos` with `vel`."""
     down = np.array((0.0, 0.0, -gravity))
     return pos - vel * seconds + down * (seconds**2 / 2), vel - down * seconds

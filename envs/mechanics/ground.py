@@ -30,7 +30,7 @@ class JumpShotLane(Lane):
     """
 
     name = "jump_shot"
-    num_notes = 1  # whether the last touch was one after a jump
+    num_notes = 1  # whether the last touch followed a jump
 
     HORIZON_SECONDS = 3.0
 
@@ -71,7 +71,7 @@ class DribbleLane(Lane):
     """
 
     name = "dribble"
-    num_notes = 1  # second at which the ball came onto the roof, plus 1; 0 off the roof
+    num_notes = 1  # time (s) at which the ball came onto the roof, plus 1; 0 while it is off the roof
 
     LOWEST, HIGHEST, ACROSS = 60.0, 140.0, 110.0
     """uu, from the car's centre to that of a ball on the roof (it lies 130 above)."""
@@ -112,7 +112,7 @@ class HalfFlipLane(Lane):
     """
 
     name = "half_flip"
-    num_notes = 2  # where the nose pointed at first, x and y
+    num_notes = 2  # initial direction of the nose, x and y
 
     REVERSED = -0.9
     """Cosine of the angle between the first and the new heading."""
@@ -165,7 +165,7 @@ class KickoffLane(Lane):
     """
 
     name = "kickoff"
-    num_notes = 2  # who touched first (0 nobody, 1 this team, -1 the other), and at which second
+    num_notes = 2  # team of the first touch (0 none, 1 this one, -1 the other), and its time (s)
 
     MAX_OFFSET, MAX_TURN, MAX_SPEED = 250.0, 0.25, 500.0
 
@@ -212,5 +212,5 @@ class KickoffLane(Lane):
         after = seen.seconds - notes[:, 1]
         just_then = (after >= self.judged_seconds) & (notes[:, 1] >= 0)
         won: Bool = ours & (seen.scored | (just_then & (seen.ball_pos[:, 1] > 0)))
-        notes[:, 1] = np.where((notes[:, 0] != 0) & just_then, -1, notes[:, 1])  # looked once: not again
+        notes[:, 1] = np.where((notes[:, 0] != 0) & just_then, -1, notes[:, 1])  # judged once, not again
         return won

@@ -118,10 +118,11 @@ class MechanicsLanes(PerArenaSetter, Phased):
 
     Each episode is drawn independently, from its arena's generator: with probability `mechanics_weight` it begins in a
     lane, drawn by the lanes' weights, for a random car of the arena. The lane's time limit ends it, in addition to the
-    pool's own conditions. The reward is the pool's.
+    pool's own conditions. The pool's reward applies.
 
-    With phases (`fabric_rl.Phases`), the lanes are off before the fourth unless `phase_weights` says otherwise. Put
-    other combinators inside: a lane would watch the wrong car if cars were mirrored or shuffled around it.
+    With phases (`fabric_rl.Phases`), the lanes are off before the fourth one unless `phase_weights` sets their share.
+    Put other combinators inside this one: if they mirrored or shuffled the cars afterwards, a lane would judge the
+    wrong car.
 
     Attributes:
         episodes: The lane that each arena is in, see `LaneTracker`.

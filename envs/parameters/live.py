@@ -21,9 +21,9 @@ DELAY = "action_delay_ticks"
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter.
+    """One physics parameter.
 
-    A `flag` is on from 0.5 upwards (so `Uniform(0, 1)` is a fair coin), a `whole` number is rounded down.
+    A `flag` is on for values of at least 0.5 (so `Uniform(0, 1)` is a fair coin); a `whole` number is rounded down.
     """
 
     low: float
@@ -85,7 +85,7 @@ _REFUSED = {
 def known_parameters(tick_skip: int) -> dict[str, Parameter]:
     """Return the parameters of a pool; two of their limits depend on its `tick_skip`."""
     respawn, delay = PARAMETERS["respawn_delay"], PARAMETERS[DELAY]
-    # A car that is demolished and respawns within one step would get its place from RocketSim's own generator.
+    # A car that is demolished and respawns within one step would get its position from RocketSim's own generator.
     shortest = max(respawn.low, (tick_skip + 1) / TICKS_PER_SECOND)
     return {
         **PARAMETERS,
@@ -147,10 +147,10 @@ class LiveParameters:
         Args:
             arenas: All arenas of the pool.
             randomizer: Samplers and their interval; None: only lessons set parameters.
-            seed: As in `seed`.
+            seed: See `seed`.
 
         Raises:
-            ValueError: A sampler for an unknown parameter, or one that goes beyond its parameter's limits.
+            ValueError: A sampler is for an unknown parameter, or exceeds the limits of its parameter.
         """
         self._arenas, self._num_arenas = arenas, len(arenas.delays)
         self._known = known_parameters(arenas.tick_skip)
@@ -167,7 +167,7 @@ class LiveParameters:
         self.seed(seed)
 
     def seed(self, seed: int) -> None:
-        """Seed arena `i` with a stream of `seed + i`, and sample anew for its next episode."""
+        """Seed arena `i` with a stream of `seed + i`, and draw new samples for its next episode."""
         self._rngs = [
             np.random.default_rng(np.random.SeedSequence(seed + i, spawn_key=(1,))) for i in range(self._num_arenas)
         ]
@@ -186,19 +186,19 @@ class LiveParameters:
         return DELAY in self._samplers
 
     def check(self, values: Mapping[str, Any]) -> dict[str, Sampler]:
-        """Return the samplers for what a lesson sets.
+        """Return the samplers for the values that a lesson sets.
 
         Raises:
-            ValueError: An unknown parameter, neither a number nor [min, max], or beyond the parameter's limits.
+            ValueError: A parameter is unknown, or a value is neither a number nor [min, max] or exceeds the limits.
         """
         samplers = {name: as_sampler(OWNER, name, value) for name, value in values.items()}
         self._check(OWNER, samplers)
         return samplers
 
     def override(self, values: Mapping[str, Any], begun: bool = True) -> None:
-        """Set parameters for all episodes that have not taken a step yet, and all that follow.
+        """Set parameters for all episodes without a step so far, and for all later ones.
 
-        The same values again change nothing. Parameters that are not in `values` go back to their samplers.
+        Setting the same values again changes nothing. Parameters missing from `values` return to their samplers.
 
         Args:
             values: See `as_sampler`; errors as in `check`.
@@ -242,9 +242,10 @@ class LiveParameters:
         }
 
     def load_state_dict(self, state: dict[str, Any] | None) -> None:
-        """Restore what `state_dict` returned and set the physics of all arenas, which must be restored afterwards.
+        """Restore a `state_dict` and set the physics of all arenas, which must be restored afterwards.
 
-        None is the state of a pool that has no parameters. A ValueError if the pool had samplers for other parameters.
+        None is the state of a pool that has no parameters. Raise a ValueError if the pool had samplers for other
+        parameters.
         """
         if state is None and self._idle:
             return
@@ -268,7 +269,7 @@ class LiveParameters:
             self._arenas.set_physics(index, *self._setting(index))
 
     def _check(self, owner: str, samplers: Mapping[str, Sampler]) -> None:
-        """Raise a ValueError for a parameter that is unknown or fixed, or a sampler that goes beyond its limits."""
+        """Raise a ValueError for a parameter that is unknown or fixed, or a sampler that exceeds its limits."""
         for name, sampler in samplers.items():
             if name in _REFUSED:
                 raise ValueError(f"{owner}: {name} cannot be changed: {_REFUSED[name]}")

@@ -121,7 +121,7 @@ class ParameterRandomizer(Component, ABC):  # ABC: a class path on the command l
 
 
 def draw(sampler: Sampler, name: str, rng: np.random.Generator) -> float:
-    """Draw a value of the parameter `name`; raise a ValueError that names both unless it is one finite number."""
+    """Draw a value of the parameter `name`; raise a ValueError unless it is a finite number."""
     value = sampler.sample(rng)
     if not is_number(value) or not math.isfinite(value):
         raise ValueError(f"{type(sampler).__name__}: sample() must return one finite number, got {value!r} for {name}")
@@ -129,7 +129,7 @@ def draw(sampler: Sampler, name: str, rng: np.random.Generator) -> float:
 
 
 def as_sampler(owner: str, name: str, value: Any) -> Sampler:  # noqa: ANN401 - checked here
-    """Return a sampler for a lesson's value: `Constant` for a number, `Uniform` for a pair; else a ValueError."""
+    """Return a sampler for a lesson's value: `Constant` for a number, `Uniform` for a pair; else raise a ValueError."""
     if not hasattr(value, "__iter__") or isinstance(value, str):
         return Constant(check_value(f"{owner}: {name}", value, Finite))
     numbers = check_value(f"{owner}: {name}", value, Sequence[Finite])

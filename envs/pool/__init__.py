@@ -1,1 +1,1 @@
-"""RocketSimPool, many arenas behind one gymnasium.vector.VectorEnv; its players, pictures, videos and replays."""
+"""RocketSimPool, many arenas behind one gymnasium.vector.VectorEnv; its players, images, videos and replays."""

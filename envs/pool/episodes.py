@@ -19,11 +19,11 @@ from fabric_rl.base.state_schema import load_child_state
 
 
 class EpisodeTracker:
-    """Begins episodes; parameters and initial state of an arena are sampled from its own generators.
+    """Begins episodes; each arena samples its parameters and initial states from its own generators.
 
     Attributes:
-        rngs: `[A]` generators, for initial states and for the respawn places of demolished cars.
-        parameters: Physics parameters that change.
+        rngs: `[A]` generators, for initial states and for the respawn positions of demolished cars.
+        parameters: Physics parameters that change between episodes.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class EpisodeTracker:
         self.rngs = [np.random.default_rng(seed + i) for i in range(self._arenas.state.num_arenas)]
 
     def begin(self, mask: Bool) -> int:
-        """Begin an episode in the arenas of `mask [A]`; rebuild broken arenas first, with a warning each.
+        """Begin an episode in the arenas of `mask [A]`; rebuild broken arenas first, with one warning each.
 
         Returns:
             Number of broken arenas.
@@ -146,7 +146,7 @@ _PARTS = ("state", "arenas", "rngs", "components", "counts", "started", "paramet
 def check_snapshot(
     snapshot: dict[str, Any], state: GameState, sims: Sequence[SimArena], components: Mapping[str, Any]
 ) -> None:
-    """Raise a ValueError unless `snapshot` is one of a pool with the same cars, arenas and number of components."""
+    """Raise a ValueError unless `snapshot` is from a pool with the same cars, arenas and number of components."""
     if missing := [name for name in _PARTS if name not in snapshot]:
         raise ValueError(f"RocketSimPool: this is not a snapshot of a pool, it lacks {', '.join(missing)}")
     if len(snapshot["arenas"]) != len(sims) or len(snapshot["components"]) != len(components):
@@ -166,7 +166,7 @@ def load_components(components: Mapping[str, Any], snapshot: Mapping[str, Any]) 
     """Restore every component.
 
     Raises:
-        ValueError: One does not fit; the message names its role, its class and what was saved.
+        ValueError: A saved state does not fit; the message names the component's role, its class and the saved state.
     """
     names = snapshot.get("component_names", ["component"] * len(components))
     for (role, part), name, state in zip(components.items(), names, snapshot["components"], strict=True):

@@ -25,7 +25,7 @@ class Canvas:
 
     Attributes:
         pixels: `[H, W, 3]` uint8.
-        position: `[3]` uu, of the camera.
+        position: `[3]` position of the camera, uu.
         axes: `[3, 3]` unit vectors to the right and up in the image, and forward into it.
         focal: Focal length in pixels.
     """
@@ -114,7 +114,7 @@ def draw_arena(canvas: Canvas) -> None:
     across = ((np.arange(width) + 0.5 - width / 2) / canvas.focal).astype(np.float32)
     down = ((np.arange(height) + 0.5 - height / 2) / canvas.focal).astype(np.float32)
     ahead = (forward - down[:, None] * up)[:, :, None]  # [H, 3, 1], rays of the middle column
-    floor = -ahead[:, 2] / place[2]  # one over the distance, a linear function of the pixel
+    floor = -ahead[:, 2] / place[2]  # reciprocal of the distance, a linear function of the pixel
     nearest = np.full((height, width), 1e-9, np.float32)
     for a, b, at in _WALLS:
         room = np.float32(at - a * place[0] - b * place[1])
@@ -200,7 +200,7 @@ def _floor(at: Vector) -> Vector:
 
 
 def _walls(y: Vector) -> Vector:
-    """Return the walls' colours: tinted glass with a mesh, brighter at floor and ceiling, and the crowd above it."""
+    """Return the walls' colours: tinted glass with a mesh, brighter at floor and ceiling, and the crowd above them."""
     z = (np.arange(_WALL_SPAN)[:, None, None] + 0.5) * _TEXEL
     mesh = np.maximum(np.abs(y / _MESH % 1 - 0.5)[..., None], np.abs(z / _MESH % 1 - 0.5)) > 0.468
     low, top = 30 * np.exp(-z / 260), 60 * np.exp(-(((z - game.CEILING_Z) / 40) ** 2))
@@ -235,7 +235,7 @@ def render_frame(state: GameState, arena: int = 0, size: tuple[int, int] = SIZE)
     forward; the numbers are the goals and the time of the episode.
 
     Args:
-        state: State of a pool, from numbers or from a replay.
+        state: State from a pool, from numbers or from a replay.
         arena: Row of the arena in `state`.
         size: Width and height in pixels; use even numbers to make a video.
 
@@ -264,7 +264,7 @@ def render_frame(state: GameState, arena: int = 0, size: tuple[int, int] = SIZE)
 
 
 def _following(places: Vector, size: tuple[int, int]) -> Canvas:
-    """Return a canvas; the closer the cars `places [1:]` to the ball `places [0]`, the closer its camera."""
+    """Return a canvas; the closer the cars `places [1:]` are to the ball `places [0]`, the closer is the camera."""
     ball, offsets = places[0], places[1:] - places[0]
     away = np.linalg.norm(offsets, axis=1)
     share = np.exp(-away / 1800)
@@ -276,7 +276,7 @@ def _following(places: Vector, size: tuple[int, int]) -> Canvas:
 
 
 def _draw_discs(canvas: Canvas, places: Vector, radii: Vector, colour: ArrayLike, opacity: ArrayLike) -> None:
-    """Draw horizontal discs at `places [n, 3]`, seen from above."""
+    """Draw horizontal discs around `places [n, 3]`."""
     at, depth = canvas.project(places)
     widths = radii * canvas.focal / depth
     heights = widths * (canvas.position[2] - places[:, 2]) / np.linalg.norm(canvas.position - places, axis=1)
@@ -286,7 +286,7 @@ def _draw_discs(canvas: Canvas, places: Vector, radii: Vector, colour: ArrayLike
 
 
 def _draw_pads(canvas: Canvas, there: NDArray[np.bool_]) -> None:
-    """Draw the boost pads: dark if missing, big ones with a ball above them."""
+    """Draw the boost pads: dark while gone, big ones with a ball above them."""
     pads, big = np.array(BOOST_LOCATIONS) * (1.0, 1, 0), np.array(BOOST_LOCATIONS)[:, 2] > 71
     radii = np.where(big, 150.0, 75.0)
     _draw_discs(canvas, pads, radii, (20, 30, 26), 0.45)

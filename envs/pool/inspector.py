@@ -1,4 +1,4 @@
-"""PoolInspector: information about a pool in training for `fabric_rl.callbacks.Debug`, and side games."""
+"""PoolInspector: information about a pool in training for `fabric_rl.callbacks.Debug`, and games alongside training."""
 
 import copy
 from collections.abc import Callable, Generator
@@ -31,10 +31,10 @@ ProbeSink = Callable[[Float, Float | None], None]
 
 
 class PoolInspector:
-    """Describes the action table and initial states of a pool, and tests how a policy recovers from its roof."""
+    """Describes the action table and initial states of a pool, and tests how a policy recovers cars on their roofs."""
 
     def __init__(self, pool: "RocketSimPool") -> None:
-        """Inspect `pool`, whose state may change meanwhile."""
+        """Inspect `pool`; its state may change in the meantime."""
         self._pool, self._parser, self._state = pool, pool.action_parser, pool.state
         self._rows, self._problems = list[ResetRow](), list[list[str]]()
 
@@ -80,7 +80,7 @@ class PoolInspector:
     ) -> Generator[float, None, None]:
         """Record a game alongside training, with copies of the pool's resets, dones, phase, obs and actions.
 
-        The physics is the default one, whatever parameters the pool samples. Yields the seconds played. If the
+        The physics parameters have their defaults, whatever the pool samples. Yields the seconds played. If the
         generator is closed early, the game ends there; the replay stores the planned length.
 
         Args:
@@ -88,7 +88,7 @@ class PoolInspector:
             sink: Receives the replay.
             title: Title of the replay.
             seconds: Game time.
-            seed: Seed of the resets; if the pool's arenas have different numbers of cars, it chooses one of them.
+            seed: Seed of the resets; if the pool's team sizes differ, it also selects one of them.
         """
         pool = self._pool
         setter, conditions = pool.state_setter, pool.done_conditions
@@ -159,6 +159,6 @@ class PoolInspector:
         ]
 
     def _team_sizes(self) -> list[tuple[int, int]]:
-        """Return the (blue, orange) cars that occur in the pool's arenas, sorted."""
+        """Return the team sizes (blue, orange) that occur in the pool's arenas, sorted."""
         blue = self._state.num_blue
         return sorted({(int(row[:blue].sum()), int(row[blue:].sum())) for row in self._state.present})

@@ -49,20 +49,20 @@ class Bot(Component, ABC):
         """
 
     def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
-        """Choose actions for `RocketSimPool.step`: `[N, ...]`, for each car the one that comes closest to `act`.
+        """Return the actions `[N, ...]` for `RocketSimPool.step` that are closest to the controls of `act`.
 
         Args:
             state: `pool.state`.
-            parser: `pool.action_parser`; any, see `nearest_actions`.
+            parser: `pool.action_parser`; see `nearest_actions`.
 
         Raises:
-            ValueError: A parser that bots cannot use (`nearest_actions`), or invalid controls (`compute_controls`).
+            ValueError: Bots cannot use the parser (`nearest_actions`), or controls are invalid (`compute_controls`).
         """
         controls, here = compute_controls(self, state), state.present
         return nearest_actions(parser, controls[here], state.on_ground[here])
 
     def thoughts(self) -> PolicyOutput | None:
-        """Return its policy's output of the last `act`: None for most bots, and before the first call."""
+        """Return the policy's output of the last `act`; None for bots without a policy, and before the first call."""
         return None
 
 
@@ -77,7 +77,7 @@ def compute_controls(bot: Bot, state: GameState, name: str = "") -> Float:
 
 
 class SplitBot(Bot):
-    """Base class of bots that let one bot play some of the cars, and another one the rest."""
+    """Base class of bots that let one bot play some of the cars, and another bot the rest."""
 
     @abstractmethod
     def split(self, state: GameState) -> tuple[Bool, Bot, Bot]:
@@ -95,7 +95,7 @@ class SplitBot(Bot):
 
 @dataclass(eq=False, repr=False)
 class TeamBots(SplitBot):
-    """Blue played by one bot, orange by another."""
+    """Bot that lets one bot play blue, and another bot orange."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {"blue": "blue", "orange": "orange"}
 
@@ -229,7 +229,7 @@ class CarSlots:
         return flat if self._full else flat[self.slots]
 
     def all_slots(self, actions: NDArray[Any]) -> NDArray[Any]:
-        """Pad with zeros for slots without a car: `[N, ...]` -> `[A * C, ...]`; raise a ValueError for another N."""
+        """Pad with zeros for slots without a car: `[N, ...]` -> `[A * C, ...]`; raise a ValueError for a wrong N."""
         if not actions.ndim:
             raise ValueError(
                 f"RocketSimPool: got one number as actions; give an array, one for each of the {self.num_cars} cars"
@@ -244,7 +244,7 @@ class CarSlots:
 
 
 class GuestBots:
-    """Bots that play some of a pool's cars, its guests.
+    """Guests: bots that play some of a pool's cars.
 
     A guest's controls reach the physics unchanged, whatever the pool's action parser could express: a bot, or an agent
     with another action table, plays here exactly as it does in `envs.matches`.
@@ -265,7 +265,7 @@ class GuestBots:
         self.seat(np.full(self._slots.num_cars, -1))
 
     def seat(self, who: NDArray[np.intp]) -> None:
-        """Let guest `who[i]` play car `i` of `[N]` from the next step on; -1: the pool's action is used."""
+        """Let guest `who[i]` play car `i` of `[N]` from the next step on; with -1, the pool's action is used."""
         self._who = np.array(who)
 
     def override_controls(self, controls: Controls, state: GameState) -> Controls:

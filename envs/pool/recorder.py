@@ -17,7 +17,7 @@ from envs.state.layout import Bool, Float
 
 
 class ReplayRecorder(StateLogger):
-    """Records the games of one arena; a game with a kickoff after each goal has many episodes.
+    """Logger that records the games of one arena; a game with a kickoff after each goal has many episodes.
 
     Attributes:
         score: Goals of blue and orange in this game.
@@ -39,7 +39,7 @@ class ReplayRecorder(StateLogger):
             sink: Receives the bytes.
             bots: The players; their values and action probabilities are recorded.
             about: Header without columns, as JSON: `names` of both players, `ball_radius` (uu) if unusual, settings.
-            rewards: Terms of a reward, which is computed again for the replay.
+            rewards: Terms of a reward, which are computed again for the replay.
             arena: Index of the arena.
             chunk_frames: See `ReplayWriter`.
         """

@@ -2,9 +2,9 @@
 
 A file is `FRLREP`, the version as two bytes, then records: one byte for the kind, the length and the CRC-32 of the
 payload and the CRC-32 of these nine bytes, four bytes each (all numbers little-endian), then the payload. The reader
-ignores a last record that was not finished; everything else that does not fit is an error.
+ignores an incomplete last record; anything else that does not fit is an error.
 
-Integers count in units of `scale`: values are rounded by at most half of it, and clipped to the integer's range. `<f2`
+Integers count in units of `scale`: values are rounded by at most half a unit, and clipped to the integer's range. `<f2`
 rounds to eleven binary digits (relative error 2**-11, absolute 3e-8 near zero) and keeps NaN; `<f4`, used by
 demonstrations, does not round. In a chunk, a column is `[numbers of a frame, frames]`, differenced in time
 `differences` times (modulo the integer's range), first all low bytes, then all high ones; zlib compresses all columns
@@ -100,8 +100,8 @@ def game_columns(num_cars: int, reward_parts: int = 0, values: bool = False, act
     quaternion (w, x, y, z) within 0.00025, boost (0..100) within 0.25, controls within 0.004, pad timers (s) within
     0.02, probabilities within 0.002; rewards and values have a relative error of 2**-11, below 6e-5 they are within
     3e-8. `ticks` count from the beginning of the game; `begins` is 1 in the first frame after a kickoff. Controls and
-    rewards belong to the step that led to the frame, values and probabilities to the decision in it; NaN and zeros if
-    there are none.
+    rewards belong to the step that led to the frame, values and probabilities to the decision in it; missing ones are
+    NaN or zero.
     """
     cars = (num_cars,)
     found = [
@@ -209,7 +209,7 @@ def iter_records(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
     """Yield kind and payload of each record from the beginning of a file, up to the last complete one.
 
     Raises:
-        ValueError: Not a replay, a newer version, or a damaged file; one line that does not name the file.
+        ValueError: The file is not a replay, has a newer version, or is damaged; the message does not name the file.
     """
     start = file.read(len(FILE_START))
     if start[: len(MAGIC)] != MAGIC[: len(start)] or not start:
@@ -253,7 +253,7 @@ class Sink(Protocol):
 
 
 class ReplayWriter:
-    """Writer of games, chunk by chunk, so that they can be read while they are played."""
+    """Writer of games in chunks, so that they can be read while they are played."""
 
     def __init__(
         self, sink: Sink, columns: Sequence[Column], about: Mapping[str, Any], chunk_frames: int = CHUNK_FRAMES
@@ -281,7 +281,7 @@ class ReplayWriter:
         self._sink.write(pack_json(BEGIN, about))
 
     def add(self, frame: Mapping[str, NDArray[Any]], events: Sequence[Event] = ()) -> None:
-        """Add a frame, an array for each column, and its events."""
+        """Add a frame (an array for each column) and its events."""
         self._frames.append(frame)
         self._events += events
         if len(self._frames) >= self._chunk_frames:

@@ -241,7 +241,11 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             self._viewer.close()
 
     def render(self) -> tuple[NDArray[np.uint8], ...]:
-        """Return an image `[360, 640, 3]` of the first arena; a RuntimeError unless `render_mode` is "rgb_array"."""
+        """Return an image `[360, 640, 3]` of the first arena.
+
+        Raises:
+            RuntimeError: `render_mode` is not "rgb_array".
+        """
         if self.render_mode != "rgb_array":
             raise RuntimeError(f"RocketSimPool: render() needs render_mode='rgb_array', it is {self.render_mode!r}")
         return (render_frame(self.state),)
@@ -262,12 +266,12 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
 
     @property
     def inspector(self) -> PoolInspector:
-        """A new inspector of the episodes from now on, for the callback `fabric_rl.callbacks.Debug`."""
+        """A new inspector of all episodes from now on, for the callback `fabric_rl.callbacks.Debug`."""
         return PoolInspector(self)
 
     @property
     def layout(self) -> dict[str, str]:
-        """Description of observations and actions that shows if a checkpoint fits; see `envs.pool.settings.layout`."""
+        """Description of observations and actions, to check that a checkpoint fits; see `envs.pool.settings.layout`."""
         return settings.layout(self.obs_builder, self.action_parser, self.state.num_blue, self.state.num_orange)
 
     def drain_timers(self) -> dict[str, tuple[float, int]]:
@@ -277,7 +281,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """Return the metrics of the pool and its components since the last call: name -> (sum, count).
 
-        A contact over several steps counts as one touch. Minutes are game time, per car for touches, else per arena.
+        A contact over several steps counts as one touch. Minutes are game time: per car for touches, else per arena.
         """
         metrics = self._counts.drain(self.tick_skip, self.num_arenas, self.num_envs)
         for part in (self.action_parser, self.reward, *self.loggers):
@@ -290,13 +294,13 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return self._parameters.values
 
     def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
-        """Raise ValueError if a parameter is not in `envs.parameters.PARAMETERS`, or a value exceeds its limits."""
+        """Raise a ValueError if a parameter is not in `envs.parameters.PARAMETERS`, or a value exceeds its limits."""
         self._parameters.check(values)
 
     def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
-        """Set parameters instead of their samplers, for episodes without a step so far and all later ones.
+        """Override the samplers of parameters, for episodes without a step so far and all later ones.
 
-        `values` is parameter -> number, or [min, max] to sample from; all other parameters return to their own values.
+        `values` maps a parameter to a number, or to [min, max] to sample from; all others return to their own values.
         """
         self._parameters.override(values, self._started)
         self._look_ahead()
@@ -307,7 +311,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             self.action_parser.look_ahead(self.tick_skip, self.tick_skip)
 
     def check_phases(self, names: Sequence[str]) -> None:
-        """Raise ValueError unless the phased components have exactly the phases `names`."""
+        """Raise a ValueError unless the phased components have exactly the phases `names`."""
         for part in self._phased():
             part.check_phases(names)
 
@@ -323,9 +327,9 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def state_dict(self) -> dict[str, Any]:
         """Return the complete state of the pool, as numbers, arrays and dicts of them.
 
-        This also restores the live arenas from the returned state: it does not contain the contact caches of the
-        physics engine, so only then does this pool continue exactly like one that loads the state. Raises RuntimeError
-        before the first `reset`, and CannotBeSavedError if a component cannot be saved.
+        This also restores the live arenas from the returned state, which lacks the contact caches of the physics
+        engine, so that this pool continues exactly like one that loads the state. Raise a RuntimeError before the
+        first `reset`, and a CannotBeSavedError if a component cannot be saved.
         """
         if not self._started:
             raise RuntimeError("RocketSimPool: call reset() before state_dict(), there is no game to save yet")
@@ -344,7 +348,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return snapshot
 
     def load_state_dict(self, snapshot: dict[str, Any]) -> None:
-        """Continue bit-identically to the pool that returned `snapshot`; its components must be equal (ValueError)."""
+        """Continue bit-identically to the pool that returned `snapshot`; raise a ValueError if components differ."""
         components = self._components()
         check_snapshot(snapshot, self.state, self._arenas.sims, components)
         self.state.load_state_dict(snapshot["state"])
@@ -389,8 +393,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         state = self.state
         paid: Float = self.reward(state)
         check_finite(type(self.reward).__name__, "rewards", paid, state.present, state.arena_index)
-        rewards = paid.astype(np.float32)  # a copy: a reward may hand out a buffer or a view of the state
-        if self._arenas.broken.any():  # a broken arena still has the previous state, which was rewarded before
+        rewards = paid.astype(np.float32)  # a copy: a reward may return a buffer or a view of the state
+        if self._arenas.broken.any():  # a broken arena still has the previous state, which was already rewarded
             rewards[self._arenas.broken] = 0
         return rewards
 

@@ -1,4 +1,4 @@
-"""Checks of RocketSimPool's settings, and the layout that shows if a checkpoint fits a pool."""
+"""Checks of RocketSimPool's settings, and the layout that tells whether a checkpoint fits a pool."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -42,7 +42,7 @@ def done_conditions(done: Any) -> tuple[DoneCondition, ...]:  # noqa: ANN401 - c
 def check_pool_sizes(
     num_arenas: object, tick_skip: object, action_delay_ticks: object, num_threads: object, first_arena: object
 ) -> None:
-    """Raise a ValueError if a size is not a whole number or out of range."""
+    """Raise a ValueError if a size is not a whole number, or is out of range."""
     owner = "RocketSimPool"
     Between(1, _MOST_ARENAS).check(f"{owner}: num_arenas (--env.num_arenas)", num_arenas, whole=True)
     tick_skip = Between(1, _LONGEST_SKIP).check(f"{owner}: tick_skip (--env.tick_skip)", tick_skip, whole=True)
@@ -67,7 +67,7 @@ def observation_space(builder: ObsBuilder, num_blue: int, num_orange: int) -> gy
 
 
 def layout(builder: ObsBuilder, parser: ActionParser, num_blue: int, num_orange: int) -> dict[str, str]:
-    """Describe observation columns and action table, to tell if a checkpoint fits a pool.
+    """Describe observation columns and action table, to check that a checkpoint fits a pool.
 
     Returns texts under `observation columns` (`DefaultObs: ball_pos 0-2, ball_vel 3-5, ...`) and `action table` (see
     `action_table`).
@@ -80,7 +80,7 @@ def layout(builder: ObsBuilder, parser: ActionParser, num_blue: int, num_orange:
 def layout_as_json(
     builder: ObsBuilder, parser: ActionParser, num_blue: int, num_orange: int
 ) -> dict[str, dict[str, Any]]:
-    """Describe observation columns and action table as JSON, for programs without builder and parser.
+    """Describe observation columns and action table as JSON, for programs without the builder and the parser.
 
     Returns:
         `observations`: builder and `columns` (range, name, meaning, unit before the factor, factor); `actions`:

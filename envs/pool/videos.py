@@ -42,11 +42,11 @@ FORMATS = {".mp4": _MP4, ".gif": _GIF}
 class EpisodeVideos:
     """Writer of mp4 files of episodes 0, 1, 8, 27, ... 1000, 2000, ...; after a failure it warns and stops.
 
-    In a folder that has videos, numbers continue from the last of them, and none is overwritten.
+    In a folder that contains videos, numbering continues after the last one; none is overwritten.
     """
 
     def __init__(self, folder: str | Path | None, frames_per_second: float, draw: Callable[[], Frame]) -> None:
-        """Write frames from `draw` into `folder` (None: nothing), where `frames_per_second` steps are a second."""
+        """Write frames from `draw` into `folder` (None: nothing), for `frames_per_second` steps a second."""
         self._folder, self._draw = folder, draw
         self._every = max(1, round(frames_per_second / MOST_FRAMES_PER_SECOND))
         self._rate = frames_per_second / self._every
@@ -108,7 +108,7 @@ class EpisodeVideos:
 
 
 class _Video:
-    """One file and the thread that feeds ffmpeg, once it is started.
+    """One file, and the thread that feeds ffmpeg.
 
     Attributes:
         frames: Queue of frames; None marks the end.
@@ -142,10 +142,10 @@ class _Video:
 
 
 def write_video(path: Path, frames: Iterable[Frame], frames_per_second: float, filters: tuple[str, ...] = ()) -> None:
-    """Encode frames as .mp4 or .gif, with one thread. The file appears when it is complete; no frames, no file.
+    """Encode frames as .mp4 or .gif, with one thread. The file appears when it is complete; without frames, none does.
 
     Raises:
-        OSError: There is no ffmpeg, it failed, or the file cannot be written.
+        OSError: ffmpeg is missing or failed, or the file cannot be written.
     """
     frames = iter(frames)
     first = next(frames, None)
@@ -178,7 +178,7 @@ def find_ffmpeg() -> str:
     """Return the path of ffmpeg; raise a FileNotFoundError if there is none."""
     from imageio_ffmpeg import get_ffmpeg_exe
 
-    with suppress(RuntimeError):  # none is installed
+    with suppress(RuntimeError):  # ffmpeg is not installed
         if path := shutil.which(get_ffmpeg_exe()):
             return str(path)
     raise FileNotFoundError("videos need ffmpeg, which was not found by IMAGEIO_FFMPEG_EXE or PATH")
@@ -221,8 +221,8 @@ class RocketSimVis:
 def rocketsimvis_packet(state: GameState, arena: int = 0) -> dict[str, Any]:
     """Return a packet in the format of its `networking-format.md`: uu, uu/s, rad/s, boost 0..100, RLGym's pads.
 
-    That page says 0..1 for boost, and `seer`, but the viewer's code reads 0..100 and `steer`. The ball's rotation is
-    not sent; the viewer then rotates it by its angular velocity.
+    That page documents boost as 0..1, and a key `seer`, but the viewer's code reads 0..100 and `steer`. The ball's
+    rotation is not sent; the viewer then rotates it by its angular velocity.
     """
     world = state.world
     ball = {"pos": world.ball_pos, "vel": world.ball_vel, "ang_vel": world.ball_ang_vel}

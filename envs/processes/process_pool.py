@@ -37,7 +37,7 @@ GOOD_STEPS = 1000
 
 
 class VectorEnvFactory(Protocol):
-    """Builds a vector environment; a class, or a `functools.partial` of one."""
+    """Factory of a vector environment: a class, or a `functools.partial` of one."""
 
     def __call__(self, *, seed: int) -> VectorEnv[Any, Any, Any]:
         """Build the environment, whose sub-environments' seeds count from `seed`."""
@@ -179,7 +179,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
     def step_group(self, group: int, actions: Array) -> None:
         """Start a step of one group and return immediately; `wait_group` waits for its result.
 
-        `actions [n, ...]` are those of the group's sub-environments, see `group_rows`; a ValueError as in `step`.
+        `actions [n, ...]` are those of the group's sub-environments, see `group_rows`; raise a ValueError as in `step`.
         """
         self._post_steps(self._groups[group], self.group_rows[group], actions)
 
@@ -200,7 +200,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         return _added(self._ask_all("drain_timers"))
 
     def check_phases(self, names: Sequence[str]) -> None:
-        """Raise ValueError unless the environment has exactly the phases `names`, if it has any."""
+        """Raise a ValueError unless the environment has exactly the phases `names`, if it has any."""
         self._ask_all("check_phases", list(names))
 
     def set_phase(self, name: str, number: int) -> None:
@@ -209,7 +209,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         self._ask_all("set_phase", name, number)
 
     def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
-        """Raise ValueError if the environment has no parameters that can be set, or rejects these values."""
+        """Raise a ValueError if the environment has no parameters that can be set, or rejects these values."""
         self._ask_all("check_parameters", dict(values))
 
     def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
@@ -287,7 +287,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             except WorkerError as error:
                 if error.lost and not self.restart:
                     self._fail(k, error)
-                if error.lost:  # else it belongs to the interrupted call
+                if error.lost:  # otherwise the error belongs to the interrupted call
                     self._restart(k, error)
 
     def _replies(self, workers: range, timeout_seconds: float) -> dict[int, Any]:
@@ -314,7 +314,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         return list(replies.values())
 
     def _raise_failures(self, replies: dict[int, Any], stop: bool = True) -> None:
-        """Raise the first failure; with `stop` false the workers continue, unless one is lost."""
+        """Raise the first failure; if `stop` is False, the workers continue, unless one is lost."""
         failures = {k: reply for k, reply in replies.items() if isinstance(reply, WorkerError)}
         for k, error in failures.items():
             if stop or error.lost:
@@ -373,11 +373,11 @@ def divide_arenas(arenas: int, workers: int, groups: int) -> tuple[list[int], li
     """Divide arenas over workers, and workers into groups, as evenly as possible.
 
     Returns:
-        `[workers + 1]` the first arena of each worker, and the number of all arenas; and the workers of each group. The
+        `[workers + 1]` first arena of each worker, then the number of all arenas; and the workers of each group. The
         arenas of a group do not depend on the number of workers, so neither do trajectories.
 
     Raises:
-        ValueError: More workers than arenas, or more groups than workers.
+        ValueError: There are more workers than arenas, or more groups than workers.
     """
     if workers > arenas:
         raise ValueError(
@@ -436,7 +436,7 @@ def split_factory(factory: VectorEnvFactory) -> tuple[int, Callable[[int, int, i
 def merge_infos(infos: Sequence[dict[str, Any]], sizes: Sequence[int]) -> dict[str, Any]:
     """Merge the infos of all parts into one dict of arrays over all sub-environments, zero in parts without the key.
 
-    `sizes` are the parts' numbers of sub-environments. Values with another number of entries are dropped.
+    `sizes` are the parts' numbers of sub-environments. Values with a different number of entries are dropped.
     """
     joined: dict[str, Any] = {}
     for name in dict.fromkeys(name for info in infos for name in info):

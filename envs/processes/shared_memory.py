@@ -48,5 +48,5 @@ class SharedArrays:
         """Release the memory."""
         self.forget_name()
         self._arrays.clear()
-        with suppress(BufferError):  # an array is still referenced, for example by a traceback: freed together with it
+        with suppress(BufferError):  # an array is still referenced, for example by a traceback; freed together with it
             self._memory.close()

@@ -1,9 +1,9 @@
 """Worker process of a ProcessPool: its main loop, and the pool's handle on it.
 
 A step costs two semaphore operations per worker; everything that has a row per sub-environment is in shared memory.
-The pipe carries the rest, which is rare: building, resets, metrics, states, errors and unusual infos. Semaphores were
-measured to wake the other side 4 to 7 times faster than a pipe (after which the kernel runs the worker on the core of
-its parent), and no slower than spinning, which would take a core from the workers.
+The pipe carries the rest, which is rare: building, resets, metrics, states, errors and unusual infos. In measurements,
+semaphores woke the other side 4 to 7 times faster than a pipe (with which the kernel runs the worker on the core of its
+parent), and no slower than spinning, which would take a core from the workers.
 """
 
 import multiprocessing
@@ -50,14 +50,14 @@ StepResult = tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_], NDArray[np.boo
 
 @dataclass(frozen=True)
 class ShardSpec:
-    """Description of a worker's environments, sent once they are built; empty where they lack an attribute.
+    """Description of a worker's environments, sent after they are built; attributes that they lack are empty.
 
     Attributes:
         name: Class of the environment.
         num_envs: Number of sub-environments.
-        observation_space: Of one sub-environment, like `action_space`.
+        observation_space: Space of one sub-environment, like `action_space`.
         num_seeds: Number of consecutive seeds that `reset(seed=...)` uses.
-        resumable: True if it has `state_dict` and `load_state_dict`.
+        resumable: True if the environment has `state_dict` and `load_state_dict`.
         reward_signals: As in `RocketSimPool`, like `pool_layout`, `headlines` and `sides`.
     """
 
@@ -83,7 +83,7 @@ class ShardSpec:
             "obs": obs_array,
             "final_obs": obs_array,
             "_final_obs": ((n,), np.dtype(np.bool_)),
-            "rewards": ((n,), np.dtype(np.float64)),  # holds every float32 exactly
+            "rewards": ((n,), np.dtype(np.float64)),  # represents every float32 exactly
             "terminated": ((n,), np.dtype(np.bool_)),
             "truncated": ((n,), np.dtype(np.bool_)),
             "action_mask": ((n, spaces.flatdim(action)), np.dtype(np.bool_)),
@@ -96,7 +96,7 @@ class WorkerError(RuntimeError):
     It stands in for the exception, because not every exception can be pickled. Its text is the traceback in the worker.
 
     Attributes:
-        kind: Type that the parent raises: the exception's own if settings of the user can cause it, else RuntimeError.
+        kind: Type that the parent raises: its own if the user's settings can cause it, else RuntimeError.
         message: Text of the exception, or how the process was lost.
         summary: The same, with the type of the exception.
         failed_in: Function that failed, for example `MyEnv.step() (my_env.py, line 12)`.
@@ -144,7 +144,7 @@ class WorkerError(RuntimeError):
 
 
 def _failed_in(error: BaseException) -> str:
-    """Return the innermost function of `envs` or of the user in the traceback of `error`."""
+    """Return the innermost function of `envs` or of the user's code in the traceback of `error`."""
     for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
         code = frame.f_code
         if not code.co_filename.startswith(("<", *_NO_PARTS)):
@@ -274,7 +274,7 @@ class _Server:
         return self._store_mask(infos)
 
     def _answer(self, command: str, arguments: tuple[Any, ...]) -> Any:  # noqa: ANN401 - what can be pickled
-        """Call a method of the environment; a missing one returns no metrics, or does nothing."""
+        """Call a method of the environment; a missing method returns no metrics, or does nothing."""
         if command == "reset":
             return self._reset(*arguments)
         if command.endswith("_parameters") and not hasattr(self.env, command):
@@ -438,7 +438,7 @@ class WorkerProcess:
         if self._arrays is not None:
             self._arrays.close()
             self._arrays = None
-        del self._go, self._done  # their names go with them
+        del self._go, self._done  # this frees their names, too
 
     def kill(self) -> None:
         """Kill the process."""
@@ -504,7 +504,7 @@ def _interrupts_held_back() -> Iterator[None]:
         return
     from multiprocessing import resource_tracker
 
-    resource_tracker.ensure_running()  # would lift the block if it had to start
+    resource_tracker.ensure_running()  # it would lift the block if it started later
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -60,7 +60,7 @@ def touch_map(replay: Replay, car: int | None = None, axes: "Axes | None" = None
 
 
 def position_map(replay: Replay, car: int | None = None, axes: "Axes | None" = None) -> "Axes":
-    """Draw the seconds that a car (without demolitions), or by default the ball, spent in each cell."""
+    """Draw the seconds that a car (while not demolished), or by default the ball, spent in each cell."""
     _check(replay, car)
     places, seconds = [np.zeros((0, 3), np.float32)], [np.zeros(0)]
     for game in replay.games:
@@ -103,7 +103,7 @@ def reward_by_part(replay: Replay, car: int = 0, episode: int = 0, axes: "Axes |
 
 
 def action_histogram(replay: Replay, car: int = 0, axes: "Axes | None" = None) -> "Axes":
-    """Draw the distribution of each control's values over a car's steps, without those while it was demolished."""
+    """Draw the distribution of each control's values over a car's steps, except while it was demolished."""
     _check(replay, car)
     told = [np.zeros((0, len(CONTROL_NAMES)), np.float32)]
     for game in replay.games:
@@ -133,7 +133,7 @@ def _axes(axes: "Axes | None", width: float, height: float) -> "Axes":
 
 
 def _map(places: NDArray[np.float32], weights: NDArray[np.float64], unit: str, axes: "Axes | None") -> "Axes":
-    """Draw a map of `places [n, 3]`; points beyond the walls count in the nearest cell."""
+    """Draw a map of the positions `places [n, 3]`; points beyond the walls count in the nearest cell."""
     axes = draw_field(axes)
     inside = np.stack([np.clip(places[:, i], edges[0], edges[-1]) for i, edges in enumerate(_EDGES)], axis=-1)
     cells = np.histogramdd(inside, _EDGES, weights=weights)[0].T

@@ -68,7 +68,7 @@ class Game:
         """Name -> `[frames, *shape]` float32; unpacked on first access.
 
         Raises:
-            ValueError: A damaged chunk; one line that names the file.
+            ValueError: A chunk is damaged; the message names the file.
         """
         empty = [{c.name: np.zeros((0, *c.shape), np.float32) for c in self._columns}]
         try:
@@ -149,8 +149,8 @@ def _check_about(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
 def extract_games(replay: Replay, pieces: Iterable[tuple[Game, int, int]] | None = None) -> bytes:
     """Return a replay of parts of another replay, each a separate game that begins at time 0.
 
-    `pieces` are game, first frame and end frame (exclusive) of each part; default: all games. Values do not change. A
-    ValueError for damaged chunks.
+    `pieces` are game, first frame and end frame (exclusive) of each part; default: all games. Values do not change.
+    Raise a ValueError if a chunk is damaged.
     """
     sink = io.BytesIO()
     writer = ReplayWriter(sink, [column_from_header(said) for said in replay.about["columns"]], replay.about)

@@ -1,4 +1,4 @@
-"""State setters: how an episode begins."""
+"""State setters, which write the initial states of episodes."""
 
 from envs.resets.base import StateSetter as StateSetter
 from envs.resets.initial_states import check_start as check_start

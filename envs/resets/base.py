@@ -23,16 +23,16 @@ CAR_VECTORS = ("car_pos", "car_vel", "car_ang_vel", "car_forward", "car_right", 
 
 
 class StateSetter(Component, ABC):
-    """Writer of the initial state of an episode."""
+    """Base class: write the initial states of episodes."""
 
     @abstractmethod
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
         """Write `state.world` and the car fields of the arenas in `mask [A]`.
 
-        The rows are in a base state before (all zero, cars upright with wheels down), so only what differs needs to be
-        written. What is written into slots without a car (`state.present`) is dropped. All randomness comes from `rng`.
-        The pool calls this for one arena at a time with that arena's own generator, so an arena's episodes do not
-        depend on how many others there are.
+        The rows are already in a base state (all zero, cars upright with wheels down), so only differences from it
+        need to be written. Values in slots without a car (`state.present`) are dropped. All randomness comes from
+        `rng`. The pool calls this for one arena at a time with that arena's own generator, so an arena's episodes do
+        not depend on the number of arenas.
         """
 
     def conditions(self) -> Sequence[DoneCondition]:
@@ -52,7 +52,7 @@ class StateSetter(Component, ABC):
 
 
 class PerArenaSetter(StateSetter):
-    """A setter that writes one arena after the other."""
+    """Base class of setters that write one arena after another."""
 
     def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
         for arena in np.flatnonzero(mask).tolist():

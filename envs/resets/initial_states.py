@@ -46,8 +46,8 @@ def check_start(state: GameState, arena: int, name: str) -> None:
     """Check the initial state that the setter `name` has written into row `arena` of `state`.
 
     Raises:
-        ValueError: NaN or infinity, the ball or a car outside the field or faster than the game lets them be, boost or
-            a timer out of range, or two bodies in one place.
+        ValueError: A number is NaN or infinite, the ball or a car is outside the field or faster than the game allows,
+            boost or a timer is out of range, or two bodies overlap.
     """
     for problem in find_problems(state, arena):
         if problem.refused:
@@ -139,7 +139,7 @@ def wall_distance(x: float, y: float, z: float) -> float:
 
 
 def inside_field(x: float, y: float, z: float) -> bool:
-    """Return whether a point (uu) is in the soccar field or in a goal, give or take `FIELD_MARGIN`; False for NaN."""
+    """Return True if a point (uu) is in the soccar field or in a goal, within `FIELD_MARGIN`; False for NaN."""
     return math.isfinite(x + y + z) and z >= 0 and wall_distance(x, y, z) >= -FIELD_MARGIN
 
 
@@ -181,7 +181,7 @@ def initial_state_rows(state: GameState, arena: int, episode: int) -> list[Reset
     Returns:
         A row for the ball and for each car: `episode`, `what` (ball, blue, orange), `slot` (-1 for the ball), `x`, `y`,
         `z` (uu), `speed` (uu/s), `spin` (rad/s), `yaw`, `pitch`, `roll` (degrees), `boost` (0..100), `on_ground`,
-        `demoed` (0 or 1); the last six are 0 for the ball. The field as it is, not mirrored.
+        `demoed` (0 or 1); the last six are 0 for the ball. Coordinates are not mirrored.
     """
     world = state.world
     ball: ResetRow = {"episode": episode, "what": "ball", "slot": -1, **dict.fromkeys(NUMBERS, 0.0)}

@@ -1,4 +1,4 @@
-"""Setters made of other setters: mixtures, mirror images, shuffled cars, one for each phase."""
+"""Setters made of other setters: mixtures, mirror images, shuffled cars, one setter per phase."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ WHEELS_MIRRORED_X = [1, 0, 3, 2]
 
 @dataclass(eq=False, repr=False)
 class MixedStates(PerArenaSetter):
-    """Mixture of setters, one of which is drawn for each episode."""
+    """Mixture of setters; one of them is drawn for each episode."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {"setters": "setters"}
 
@@ -51,7 +51,7 @@ class MixedStates(PerArenaSetter):
 
 @dataclass(eq=False, repr=False)
 class _Changed(PerArenaSetter):
-    """Base class of setters that modify the states of another one."""
+    """Base class of setters that modify the states of another setter."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {"inner": "inner"}
 
@@ -112,11 +112,11 @@ def mirror_left_right(state: GameState, arena: int) -> None:
     world, details = state.world, state.details
     for vectors in (world.ball_pos, world.ball_vel, world.car_pos, world.car_vel, world.car_forward, world.car_up):
         vectors[arena] *= MIRROR_X
-    world.car_right[arena] *= -MIRROR_X  # a mirrored car is not a car, but one with its sides exchanged is
+    world.car_right[arena] *= -MIRROR_X  # a mirrored car is not a rotated one until left and right swap
     for spins in (world.ball_ang_vel, world.car_ang_vel):
         spins[arena] *= MIRROR_X_SPIN
     details["wheels"][arena] = details["wheels"][arena][:, WHEELS_MIRRORED_X]
-    details["flip_torque"][arena] *= np.array([-1, 1, -1], np.float32)  # in the car's frame: the roll turns round
+    details["flip_torque"][arena] *= np.array([-1, 1, -1], np.float32)  # in the car's frame: the roll reverses
     details["auto_flip_direction"][arena] *= -1
     state.pad_timers[arena] = state.pad_timers[arena, PADS_MIRRORED_X]
 
@@ -135,7 +135,7 @@ def exchange_teams(state: GameState, arena: int) -> None:
 
 
 def _slots(state: GameState, arena: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the slots of the blue and of the orange cars that play."""
+    """Return the slots of the blue and of the orange cars that are present."""
     present = state.present[arena]
     return np.flatnonzero(present & (state.team == BLUE)), np.flatnonzero(present & (state.team == ORANGE))
 
@@ -147,10 +147,10 @@ def _reorder_cars(state: GameState, arena: int, order: NDArray[np.int64]) -> Non
 
 @dataclass(eq=False, repr=False)
 class PhasedStates(StateSetter, Phased):
-    """One state setter for each phase; running episodes are played to their end.
+    """One state setter for each phase; running episodes continue to their end.
 
     Attributes:
-        phase: The present phase, at first the first one.
+        phase: The current phase, initially the first one.
     """
 
     _in_state_dict: ClassVar[dict[str, str]] = {"phase": "phase", "setters": "setters"}

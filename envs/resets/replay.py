@@ -26,9 +26,9 @@ ARENA_ARRAYS = (*BALL_VECTORS, "pad_timers")
 
 
 def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> int:
-    """Write a file for `ReplayedStates` with every arena of every state, in the order they come.
+    """Write a file for `ReplayedStates` with every arena of every state, in the given order.
 
-    Each state is copied before the next one is asked for, so a generator can play a pool:
+    Each state is copied before the next one is requested, so a generator can play a pool:
 
         def play():
             for _ in range(1000):
@@ -48,7 +48,7 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
     Args:
         path: Path of the file; an existing file is replaced, and missing folders are created.
         states: One or more states, all with the same number of slots per team. Right after `pool.step`, arenas whose
-            episode ended have the first state of their next episode.
+            episode ended contain the first state of their next episode.
 
     Returns:
         The number of states in the file.
@@ -89,9 +89,9 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
 
 @dataclass(eq=False, repr=False)
 class ReplayedStates(PerArenaSetter):
-    """States from a file, each as likely as the others.
+    """Begin with states from a file, all equally likely.
 
-    An arena gets the states recorded with as many cars in each team as it has.
+    An arena gets states that were recorded with the same number of cars in each team.
     """
 
     path: str | Path
@@ -132,7 +132,7 @@ class ReplayedStates(PerArenaSetter):
 
 
 def _arrays(state: GameState) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield everything the file holds for one `GameState`, by key; views."""
+    """Yield the key and a view of each array that the file contains for one `GameState`."""
     yield "present", state.present
     for name in (*BALL_VECTORS, *CAR_VECTORS):
         yield name, getattr(state.world, name)

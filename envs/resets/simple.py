@@ -1,4 +1,4 @@
-"""State setters that write a state themselves: kickoffs, random states, cars on their roofs, one state by hand."""
+"""State setters that write a state themselves: kickoffs, random states, cars on their roofs, one given state."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Kickoff(PerArenaSetter):
         """Draw `[S]` spawns, rows of `BLUE_POS`, for the cars of a team in their order; S is the larger team's size.
 
         Raises:
-            ValueError: More cars than spawns.
+            ValueError: There are more cars than spawns.
         """
         most = max(state.num_blue, state.num_orange)
         if most > len(self.BLUE_POS):
@@ -53,14 +53,14 @@ class Kickoff(PerArenaSetter):
         turn: float | Double = 0.0,
         boost: float | Double = KICKOFF_BOOST,
     ) -> None:
-        """Put the ball and the cars of one arena in their places, both teams alike, rotated by 180 degrees.
+        """Place the ball and the cars of one arena, both teams alike, rotated by 180 degrees.
 
         Args:
-            state: Written to.
-            arena: Its row.
+            state: State to write to.
+            arena: Row of `state`.
             spawns: `[S]`, see `spawns`.
-            shift: `[S, 2]` uu by which blue cars stand off the spot in x and y.
-            turn: `[S]` rad by which cars are turned to the left.
+            shift: `[S, 2]` offset of blue cars from their spawns in x and y, uu.
+            turn: `[S]` angle by which cars are turned to the left, rad.
             boost: `[S]` 0..100.
         """
         blue, orange = slice(state.num_blue), slice(state.num_orange)
@@ -77,7 +77,7 @@ class Kickoff(PerArenaSetter):
 
 
 class _SpreadOut(PerArenaSetter):
-    """A setter that begins with the ball and all cars anywhere in the field, clear of walls and of one another."""
+    """Base class of setters that place the ball and all cars anywhere in the field, clear of walls and each other."""
 
     MAX_X, MAX_Y = 3500.0, 4500.0
     """uu; inside the walls and clear of the ramps."""
@@ -87,7 +87,7 @@ class _SpreadOut(PerArenaSetter):
     """uu between any two centres at the start."""
 
     def _spread(self, state: GameState, arena: int, heights: Double, rng: np.random.Generator) -> None:
-        """Place the cars and last the ball at `heights [C + 1]` (uu), drawn again until all keep their distance."""
+        """Place the cars, then the ball, at `heights [C + 1]` (uu), redrawing positions that are too close."""
         while True:
             count = len(heights)
             xy = rng.uniform(-1, 1, (count, 2)) * (self.MAX_X, self.MAX_Y)
@@ -152,7 +152,7 @@ def _directions(rng: np.random.Generator, count: int) -> Double:
 
 @dataclass(eq=False, repr=False)
 class TurtledStart(_SpreadOut):
-    """Begin with cars on their roofs at random places on the floor, with random boost; the ball is at rest.
+    """Begin with cars on their roofs at random positions on the floor, with random boost; the ball is at rest.
 
     No car lies on a ramp or in a corner of the field (|x| + |y| above 7500 uu). Without controls, cars stay on their
     roofs; pressing jump rolls a car over (the game's auto-flip).
@@ -233,7 +233,7 @@ class ExplicitState(PerArenaSetter):
             numbers["car_rotation"] = [(0.0, yaw, 0.0) for yaw in yaws]
         self._state = GameState.from_numbers(**numbers)
         for kind, refused in find_problems(self._state, 0):
-            if refused and kind not in TOUCHING:  # which of them there are at once, only the pool knows
+            if refused and kind not in TOUCHING:  # only the pool knows which of them are in an arena together
                 raise ValueError(f"ExplicitState: {refused}")
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:

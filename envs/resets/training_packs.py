@@ -40,12 +40,12 @@ class Pack(NamedTuple):
     limits: Double
 
     def names(self, key: str) -> set[str]:
-        """Return the pack's tags, or its one value under another key of the metadata."""
+        """Return the values of a key of the metadata: all tags for `tags`, the single value for other keys."""
         value = self.metadata.get(key, [])
         return {str(name) for name in value} if isinstance(value, list) else {str(value)}
 
     def in_standard_field(self) -> "Pack":
-        """Return the pack without the shots outside of the standard field."""
+        """Return the pack without the shots outside the standard field."""
         fits = [inside_field(*shot[0]) and inside_field(*shot[2]) for shot in self.shots.tolist()]
         return self._replace(shots=self.shots[fits], limits=self.limits[fits])
 
@@ -56,7 +56,7 @@ class TrainingPack(PerArenaSetter):
 
     The first blue car plays the shot, attacking orange's goal (striker packs) or guarding its own (goalie packs); in
     arenas without blue cars it is the first orange car, rotated. Use `MirroredStates` to give shots to both teams.
-    Other cars stand at random places in their own halves, away from everything, and face the ball. Boost is full
+    Other cars stand at random positions in their own halves, away from everything, and face the ball. Boost is full
     (in the game it is unlimited). Shots outside the standard field are left out. The packs' time limits do not apply;
     use a `TimeoutCondition` instead. `envs.matches.exam` does apply them.
     """
@@ -108,7 +108,7 @@ class TrainingPack(PerArenaSetter):
         place_shot(state, arena, shot, lambda side, placed: self._free_place(placed, side, rng))
 
     def _free_place(self, placed: Sequence[Float], side: int, rng: np.random.Generator) -> Float:
-        """Draw a place `[3]` on the ground of one half, clear of the occupied ones."""
+        """Draw a position `[3]` on the ground of one half, clear of the occupied ones."""
         while True:
             x, y = rng.uniform(-self.MAX_X, self.MAX_X), side * rng.uniform(self.MIN_Y, self.MAX_Y)
             spot = np.array((x, y, CAR_REST_HEIGHT), np.float32)
@@ -117,14 +117,14 @@ class TrainingPack(PerArenaSetter):
 
 
 def place_shot(state: GameState, arena: int, shot: Double, further: Callable[[int, Sequence[Float]], Float]) -> None:
-    """Write the first state of a shot; boost is full, see `TrainingPack` for which car is the shot's.
+    """Write the initial state of a shot, with full boost; see `TrainingPack` for the car that plays it.
 
     Args:
         state: State to write to.
         arena: Row of `state`.
         shot: `[4, 3]`, see `Pack`.
-        further: Function that returns the place `[3]` uu of another car, which faces the ball, from its half (-1 blue,
-            1 orange) and the occupied places.
+        further: Function that returns the position `[3]` uu of another car, which faces the ball, from its half
+            (-1 blue, 1 orange) and the occupied positions.
     """
     world, (ball_pos, ball_vel, car_pos, car_rotation) = state.world, shot
     slots = np.flatnonzero(state.present[arena])

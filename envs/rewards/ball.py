@@ -1,4 +1,4 @@
-"""Rewards for where the ball is and where it goes."""
+"""Rewards for the position and motion of the ball."""
 
 from dataclasses import dataclass
 
@@ -38,7 +38,7 @@ class NegativeVelocityTowardOwnGoalReward(Reward):
     value_range = (-1, 0)
 
     def compute(self, state: GameState) -> Float:
-        # One team's target is the other team's own net: the same speeds, to the bit.
+        # One team's target is the other team's own net: the speeds are identical, to the bit.
         share = state.quantities.ball_speed_to_net[:, ::-1] / np.float32(game.BALL_MAX_SPEED)
         return zero_absent_cars(state, team_to_cars(state, -np.maximum(share, ZERO)))
 

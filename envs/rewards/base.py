@@ -6,8 +6,8 @@ Units, as `Reward.unit` states them:
   reward that does not depend on the tick skip.
 - `per second`: already multiplied by the seconds that the step lasted.
 - `per change`: differences that add up to the same sum however finely time is cut.
-- `per event`: once when something happens.
-- `per touching step`: on each step with a touch; a contact that lasts over several steps pays several times.
+- `per event`: paid once when something happens.
+- `per touching step`: paid on each step with a touch; a contact that lasts over several steps pays several times.
 """
 
 import math
@@ -43,7 +43,7 @@ class Reward(Component, ABC):
         """Return the rewards `[A, C]` (float32) of the step that led to `state`."""
 
     def __call__(self, state: GameState, name: str | None = None) -> Float:
-        """Return `compute(state)`; raise a ValueError, which names the reward `name`, unless it is numbers `[A, C]`."""
+        """Return the rewards of `compute`; raise a ValueError, which names `name`, unless they are numbers `[A, C]`."""
         paid, shape = self.compute(state), (state.num_arenas, state.num_cars)
         if isinstance(paid, np.ndarray) and paid.dtype.kind in "biuf" and paid.shape == shape:
             return paid
@@ -104,12 +104,12 @@ class RememberingReward(Reward):
         return self._kept
 
     def _keep(self, **arrays: NDArray[Any]) -> None:
-        """Remember copies of the arrays, for views of the state and arrays that may change."""
+        """Remember copies of the arrays; for views of the state, and arrays that may change."""
         for name, array in arrays.items():
             self._kept[name] = np.array(array, self._kept[name].dtype)
 
     def _hold(self, **arrays: NDArray[Any]) -> None:
-        """Remember the arrays without a copy, if they never change, like those of `GameState.quantities`."""
+        """Remember the arrays without copying them; they must never change, like those of `GameState.quantities`."""
         self._kept.update(arrays)
 
     def state_dict(self) -> dict[str, Any]:
@@ -209,7 +209,7 @@ class TermStatistics:
         return {"sums": self._sums.copy(), "sizes": self._sizes.copy(), "count": self._count}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore what `state_dict` returned; states from older versions have no sizes."""
+        """Restore a `state_dict`; those of older versions have no sizes."""
         self._sums, self._count = state["sums"].copy(), int(state["count"])
         self._sizes = state["sizes"].copy() if "sizes" in state else np.zeros(len(self.names))
 

@@ -1,4 +1,4 @@
-"""Rewards for the car: place, speed, pose and boost; and the default reward."""
+"""Rewards for the car: position, speed, orientation and boost; and the default reward."""
 
 from dataclasses import dataclass, field
 

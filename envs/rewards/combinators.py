@@ -263,7 +263,7 @@ class CombinedReward(Reward):
         self._parts = TermStatistics(self.names)
 
     def compute(self, state: GameState) -> Float:
-        """Return the weighted sum; a FloatingPointError names the terms with NaN or infinity."""
+        """Return the weighted sum; raise a FloatingPointError that names the terms with NaN or infinity."""
         shape = (state.num_arenas, state.num_cars)
         terms = np.empty((len(self.rewards), *shape), np.float32)
         for term, reward, name in zip(terms, self.rewards, self.names, strict=True):
@@ -274,7 +274,7 @@ class CombinedReward(Reward):
             wrong = ", ".join(name for name, total in zip(self.names, sums.tolist(), strict=True) if total - total != 0)
             raise FloatingPointError(f"{wrong}: NaN or infinity in the rewards")
         self._parts.add(sums, np.abs(terms).sum(axis=(1, 2), where=here), int(np.count_nonzero(state.present)))
-        terms *= self._factors  # no matrix product: its rounding may depend on how many arenas there are
+        terms *= self._factors  # not a matrix product, whose rounding may depend on the number of arenas
         total: Float = terms.sum(axis=0)
         return total
 
@@ -362,7 +362,7 @@ class PhasedReward(Reward, Phased):
         super().__post_init__()
         self._set_phases("rewards", self.rewards)
         for name, reward in self.rewards.items():
-            if isinstance(reward, RewardSignals):  # whose signals cannot change
+            if isinstance(reward, RewardSignals):  # its signals are fixed
                 raise TypeError(
                     f"PhasedReward: {name} has a RewardSignals; put a PhasedReward into each signal instead"
                 )
@@ -401,7 +401,7 @@ class PhasedReward(Reward, Phased):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for name, inner in state["rewards"].items():
             self._check_known(name)
-            if name not in self._begun and self._seen is not None:  # so that it knows how many cars there are
+            if name not in self._begun and self._seen is not None:  # so that it knows the number of cars
                 self.rewards[name].reset(np.ones(self._seen.num_arenas, np.bool_), self._seen)
             load_child_state(self.rewards[name], inner, f"the reward of phase {name}")
         if state["phase"] not in state["rewards"]:

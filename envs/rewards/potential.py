@@ -105,7 +105,7 @@ def goal_view(x: Float, distance: Float, z: Float, margin: float = BALL_RADIUS) 
     """Return the solid angle of a goal mouth over 4 pi, 0..0.5.
 
     The rectangle's solid angle is the sum over its corners of `+-atan(u v / (d sqrt(u^2 + v^2 + d^2)))`, u and v the
-    corner's place relative to the eye (Khadjavi 1968).
+    corner's position relative to the eye (Khadjavi 1968).
 
     Args:
         x: `[...]` position of the eye across the field, uu.
@@ -163,7 +163,7 @@ def flies_into_goal(pos: Float, vel: Float, horizon_seconds: float) -> Bool:
         `[...]` bool. The whole ball has to fit between the posts and under the bar.
     """
     way, speed = np.maximum(np.float32(game.BACK_WALL_Y) - pos[..., 1], np.float32(0)), vel[..., 1]
-    slowed = 1 - np.float32(DRAG) * way / np.maximum(speed, np.float32(1))  # share of its speed left at the line
+    slowed = 1 - np.float32(DRAG) * way / np.maximum(speed, np.float32(1))  # share of the speed left at the line
     comes = (speed > 1) & (slowed > 0)
     seconds = np.where(comes, -np.log(np.where(comes, slowed, 1)) / np.float32(DRAG), np.float32(horizon_seconds + 1))
     comes &= seconds <= horizon_seconds

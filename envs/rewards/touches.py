@@ -173,7 +173,7 @@ class SaveReward(_TouchReward):
 
     def _of_touches(self, state: GameState) -> Float:
         rows = np.flatnonzero(state.quantities.hit)
-        ball, kept = state.ball_rows[rows][:, ::-1], self._kept  # the other side's view: its +y goal is one's own
+        ball, kept = state.ball_rows[rows][:, ::-1], self._kept  # from the other side: the own goal is at +y
         was = flies_into_goal(kept["pos"][rows][:, ::-1], kept["vel"][rows][:, ::-1], self.horizon_seconds)
         saved = was & ~flies_into_goal(ball[..., POS], ball[..., VEL], self.horizon_seconds)
         paid = zeros(state)

@@ -1,1 +1,1 @@
-"""RocketSim itself: arenas, its structs, and reading them into a GameState."""
+"""RocketSim: its arenas and structs, and a reader that copies them into a GameState."""

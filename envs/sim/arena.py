@@ -1,6 +1,6 @@
 """RocketSim: start-up, controls, and one arena with its cars.
 
-The pitfalls of the binding are handled here; `envs.sim.arenas` reads many arenas at once.
+This module works around the pitfalls of the binding; `envs.sim.arenas` reads many arenas at once.
 """
 
 import functools
@@ -54,7 +54,7 @@ def init_rocketsim(collision_meshes: str | Path | None = None) -> None:
     try:
         RocketSim.init(str(folder))
     except RuntimeError as error:
-        if "inited" not in str(error):  # started before, for example by RLGym's engine
+        if "inited" not in str(error):  # already started, for example by RLGym's engine
             raise
     _started_with = folder
 
@@ -86,7 +86,7 @@ class SimArena:
     """One live RocketSim arena, its cars (blue first, then orange) and its boost pads.
 
     Attributes:
-        large_cells: True if balls larger than `LARGEST_COMMON_BALL` fit in.
+        large_cells: True if there is room for balls larger than `LARGEST_COMMON_BALL`.
     """
 
     def __init__(self, teams: Sequence[int], slots: Sequence[int] | None = None, large_cells: bool = False) -> None:
@@ -121,8 +121,8 @@ class SimArena:
     def set_state(self, state: GameState, index: int) -> None:
         """Set the arena to row `index` of `state` (world view).
 
-        Ball and cars are created anew: old ones would keep suspension and contact caches, and the next episode would
-        depend on the last one. An episode is therefore a function of its initial state, to the bit. A ball of unusual
+        Ball and cars are replaced: old ones would keep suspension and contact caches, so the next episode would depend
+        on the last one. An episode is therefore a function of its initial state, to the bit. A ball of unusual
         size that would start on the ground or below it is placed on the ground.
         """
         arena = self.arena
@@ -151,7 +151,7 @@ class SimArena:
         """Replace the ball and the cars with new ones, always in the same order.
 
         Bullet and RocketSim attach their caches to these bodies: contacts with the impulses of the last tick, pairs of
-        bodies that were close once (also ball and walls), suspensions. Without the old bodies, the arena is like new.
+        bodies that were once close (also ball and walls), suspensions. Without the old bodies, the arena is like new.
         """
         for attempt in range(MAX_ATTEMPTS):
             for car in reversed(self.cars):  # last in, first out: every list and free list of the engine stays in order
@@ -160,7 +160,7 @@ class SimArena:
                 move_heap()
             config = self.arena.get_mutator_config()
             radius = config.ball_radius
-            for config.ball_radius in (radius + 1, radius):  # another radius is another body
+            for config.ball_radius in (radius + 1, radius):  # a new radius creates a new body
                 self.arena.set_mutator_config(config)
             self.cars = [
                 self.arena.add_car(RocketSim.Team.ORANGE if team else RocketSim.Team.BLUE) for team in self.teams
@@ -198,7 +198,7 @@ class SimArena:
         """Check that `numbers` can be a snapshot of an arena like this one; some numbers would crash the engine.
 
         Raises:
-            ValueError: Wrong number of cars, another version, or numbers that are impossible in a game.
+            ValueError: The number of cars or the version differs, or numbers are impossible in a game.
         """
         low, high, whole = snapshot_limits(len(self.teams), len(self.pads))
         if numbers.dtype != np.float64 or numbers.shape != low.shape:
@@ -214,8 +214,8 @@ class SimArena:
     def restore(self, numbers: NDArray[np.float64]) -> None:
         """Restore a `snapshot`.
 
-        All arenas restored from the same numbers continue bit-identically, whatever they did before. The arena that
-        the snapshot was taken from does not, because the contact caches of the physics engine are not part of it:
+        All arenas restored from the same numbers continue bit-identically, whatever they did before. The arena from
+        which the snapshot was taken does not, because the contact caches of the physics engine are not part of it:
         restore that one too. Counters of goals, shots, saves, demos and pads begin at zero; only the game's statistics
         depend on them.
 
@@ -234,7 +234,7 @@ class SimArena:
             write_attributes(state, CAR_SNAPSHOT, values)
             write_attributes(controls, CONTROL_NAMES, values)
             state.car_contact_id = ids[int(next(values))]
-            if next(values):  # hit the ball in the last tick: no second impulse in this one
+            if next(values):  # the car hit the ball in the last tick: no second impulse in this one
                 hit = state.ball_hit_info
                 hit.tick_count_when_extra_impulse_applied = arena.tick_count - 1
                 state.ball_hit_info = hit
@@ -247,10 +247,10 @@ class SimArena:
             pad.set_state(pad_state)
 
     def step_and_respawn(self, ticks: int, rng: np.random.Generator) -> None:
-        """Step like `arena.step`, but draw the respawn places of demolished cars from `rng`.
+        """Step like `arena.step`, but draw the respawn positions of demolished cars from `rng`.
 
-        RocketSim draws the place from its own generator, which cannot be seeded. Therefore the car is respawned by hand
-        just before the tick that would do it.
+        RocketSim draws the position from its own generator, which cannot be seeded. Therefore this method respawns the
+        car just before the tick in which RocketSim would.
         """
         for _ in range(ticks):
             for car in self.cars:
@@ -332,7 +332,7 @@ def write_attributes(struct: Any, names: Sequence[str], numbers: Iterator[float]
 
 
 def to_vec(xyz: NDArray[np.float32]) -> RocketSim.Vec:
-    """Convert `[3]` to a vector of RocketSim."""
+    """Convert `[3]` to a RocketSim vector."""
     return RocketSim.Vec(*xyz.tolist())
 
 
@@ -352,7 +352,7 @@ def car_state(state: GameState, index: int, slot: int) -> RocketSim.CarState:
     write_attributes(car, CAR_TIMERS, iter(state.car_timers[at].tolist()))
     write_attributes(
         car, CAR_FLAGS[1:], iter(state.car_flags[at].tolist()[1:])
-    )  # the first is a button, which controls press
+    )  # the first flag is a button, which the controls set
     car.is_demoed = car.demo_respawn_timer > 0
     car.is_flipping = bool(state.is_flipping[at])
     details = state.details[at]
@@ -363,8 +363,8 @@ def car_state(state: GameState, index: int, slot: int) -> RocketSim.CarState:
 
 
 # The order in which RocketSim iterates over the cars of an arena must be the same in every episode: of two cars that
-# touch each other the first one moves first, of two cars on a pad the last one gets it. RocketSim stores cars in a hash
-# set of pointers, so the order may depend on their heap addresses.
+# touch each other, the first one moves first; of two cars on a pad, the last one gets it. RocketSim stores cars in a
+# hash set of pointers, so the order may depend on their heap addresses.
 
 SET_SIZE = 65
 """Cars after which RocketSim's set of cars has at least 127 buckets (GNU's library) or 512 (Microsoft's)."""
@@ -384,7 +384,7 @@ def enlarge_car_set(arena: RocketSim.Arena) -> None:
 def has_usual_car_order(arena: RocketSim.Arena, cars: Sequence[Any], pads: Sequence[Any]) -> bool:
     """Return True if RocketSim iterates over new `cars` in the usual order; the test takes one or two ticks.
 
-    Pads reveal the order of two neighbours: they store the last car that was over them, also when they are empty.
+    Pads reveal the order of two neighbours: they store the last car that was on them, even while they are empty.
     """
     for first in range(min(2, len(cars) - 1)):
         _send_everything_away(arena, cars)
@@ -410,7 +410,7 @@ def _put_onto(pad: Any, pair: Sequence[Any]) -> None:  # noqa: ANN401 - RocketSi
     state, empty = RocketSim.CarState(), RocketSim.BoostPadState()
     x, y, _ = pad.get_pos().as_tuple()
     for car, dy in zip(pair, (-75, 75), strict=True):
-        state.pos = RocketSim.Vec(x, y + dy, 140)  # off the ground and off each other
+        state.pos = RocketSim.Vec(x, y + dy, 140)  # above the ground and apart from each other
         car.set_state(state)
     empty.is_active, empty.cooldown = False, 5.0
     pad.set_state(empty)

@@ -37,7 +37,7 @@ class Arenas:
     """
 
     def __init__(self, state: GameState, tick_skip: int, action_delay_ticks: int, num_threads: int) -> None:
-        """Create an arena for every row of `state`, with a car for every slot that is present."""
+        """Create an arena for every row of `state`, with a car in every slot where `present` is True."""
         self.state = state
         self.tick_skip, self.action_delay_ticks = tick_skip, action_delay_ticks
         self.delays = [action_delay_ticks] * state.num_arenas
@@ -45,7 +45,7 @@ class Arenas:
         self.broken = np.zeros(state.num_arenas, np.bool_)
         self.gather_began = 0.0
         self._chunk = max(1, min(ARENAS_PER_CHUNK, state.num_arenas // (2 * self.num_threads)))
-        self._workers = ThreadPoolExecutor(self.num_threads, "rocketsim")  # starts threads when it gets work
+        self._workers = ThreadPoolExecutor(self.num_threads, "rocketsim")  # starts threads on demand
         with ThreadPoolExecutor(self.num_threads) as builders:
             self.sims = list(builders.map(self._build, range(state.num_arenas)))
         self._reader = StateReader(state, self.sims)
@@ -76,7 +76,7 @@ class Arenas:
     def restore(self, index: int, numbers: NDArray[np.float64]) -> None:
         """Restore a snapshot of arena `index`; its row of the state must match already.
 
-        Afterwards read it once, so that the game's record of touches starts anew.
+        Read the arena once afterwards, so that the game's record of touches starts again.
         """
         self.sims[index].restore(numbers)
         self.sims[index].arena.get_gym_state()
@@ -90,7 +90,7 @@ class Arenas:
 
         Args:
             controls: `[A * C]` `RocketSim.CarControls`, one per slot.
-            rngs: `[A]` generators, for the respawn places of demolished cars.
+            rngs: `[A]` generators, for the respawn positions of demolished cars.
         """
         state = self.state
         timers = state.demo_respawn_timer
@@ -137,7 +137,7 @@ class Arenas:
         """Read arenas into the state, or mark arenas as broken if their physics produced NaN."""
         try:
             self._reader.read(start, stop)
-        except RuntimeError as error:  # RocketSim notices NaN here, not while it steps
+        except RuntimeError as error:  # RocketSim detects NaN here, not while stepping
             if "NaN" not in str(error):
                 raise
             if stop - start == 1:
@@ -149,8 +149,8 @@ class Arenas:
     def _update_pad_timers(self) -> None:
         """Count down the timers of pads that are still gone, and read the cooldown of pads taken in this step.
 
-        RocketSim subtracts a tick's length in float32 once per tick, and so does this, to the bit. A pad that may have
-        come back during the step may also have been taken again, so its cooldown is read.
+        RocketSim subtracts a tick's length in float32 once per tick, and so does this method, to the bit. A pad that
+        may have come back during the step may also have been taken again, so its cooldown is read.
         """
         timers = self.state.pad_timers.reshape(-1)
         gone = np.flatnonzero(self._reader.pads_active[:, 0] == 0)
@@ -177,7 +177,7 @@ _read_car_details = operator.attrgetter(*layout.CAR_DETAIL_ATTRIBUTES.values())
 
 
 class StateReader:
-    """Reads arenas into the rows of a `GameState`, many at a time, which is much faster than one by one.
+    """Reads arenas into the rows of a `GameState`, many at a time, which is much faster than reading them one by one.
 
     Attributes:
         pads_active: `[A, 2, 34]` float32, 1 where a pad can be taken; world order, then mirrored.
@@ -191,7 +191,7 @@ class StateReader:
         self._balls = state.ball_rows.reshape(-1, layout.BALL_COLUMNS)
         self._first_car = [0, *np.cumsum(state.present.sum(axis=1)).tolist()]
         self._slots = np.flatnonzero(state.present)
-        # The rows of all slots; written directly if every slot has a car, else by way of dense copies.
+        # The rows of all slots: written directly if every slot has a car, else through dense copies.
         self._all_cars = state.car_rows.reshape(-1, 2, layout.CAR_COLUMNS)
         self._all_states = state.car_states.reshape(-1)
         dense = state.all_present
@@ -203,7 +203,7 @@ class StateReader:
         """Read the arenas `start` to `stop - 1`: ball, cars and pads, without the pad timers.
 
         Raises:
-            RuntimeError: NaN physics in one of them; the rows are unchanged.
+            RuntimeError: The physics of an arena produced NaN; the rows are unchanged.
         """
         sims = self.sims[start:stop]
         first, last = self._first_car[start], self._first_car[stop]
@@ -231,7 +231,7 @@ class StateReader:
                 state.car_rows[index, slot, 1, layout.CAR_BASIS] = (basis * layout.MIRROR).reshape(-1)
 
     def read_details(self, state: StateArrays) -> None:
-        """Update the stale rows of `details` and `last_touch_car` of the pool's state or of a part of it."""
+        """Update the stale rows of `details` and `last_touch_car` of the pool's state, or of a part of it."""
         for row in np.flatnonzero(state.details_stale).tolist():
             sim = self.sims[int(state.arena_index[row])]
             for slot, get in zip(sim.slots, sim.car_states, strict=True):

@@ -1,1 +1,1 @@
-"""The state of the game after a step: GameState, its arrays and its views from either side."""
+"""The state of the game after a step: GameState, its arrays, and its views from both sides."""

@@ -1,8 +1,8 @@
 """GameState: everything that components read, as a struct of arrays over all arenas.
 
 Shapes: `A` arenas, `C` cars per arena (blue cars first, then orange). Lengths are in uu (1 uu is about 1 cm), speeds in
-uu/s, angular velocities in rad/s, times in seconds. All floats are float32. Columns have
-their names in `envs.state.layout`.
+uu/s, angular velocities in rad/s, times in seconds. All floats are float32. `envs.state.layout` names the
+columns.
 """
 
 import copy
@@ -26,9 +26,9 @@ State = TypeVar("State", bound="StateArrays")
 def zeros_with_spare_row(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """Return zeros with memory for one more row, so that functions of a column are bit-reproducible.
 
-    NumPy before 2.0.2 takes a column of a matrix to reach beyond the last row (numpy/numpy#26972). A result of
-    `arctan2`, `arcsin`, ... that happens to lie there is computed by other code, with other last bits (with AVX-512).
-    In the spare row no result can lie.
+    NumPy before 2.0.2 assumes that a column of a matrix extends beyond the last row (numpy/numpy#26972). A result of
+    `arctan2`, `arcsin`, ... that happens to be stored there is computed by different code, with different last bits
+    (with AVX-512). No result can be stored in the spare row.
     """
     return np.zeros((shape[0] + 1, *shape[1:]), dtype)[:-1]
 
@@ -40,8 +40,8 @@ class StateArrays:
         ball_rows: `[A, 2, 25]` float32, rows of RocketSim's gym state; in the world, then mirrored.
         car_rows: `[A, C, 2, 36]` float32, likewise.
         car_states: `[A, C]` of `CAR_STATE`; its fields are also `car_timers` `[A, C, 6]` and `car_flags` `[A, C, 5]`.
-        details: `[A, C]` of `CAR_DETAILS`, of the arenas that are not `details_stale`.
-        details_stale: `[A]` bool, where `details` and `last_touch_car` are older than the rest.
+        details: `[A, C]` of `CAR_DETAILS`, valid in arenas that are not `details_stale`.
+        details_stale: `[A]` bool, True where `details` and `last_touch_car` are older than the rest.
         last_touch_car: `[A]` int64, see `GameState.last_touch`.
     """
 
@@ -59,7 +59,7 @@ class StateArrays:
     ticks_since_touch: NDArray[np.int64]
 
     def __init__(self, num_arenas: int, num_blue: int, num_orange: int, present: Bool | None = None) -> None:
-        """Create a state of zeros for `A` arenas; `present [A, C]` says which slots have a car, by default all."""
+        """Create a state of zeros for `A` arenas; `present [A, C]` is True for slots with a car; default: all."""
         num_cars = num_blue + num_orange
         self.num_blue, self.num_orange = num_blue, num_orange
         self.team = np.array([layout.BLUE] * num_blue + [layout.ORANGE] * num_orange, dtype=np.int8)
@@ -126,7 +126,7 @@ class StateArrays:
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Return copies of all arrays by name, with plain dtypes, and RocketSim's car ids set to 0."""
         arrays = {name: _plain(getattr(self, name)).copy() for name in _ARRAYS}
-        arrays["car_rows"][..., layout.CAR_ID] = 0  # of restored cars it is another one
+        arrays["car_rows"][..., layout.CAR_ID] = 0  # differs in restored cars
         return arrays
 
     def check(self, arrays: dict[str, NDArray[Any]]) -> None:
@@ -139,7 +139,7 @@ class StateArrays:
                 raise ValueError(f"{error}; restore into a pool with the same number of arenas and cars") from error
 
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Restore what `state_dict` returned. Call `check` first for a state read from a file."""
+        """Restore a `state_dict`. Call `check` first for a state read from a file."""
         for name in _ARRAYS:
             _plain(getattr(self, name))[:] = arrays[name]
         self._make_views()
@@ -177,7 +177,7 @@ class StateArrays:
         self.last_touch_car[arenas] = -1
 
     def clear_absent(self, arena: int) -> None:
-        """Zero the slots of one arena without a car, whatever a state setter wrote there."""
+        """Zero the slots of one arena without a car, whatever a state setter wrote into them."""
         absent = np.flatnonzero(~self.present[arena])
         for rows in (self.car_rows, self.car_states, self.details, self.controls):
             rows[arena, absent] = np.zeros((), rows.dtype)
@@ -191,8 +191,8 @@ class StateArrays:
         """Orient all cars of one arena, or of several (world view).
 
         Args:
-            arena: Row of this state, or rows.
-            pitch: `[C]` (of several arenas `[A, C]`) radians, positive lifts the nose.
+            arena: Row or rows of this state.
+            pitch: `[C]` (`[A, C]` for several arenas) radians, positive lifts the nose.
             yaw: `[C]` radians, 0 faces +x, pi/2 faces +y.
             roll: `[C]` radians.
         """
@@ -328,7 +328,7 @@ class GameState(StateArrays):
             _broadcast_finite("ball_vel", ball_vel, ball),
         )
         world.ball_ang_vel[:] = _broadcast_finite("ball_ang_vel", ball_ang_vel, ball)
-        state.ball_rows[:, 0, layout.FORWARD.start : layout.UP.stop] = np.eye(3).reshape(9)  # nobody sees it
+        state.ball_rows[:, 0, layout.FORWARD.start : layout.UP.stop] = np.eye(3).reshape(9)  # not visible
         state.boost[:] = _broadcast_finite("boost", boost, each)
         state.demo_respawn_timer[:] = _broadcast_finite("demo_respawn_timer", demo_respawn_timer, each)
         state.pad_timers[:] = _broadcast_finite("pad_timers", pad_timers, (state.num_arenas, layout.NUM_PADS))
@@ -456,7 +456,7 @@ class GameState(StateArrays):
     boost_pickups = _counter(layout.BOOST_PICKUPS)
     """`[A, C]` boost pads taken in this episode."""
 
-    # The second tier: read from the live arenas when first asked for after a step (about 2 us per car).
+    # Second tier: read from the live arenas on first access after a step (about 2 us per car).
 
     wheels_with_contact: Derived[Bool] = _detail("wheels")
     """`[A, C, 4]` each wheel touches something: front left, front right, back left, back right."""

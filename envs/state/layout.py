@@ -1,4 +1,4 @@
-"""Memory layout of a `GameState`: the columns of RocketSim's rows, and the further fields of a car."""
+"""Memory layout of a `GameState`: the columns of RocketSim's rows, and the additional fields of a car."""
 
 import numpy as np
 from numpy.typing import NDArray

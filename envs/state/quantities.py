@@ -1,4 +1,4 @@
-"""Quantities: values that several rewards read of one state, computed once: distances, touches, demolitions."""
+"""Quantities: values that several rewards read from one state, computed once: distances, touches, demolitions."""
 
 from typing import TYPE_CHECKING
 
@@ -34,9 +34,9 @@ def length(vectors: Float) -> Float:
 
 
 class Quantities:
-    """Quantities that several rewards read of a state, each computed on first access; do not write to them.
+    """Quantities that several rewards read from a state, each computed on first access; do not write to them.
 
-    All arrays are copies, so they may be kept over steps, and are zero or False in slots without a car as far as the
+    All arrays are copies, so they may be kept over steps. In slots without a car, they are zero or False where the
     state is. `GameState.quantities` are those of its current numbers.
     """
 
@@ -74,7 +74,7 @@ class Quantities:
     boost_root: cached[Float] = cached(lambda q: np.sqrt(q.state.boost * np.float32(0.01)))
     """`[A, C]` sqrt(boost / 100), 0..1: the first drops count most."""
 
-    # Places and velocities, uu and uu/s.
+    # Positions and velocities, uu and uu/s.
 
     car_pos: cached[Float] = cached(lambda q: q.state.world.car_pos.copy())
     """`[A, C, 3]` positions of the cars, world view."""

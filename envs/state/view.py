@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Derived(property, Generic[T]):
-    """Property computed by a function of its owner, with its docstring below it like any other attribute."""
+    """Property computed by a function of its owner, with its docstring below it, like any other attribute."""
 
     if TYPE_CHECKING:  # the type of a property that is not used as a decorator
 
@@ -24,7 +24,7 @@ class Derived(property, Generic[T]):
 
 
 class cached(Generic[T]):
-    """A property that is computed on first access; unlike functools.cached_property, never with a lock."""
+    """A property that is computed on first access, without the lock that functools.cached_property may use."""
 
     def __init__(self, function: Callable[[Any], T]) -> None:
         """Wrap a function of the owner, or a method without arguments."""
@@ -49,7 +49,7 @@ def quaternions(basis: Float) -> Float:
     """Return unit quaternions w, x, y, z `[..., 4]` float32 of axes forward, right and up, `basis [..., 3, 3]`.
 
     The rows of `4 q q^T` follow from these; the one with the largest diagonal element is `q` up to its length (Shepperd
-    1978). Of q and -q, which are the same rotation, it is the one where that element is positive.
+    1978). Of q and -q, which are the same rotation, return the one in which that element is positive.
     """
     (xx, yx, zx), (xy, yy, zy), (xz, yz, zz) = (np.moveaxis(basis[..., i, :], -1, 0) for i in range(3))
     rows = np.array(
