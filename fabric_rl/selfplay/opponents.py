@@ -41,7 +41,7 @@ class TeamAssignment:
         played: `[A]` bool, True where an opponent plays one of the teams.
         learns: `[A]` team that learns in a played arena.
         learners: `[N]` rows of the pool that learn, in the order of the arenas; `begin` may change them.
-        rivals: `[R]` the other rows.
+        opponent_rows: `[R]` the other rows.
     """
 
     def __init__(self, arena_of: Rows, team_of: Rows, share: float) -> None:

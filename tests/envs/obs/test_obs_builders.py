@@ -341,8 +341,8 @@ def test_class_names_work_with_and_without_the_package(path):
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["Nothing"], "no ObsBuilder 'Nothing'"),
-        (["envs.HybridTable"], "no ObsBuilder 'envs.HybridTable'"),
+        (["Nothing"], "no class 'Nothing'"),
+        (["envs.HybridTable"], "envs.HybridTable is not a subclass of ObsBuilder"),
         (["PrivilegedObs"], "cannot be built without arguments"),
         (["DefaultObs", "--team_size", "4"], "zero_padding=3 is too small"),
         (["--team_size", "9"], "team_size"),
