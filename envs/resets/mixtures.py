@@ -62,7 +62,7 @@ class _Changed(PerArenaSetter):
         super().__post_init__()
         if self.inner.loggers():
             raise ValueError(
-                f"{type(self).__name__} cannot wrap {type(self.inner).__name__}, which tracks the cars it places; "
+                f"{type(self).__name__}: cannot wrap {type(self.inner).__name__}, which tracks the cars it places; "
                 "nest them the other way round"
             )
 

@@ -41,7 +41,7 @@ class Notify(Callback):
 
     def __post_init__(self) -> None:
         if not self.command and not self.url:
-            raise ValueError("Notify needs a command, a url or both")
+            raise ValueError("Notify: a command, a url or both are needed")
         if isinstance(self.command, str):
             example = '["notify-send", "{message}"]'
             raise ValueError(f"Notify: command must be a list such as {example}, got {self.command!r}")

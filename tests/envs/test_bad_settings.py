@@ -126,7 +126,7 @@ VALUES = [
     (lambda: envs.AtariEnvs("breakout", 0), "num_envs must be a whole number of at least 1"),
     # ---- rewards
     (lambda: envs.CombinedReward([charge()], [-1]), "NegativeVelocityTowardOwnGoalReward is never positive"),
-    (lambda: envs.CombinedReward([envs.PerSecondReward(charge())], [-1]), "would reward it"),
+    (lambda: envs.CombinedReward([envs.PerSecondReward(charge())], [-1]), "would reward what it penalizes"),
     (lambda: envs.CombinedReward([envs.BadOrientationReward()], [-0.1]), "use a positive weight"),
     (lambda: envs.CombinedReward([face()], [1, 2]), "CombinedReward: 1 rewards but 2 weights"),
     (lambda: envs.CombinedReward([], []), "CombinedReward"),
@@ -174,7 +174,7 @@ VALUES = [
     (lambda: written(ExplicitState(CARS), 2, 2), "ExplicitState: car_pos has 2 cars, .* have 4"),
     (lambda: envs.MechanicsLanes(Kickoff(), [envs.DribbleLane()], [1, 2]), "one weight >= 0 for each lane"),
     (lambda: envs.MechanicsLanes(Kickoff(), [envs.DribbleLane(), envs.DribbleLane(1)]), "different names, got drib"),
-    (lambda: envs.MirroredStates(envs.MechanicsLanes(Kickoff())), "put this into it instead"),
+    (lambda: envs.MirroredStates(envs.MechanicsLanes(Kickoff())), "nest them the other way round"),
     (lambda: envs.DribbleLane(6, 5), "DribbleLane: hold_seconds must be below time_limit_seconds=5, got 6"),
     (lambda: envs.AirDribbleLane(5), "AirDribbleLane: hold_seconds must be below time_limit_seconds=4, got 5"),
     (lambda: envs.KickoffLane(judged_seconds=9), "KickoffLane: judged_seconds must be below time"),
@@ -250,7 +250,7 @@ TYPES = [
     (pool(1, parameters={"gravity": 600}), r"parameters .--env.parameters. must be an envs ParameterRandomizer"),
     (gym("CartPole-v1", parameters={"length": 1}), "must be an envs ParameterRando"),
     (lambda: RLGymPool(lambda: 3, 1), "build_env .*must build an RLGym, got int"),
-    (lambda: RLGymPool(build_env(), 1), "RLGymPool: build_env .* function .* got RLGym, which is one"),
+    (lambda: RLGymPool(build_env(), 1), "RLGymPool: build_env .* function .* got RLGym, which is already an RLGym"),
     (
         lambda: RLGymPool(build_env, 1, loggers=[3]),
         r"loggers \(--env.loggers\) must be an envs StateLogger, got int",

@@ -186,7 +186,7 @@ $ --env.num_arenas 2 --minibatch_size 64 --env.reward malformed.NotFinite
 $ --env malformed.NoVector
     --env .. VectorEnv
 --callbacks+=fabric_rl.callbacks.Notify
-    error: --callbacks: Notify needs a command, a url or both$
+    error: --callbacks: Notify: a command, a url or both are needed$
 --callbacks fabric_rl.callbacks.AdaptiveBatchSize --callbacks.share 3
     error: --callbacks: AdaptiveBatchSize: share must be a number above 0 and at most 1, got 3.0$
 --callbacks+=fabric_rl.callbacks.AdaptiveBatchSize --callbacks.share abc

@@ -67,7 +67,7 @@ def test_step_needs_reset_and_one_action_per_car():
     pool.reset()
     with pytest.raises(ValueError, match=r"\[3\] actions for 4 cars"):
         pool.step(np.zeros(3, np.int64))
-    with pytest.raises(ValueError, match="one integer"):
+    with pytest.raises(ValueError, match="one non-negative integer"):
         pool.reset(seed=[1, 2])
     with pytest.raises(RuntimeError, match=r"call reset\(\) before state_dict\(\)"):
         a_pool().state_dict()

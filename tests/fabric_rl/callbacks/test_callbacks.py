@@ -716,7 +716,7 @@ def test_a_webhook_that_fails_is_a_warning_without_its_secret(fabric, webhook):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "Notify needs a command, a url or both"),
+        ({}, "Notify: a command, a url or both are needed"),
         ({"command": "notify-send {message}"}, "Notify: command must be a list"),
         ({"url": "file:///etc/passwd"}, "Notify: url must begin with http:// or https:// and name a host"),
         ({"url": "http://"}, "Notify: url must begin with http:// or https:// and name a host"),
