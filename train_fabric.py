@@ -36,7 +36,7 @@ from fabric_rl.evaluation.demonstrations import choose_algorithm, trajectories_o
 from fabric_rl.evaluation.players import load_guests
 from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.metrics.log import log_warnings, print_lines, program_name
-from fabric_rl.ranks import launcher
+from fabric_rl.ranks import launched_by
 from fabric_rl.runs.announcement import Announcement, build_loggers
 from fabric_rl.runs.start_or_resume import open_run
 from fabric_rl.runs.trained import load_trained
@@ -113,7 +113,7 @@ def main(
         if signals and "value_heads" not in unwrap_partial(agent).settings:
             agent = partial(agent, value_heads=1 + len(signals))
         resolved_config, lost = settings_as_yaml(main, locals(), to_config)
-        if lost and launcher.is_rank_0():
+        if lost and launched_by.is_rank_0():
             note = f"config.yaml cannot hold {', '.join(lost)}; give it to what reads the run (docs/export.md)"
             print_lines(f"note: {note}")
     of_id = {"--num_envs": num_envs is not None, "--env_kwargs": env_kwargs is not None, "--wrappers": bool(wrappers)}
@@ -137,12 +137,12 @@ def main(
     trainer = choose_algorithm(agent, env, estimator, sac, signals, start.inference)
     with open_run(env, agent, args, start, resolved_config) as opened:
         fabric = launch_fabric(hardware, args.num_players, build_loggers(opened, logger))
-        launcher.check_same_settings(fabric, resolved_config)
+        launched_by.check_same_settings(fabric, resolved_config)
         opened.share(fabric)
         run = opened.run
         if run is None:  # a later call of main() in the script has started this process
             summary = trainer(fabric, env, agent, args)
-            launcher.disconnect_at_exit()
+            launched_by.disconnect_at_exit()
             return summary
         cores = divide_cores(fabric, hardware.num_threads or (opened.state or {}).get("num_threads"))
         announcement = Announcement(opened, args, resolved_config, cores)
@@ -171,7 +171,7 @@ def main(
             env = self_play.around(env, agent, load_guests(self_play.guests, env, start.runs_dir, own_seed, run.dir))
         states = {"resume": opened.state, "weights": opened.weights_to_load()}
         summary = trainer(fabric, env, agent, args, run, hooks, plain, saving, **states, inference=start.inference)
-    launcher.disconnect_at_exit()
+    launched_by.disconnect_at_exit()
     if fabric.is_global_zero:
         print_lines(format_summary(run, summary))
     return summary
@@ -188,10 +188,10 @@ def cli(argv: Sequence[str] | None = None, hints: bool = True) -> None:
     with exit_on_error(), log_warnings():
         settings = read_settings(main, sys.argv[1:] if argv is None else argv, _ABOUT, DEFAULT_CONFIG)
         summary = main(**settings.arguments)
-        if hints and launcher.is_rank_0() and "checkpoint" in summary:
+        if hints and launched_by.is_rank_0() and "checkpoint" in summary:
             args, start = settings.arguments["args"], settings.arguments["start"]
             print_lines(next_steps(settings.given, args, summary, start.runs_dir))
-        if launcher.is_rank_0() and "unsaved_steps" in summary:
+        if launched_by.is_rank_0() and "unsaved_steps" in summary:
             message = f"{format_unsaved(summary)}; make room, then go on with --run_id {summary['run_id']} --resume"
             exit_with_message(program_name(), message, status=1)
 

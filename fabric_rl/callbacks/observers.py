@@ -20,7 +20,7 @@ from fabric_rl.base.files import atomic_write
 from fabric_rl.base.settings import Count, Positive, check_settings, checks_arguments
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger, print_lines
-from fabric_rl.ranks import launcher
+from fabric_rl.ranks import launched_by
 from fabric_rl.ranks.devices import single_thread
 from fabric_rl.runs.trained import policy
 from fabric_rl.types import ActorCritic, HasVideos, RecordsGames
@@ -233,7 +233,7 @@ class ShowGames(Callback):
     def __init__(self, folder: Path) -> None:
         """Watch the folder of `RecordGames`; raise an ImportError if the library websockets is not installed."""
         self._folder, self._stack = folder, ExitStack()
-        self._server = ViewerServer(GamesFeed(folder)) if launcher.is_rank_0() else None
+        self._server = ViewerServer(GamesFeed(folder)) if launched_by.is_rank_0() else None
 
     def on_train_start(self, state: TrainState) -> None:
         """Open the page; raise a ValueError if the environment does not record games."""

@@ -29,7 +29,7 @@ from fabric_rl.base.messages import USER_ERRORS, one_line
 from fabric_rl.base.parser import FlagParser
 from fabric_rl.dry_run import check_agent
 from fabric_rl.metrics.log import print_lines, program_name
-from fabric_rl.ranks import launcher
+from fabric_rl.ranks import launched_by
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.start_or_resume import owning_run, resolve_checkpoint_path
 from fabric_rl.types import CheckpointError, OffPolicyAgent
@@ -179,9 +179,9 @@ def _base(given: Sequence[str], preset: Path) -> tuple[list[str], list[str]]:
         return [], [f"--config={_fitting(preset, given)}"]
     of_run = _config_of_run(given)
     own = [] if of_run is None else ["--config", str(of_run)]
-    if launcher.detect_launcher().machines > 1:  # the content of the file on rank 0
+    if launched_by.detect_launcher().machines > 1:  # the content of the file on rank 0
         return own, [
-            f"--config={launcher.broadcast_text(of_run.read_text(encoding='utf-8') if of_run else None) or preset}"
+            f"--config={launched_by.broadcast_text(of_run.read_text(encoding='utf-8') if of_run else None) or preset}"
         ]
     return own, [f"--config={of_run or preset}"]
 
@@ -214,7 +214,7 @@ def _check(parser: FlagParser, given: Sequence[str], config: Namespace, preset: 
     if config.env_id is not None:
         _refuse_env_flags(names, f"env_id: {config.env_id} in the config file")
         file = last_flag_value(given, "--config")
-        of_user = file is not None and Path(file).resolve() != preset.resolve() and launcher.is_rank_0()
+        of_user = file is not None and Path(file).resolve() != preset.resolve() and launched_by.is_rank_0()
         if of_user and config.env != parser.parse_args([]).env:
             print_lines(f"note: --env_id {config.env_id} takes the place of the env in {file}, which has no effect")
     run = _config_of_run(given) if config.resume and "--agent" in names else None

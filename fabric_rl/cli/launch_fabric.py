@@ -12,7 +12,7 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from fabric_rl.args import Hardware
 from fabric_rl.base.text import did_you_mean
-from fabric_rl.ranks import launcher
+from fabric_rl.ranks import launched_by
 from fabric_rl.ranks.players_strategy import OF_FABRIC_RUN, PlayersStrategy, fabric_kwargs
 from fabric_rl.ranks.processes import RANK_0, cores, describe_lost_rank, exit_with_launcher
 from fabric_rl.ranks.sharding import ShardedStrategy
@@ -32,26 +32,26 @@ def launch_fabric(hardware: Hardware, num_players: int, loggers: list[Logger]) -
         ValueError: The settings contradict each other.
         MisconfigurationException: The hardware is not available.
     """
-    if launcher.in_notebook() and str(hardware.devices) != "1":
+    if launched_by.in_notebook() and str(hardware.devices) != "1":
         raise ValueError(
             f"devices={hardware.devices}: main() cannot start processes from a notebook; give a function that calls "
             "fabric_rl.train() to Fabric(...).launch(), as notebooks/03_rewards_and_states.ipynb does"
         )
-    launcher.check_devices(hardware.devices)
+    launched_by.check_devices(hardware.devices)
     exit_with_launcher()
-    arguments: dict[str, Any] = launcher.resolve_devices_and_nodes(hardware.devices, hardware.num_nodes)
+    arguments: dict[str, Any] = launched_by.resolve_devices_and_nodes(hardware.devices, hardware.num_nodes)
     arguments |= {name: getattr(hardware, name) for name in ("accelerator", "strategy", "precision")}
-    if launcher.used_fabric_run():
+    if launched_by.used_fabric_run():
         arguments = _left_by_fabric_run(hardware)
-    launcher.use_new_store()
+    launched_by.use_new_store()
     if num_players:
         arguments = fabric_kwargs(num_players, arguments, timedelta(minutes=hardware.timeout_minutes))
     fabric = _fabric(loggers, arguments)
-    if not launcher.used_fabric_run():
+    if not launched_by.used_fabric_run():
         os.environ[RANK_0] = str(os.getpid())  # for the processes that Fabric starts now
         fabric.launch()
         del os.environ[RANK_0]
-    launcher.set_timeout(fabric, hardware.timeout_minutes)
+    launched_by.set_timeout(fabric, hardware.timeout_minutes)
     return fabric
 
 
@@ -63,11 +63,11 @@ def divide_cores(fabric: Fabric, num_threads: int | None) -> str:
         num_threads: Threads of torch. None: `OMP_NUM_THREADS` (unless torchrun has set it), else one per core of this
             rank.
     """
-    ranks = launcher.ranks_on_these_cores(fabric)
+    ranks = launched_by.ranks_on_these_cores(fabric)
     os.environ["LOCAL_WORLD_SIZE"] = str(ranks)
     here = len(cores())
     share = max(1, here // ranks)
-    given = "" if launcher.detect_launcher().by == "torchrun" else os.environ.get("OMP_NUM_THREADS", "")
+    given = "" if launched_by.detect_launcher().by == "torchrun" else os.environ.get("OMP_NUM_THREADS", "")
     torch.set_num_threads(num_threads or (int(given) if given.isdecimal() else 0) or share)
     threads = torch.get_num_threads()
     torchs = "" if threads == share else f" ({threads} for torch)"

@@ -63,7 +63,7 @@ def _run_model(args: list[str]) -> NoReturn:
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
-    from fabric_rl.ranks.launcher import check_devices
+    from fabric_rl.ranks.launched_by import check_devices
 
     if "LOGLEVEL" not in os.environ:  # the launcher's log repeats the workers' messages
         logger = logging.getLogger("torch.distributed.elastic")

@@ -25,7 +25,7 @@ from fabric_rl.base.errors import (
 from fabric_rl.base.messages import USER_ERRORS
 from fabric_rl.learning.update import NotEnoughMemoryError
 from fabric_rl.metrics.log import program_name
-from fabric_rl.ranks import launcher
+from fabric_rl.ranks import launched_by
 from fabric_rl.ranks.processes import LostRankError, parent_has_exited
 from fabric_rl.runs.folder import Run
 from fabric_rl.types import NonFiniteError, RemoteError
@@ -73,14 +73,14 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
         summary: Result of `train`.
         runs_dir: Folder that contains all runs.
     """
-    program, run_id = launcher.training_command(), str(summary["run_id"])
+    program, run_id = launched_by.training_command(), str(summary["run_id"])
     commands = []
     unfinished = summary["stopped_early"] or "unsaved_steps" in summary
     if unfinished:
         elsewhere = [] if runs_dir == "runs" else ["--runs_dir", runs_dir]
         commands.append([*program, *elsewhere, "--run_id", run_id, "--resume"])
     if next(Path(runs_dir, run_id).rglob("events.out.tfevents.*"), None) is not None:
-        commands.append([launcher.program_command("tensorboard"), "--logdir", runs_dir])
+        commands.append([launched_by.program_command("tensorboard"), "--logdir", runs_dir])
     if not unfinished:
         of_start = ["--run_id", "--resume", "--force", "--inference"]
         same = remove_flags(given, [*of_start, "--initialize_from", "--total_timesteps"])
@@ -88,7 +88,7 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
         commands.append([*program, *same, "--run_id", run_id, "--resume", *longer])
         if summary["world_size"] == 1 and torch.cuda.device_count() != 1:
             same = remove_flags(given, [*of_start, "--devices"])
-            commands.append([*launcher.training_command(alone=True), *same, "--devices", "2"])
+            commands.append([*launched_by.training_command(alone=True), *same, "--devices", "2"])
     return "\n  ".join(["Next:", *map(shlex.join, commands)])
 
 
@@ -108,11 +108,11 @@ def exit_on_error() -> Iterator[None]:
     except Exception as error:
         if wants_traceback():
             raise
-        status, message, prints = 2, str(error), launcher.is_rank_0()
+        status, message, prints = 2, str(error), launched_by.is_rank_0()
         if isinstance(error, MisconfigurationException):
             message = f"{error} Change --devices, --accelerator, --strategy or --precision."
         elif isinstance(error, LostRankError):
-            status, prints = 1, launcher.detect_launcher().local_rank == 0 or parent_has_exited()
+            status, prints = 1, launched_by.detect_launcher().local_rank == 0 or parent_has_exited()
         elif isinstance(error, NonFiniteError | NotEnoughMemoryError):  # may have happened on one rank only
             status, prints = 1, True
         elif isinstance(error, RemoteError):
@@ -125,7 +125,7 @@ def exit_on_error() -> Iterator[None]:
         elif not NAMES_A_FLAG.search(message) and not isinstance(error, OSError):
             place = user_code_location(error)
             message = message if place is None or place in message else f"{message} ({place})"
-        if not prints and launcher.detect_launcher().by == "torchrun":
+        if not prints and launched_by.detect_launcher().by == "torchrun":
             time.sleep(RANK_0_SECONDS)
             prints = True
         if prints:

@@ -15,7 +15,7 @@ from torch import Tensor
 from fabric_rl.base.files import read_json
 from fabric_rl.base.settings import changed
 from fabric_rl.metrics.metrics_csv import parse_number, read_rows
-from fabric_rl.ranks import launcher
+from fabric_rl.ranks import launched_by
 from fabric_rl.runs import provenance
 from fabric_rl.runs.checkpoint import load_checkpoint
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, files_changed_since
@@ -50,12 +50,12 @@ def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
         raise ValueError(f"RUN {run}: it has no {lacks}")
     names = (f"{folder.name}-rerun{'' if number == 1 else number}" for number in count(1))
     name = run_id or next(name for name in names if not (Path(runs_dir) / name).exists())
-    if launcher.is_rank_0():
+    if launched_by.is_rank_0():
         lines = ["".join(c if c.isprintable() else "?" for c in line) for line in _differences(folder)]
         print("\n  ".join(["changed since then", *(lines or ["nothing"])]), flush=True)
     words = [f"--config={config}", f"--run_id={name}", f"--runs_dir={runs_dir}", "--group=null"]
     import_module("train_fabric").cli(words, hints=False)
-    if not launcher.is_rank_0():
+    if not launched_by.is_rank_0():
         return 0
     compared, unlike = _outcome(folder, Path(runs_dir, name))
     same = f"the same as {folder.name}, bit for bit: {' and '.join(compared)}"

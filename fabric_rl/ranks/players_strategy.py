@@ -12,7 +12,7 @@ from lightning.fabric.strategies.ddp import DDPStrategy
 from lightning.fabric.utilities.distributed import _init_dist_connection
 from torch import Tensor, nn
 
-from fabric_rl.ranks import launcher
+from fabric_rl.ranks import launched_by
 
 OF_FABRIC_RUN = ("LT_STRATEGY", "LT_ACCELERATOR", "LT_DEVICES")
 """Environment variables of `fabric run` that would contradict `fabric_kwargs`."""
@@ -154,7 +154,7 @@ def _all_reduce(tensor: Tensor, group: Any, op: Any) -> Tensor:  # noqa: ANN401 
 
 def _place(hardware: dict[str, Any]) -> tuple[int, int, int]:
     """Return the number of ranks per machine, this rank, and the number of ranks, before they are connected."""
-    launched = launcher.detect_launcher()
+    launched = launched_by.detect_launcher()
     if launched.by == "torchrun" and launched.ranks is not None and launched.rank is not None:
         return launched.ranks // launched.machines, launched.rank, launched.ranks
     devices = str(hardware["devices"])

@@ -13,7 +13,7 @@ from fabric_rl.args import TrainArgs
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger
 from fabric_rl.metrics.loggers import Loggers, MetricsFile, wait_for_next_second
-from fabric_rl.ranks import launcher
+from fabric_rl.ranks import launched_by
 from fabric_rl.runs.provenance import flat_settings
 from fabric_rl.runs.start_or_resume import Start
 from fabric_rl.types import HasSeeds
@@ -54,7 +54,7 @@ class Announcement(Callback):
     def on_train_start(self, state: TrainState) -> None:
         start = self._start
         start.training = True
-        if start.run is None or not launcher.is_rank_0():
+        if start.run is None or not launched_by.is_rank_0():
             return
         if self._config is not None and not _THREADS.search(self._config):
             self._config += f"num_threads: {torch.get_num_threads()}\n"  # a default that depends on the machine
@@ -76,7 +76,7 @@ class Announcement(Callback):
 
     def on_train_end(self, state: TrainState) -> None:
         run = self._start.run
-        if run is not None and launcher.is_rank_0() and self._has_steps_left:
+        if run is not None and launched_by.is_rank_0() and self._has_steps_left:
             Loggers(state.fabric.loggers).log_outcome(self._settings, run.read_summary(), state.steps)
 
 

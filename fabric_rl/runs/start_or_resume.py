@@ -31,7 +31,7 @@ from fabric_rl.base.tables import format_number, format_time, table
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.import_names import class_path
 from fabric_rl.metrics.log import BufferedLog, is_terminal, log_warnings, logger
-from fabric_rl.ranks import launcher
+from fabric_rl.ranks import launched_by
 from fabric_rl.ranks.processes import LostRankError, describe_lost_rank
 from fabric_rl.ranks.sharding import unsharded_class
 from fabric_rl.runs import checkpoint
@@ -109,7 +109,7 @@ def open_run(
         RuntimeError: Training stopped with an exception that, before training, would count as a mistake of the user.
         BaseException: Any other exception of the block. The folder of a new run that has not begun is deleted.
     """
-    opened, first = Start(), launcher.is_rank_0()
+    opened, first = Start(), launched_by.is_rank_0()
     try:
         with log_warnings(), BufferedLog() as log:
             if first:
@@ -133,8 +133,8 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
 
     `initialize_from` is only used if no run is resumed.
     """
-    if not start.inference and (folder := launcher.run_before_restart()) is not None:
-        launched = launcher.detect_launcher()
+    if not start.inference and (folder := launched_by.run_before_restart()) is not None:
+        launched = launched_by.detect_launcher()
         counts = (launched.restarts, launched.most_restarts)
         logger.info("torchrun has started the ranks of run %s again (restart %s of at most %s)", folder.name, *counts)
         return _claim(latest_start(Run(folder)))
@@ -154,7 +154,7 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
             trained_with = _trained_with(start.initialize_from, weights.path, config)
     run = Run.create(start.runs_dir, start.run_id, start.force, weights, config)
     if not start.inference:
-        launcher.remember_run(run.dir)
+        launched_by.remember_run(run.dir)
     return Start(run, weights=weights, trained_with=trained_with)
 
 
@@ -166,7 +166,7 @@ def _claim(start: Start) -> Start:
     run.claim()
     if start.state is None:
         start.weights = run.provenance.weights()
-    launcher.remember_run(run.dir)
+    launched_by.remember_run(run.dir)
     return start
 
 
@@ -197,7 +197,7 @@ def _clean_up(failed: Start) -> None:
     if not failed.training:
         failed.run.discard_if_empty()
     if not failed.training or not failed.run.dir.exists():
-        launcher.forget_run()
+        launched_by.forget_run()
 
 
 def _as_user_error(error: BaseException, failed: Start) -> BaseException:
@@ -205,7 +205,7 @@ def _as_user_error(error: BaseException, failed: Start) -> BaseException:
     training, run = failed.training, failed.run
     if lost := describe_lost_rank(error):
         what_next = "start again"
-        if launcher.detect_launcher().restarts < launcher.detect_launcher().most_restarts:
+        if launched_by.detect_launcher().restarts < launched_by.detect_launcher().most_restarts:
             what_next = "torchrun starts all ranks again"
         elif training and run is not None:
             what_next = f"go on from the last checkpoint with --run_id {run.name} --resume"

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.distributed import TCPStore
 
-from fabric_rl.ranks import launcher
+from fabric_rl.ranks import launched_by
 from fabric_rl.ranks.devices import check_bfloat16
 from fabric_rl.ranks.processes import describe_lost_rank
 
@@ -37,8 +37,8 @@ def launched(monkeypatch):
             monkeypatch.setenv(name, value)
 
     yield launched
-    launcher._agents.cache_clear()
-    launcher._own_server.cache_clear()
+    launched_by._agents.cache_clear()
+    launched_by._own_server.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -56,33 +56,33 @@ def launched(monkeypatch):
 )
 def test_what_the_launcher_has_decided(launched, variables, rank_0, local_rank_0, machines, decided):
     launched(variables)
-    found = launcher.detect_launcher()
+    found = launched_by.detect_launcher()
     assert (found.is_rank_0, found.local_rank == 0, found.machines) == (rank_0, local_rank_0, machines)
-    assert tuple(launcher.resolve_devices_and_nodes(1, 1).values()) == decided
+    assert tuple(launched_by.resolve_devices_and_nodes(1, 1).values()) == decided
 
 
 @pytest.mark.parametrize(("cores", "most"), [(1, 16), (2, 16), (8, 32)])
 def test_more_ranks_than_a_machine_has_room_for_are_refused_where_they_are_started(launched, monkeypatch, cores, most):
-    monkeypatch.setattr(launcher, "cores", lambda: set(range(cores)))
+    monkeypatch.setattr(launched_by, "cores", lambda: set(range(cores)))
     launched({})
     for devices in (1, most, str(most), "auto", "0,99", -1):
-        launcher.check_devices(devices)
+        launched_by.check_devices(devices)
     with pytest.raises(ValueError, match=f"--devices {most + 1}: .* {cores} cores?; as many .* more than {most} are"):
-        launcher.check_devices(most + 1)
+        launched_by.check_devices(most + 1)
     for variables in (TORCHRUN, SLURM):
         launched(variables)
-        launcher.check_devices(1000)  # they have been started
+        launched_by.check_devices(1000)  # they have been started
 
 
 def test_what_the_user_says_is_left_to_fabric_which_compares(launched):
     launched(TORCHRUN)
-    assert launcher.resolve_devices_and_nodes("0,3", 4) == {"devices": "0,3", "num_nodes": 4}
+    assert launched_by.resolve_devices_and_nodes("0,3", 4) == {"devices": "0,3", "num_nodes": 4}
 
 
 def test_machines_of_different_size_are_refused(launched):
     launched(TORCHRUN | {"WORLD_SIZE": "5"})
     with pytest.raises(ValueError, match="5 ranks on 2 machines"):
-        launcher.resolve_devices_and_nodes(1, 1)
+        launched_by.resolve_devices_and_nodes(1, 1)
 
 
 @pytest.mark.parametrize(
@@ -108,23 +108,23 @@ def test_the_command_that_does_it_again(launched, monkeypatch, variables, words)
     launched(variables)
     monkeypatch.setattr("sys.argv", ["train_fabric.py", "--resume"])
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
-    assert " ".join(launcher.training_command()) == words
-    assert launcher.training_command(alone=True) == ["python", "train_fabric.py"]
+    assert " ".join(launched_by.training_command()) == words
+    assert launched_by.training_command(alone=True) == ["python", "train_fabric.py"]
 
 
 def test_the_command_that_does_it_again_by_another_name(launched, monkeypatch):
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     monkeypatch.setattr("sys.argv", ["/somewhere/fabric-rl", "train"])
     launched(SLURM)
-    assert launcher.training_command() == ["srun", "fabric-rl", "train"]
+    assert launched_by.training_command() == ["srun", "fabric-rl", "train"]
     launched(TORCHRUN)
-    assert launcher.training_command()[-2:] == ["/somewhere/fabric-rl", "train"]
-    assert launcher.training_command(alone=True) == ["fabric-rl", "train"]
+    assert launched_by.training_command()[-2:] == ["/somewhere/fabric-rl", "train"]
+    assert launched_by.training_command(alone=True) == ["fabric-rl", "train"]
 
 
 def test_a_program_that_its_name_does_not_find_is_called_by_its_path(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert launcher.program_command("python") == str(Path(sys.executable).with_name("python"))
+    assert launched_by.program_command("python") == str(Path(sys.executable).with_name("python"))
 
 
 def test_the_run_is_remembered_by_the_launch_and_only_by_it(launched, tmp_path):
@@ -132,35 +132,35 @@ def test_the_run_is_remembered_by_the_launch_and_only_by_it(launched, tmp_path):
     (tmp_path / "r/checkpoints").mkdir(parents=True)
     agents = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     launched(TORCHRUN | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(agents.port)})
-    assert launcher.run_before_restart() is None
-    launcher.remember_run(tmp_path / "r")
-    assert launcher.run_before_restart() == tmp_path / "r"
-    launcher.forget_run()
-    assert launcher.run_before_restart() is None
-    launcher.remember_run(tmp_path / "of_another_machine")
+    assert launched_by.run_before_restart() is None
+    launched_by.remember_run(tmp_path / "r")
+    assert launched_by.run_before_restart() == tmp_path / "r"
+    launched_by.forget_run()
+    assert launched_by.run_before_restart() is None
+    launched_by.remember_run(tmp_path / "of_another_machine")
     with pytest.raises(FileNotFoundError, match=r"does not see .*of_another_machine; use a shared folder"):
-        launcher.run_before_restart()
+        launched_by.run_before_restart()
 
 
 def test_without_restarts_nothing_is_remembered(launched, tmp_path):
     launched(FABRIC_RUN)  # at an address that does not answer
-    assert launcher.detect_launcher().most_restarts == 0
-    launcher.remember_run(tmp_path)
-    assert launcher.run_before_restart() is None
+    assert launched_by.detect_launcher().most_restarts == 0
+    launched_by.remember_run(tmp_path)
+    assert launched_by.run_before_restart() is None
 
 
 def test_ranks_meet_at_a_new_place_after_each_restart(launched):
     agents = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     before = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(agents.port)}
     launched(TORCHRUN | before | {"RANK": "0"})
-    launcher.use_new_store()
+    launched_by.use_new_store()
     port = os.environ["MASTER_PORT"]
     assert port != before["MASTER_PORT"] and os.environ["TORCHELASTIC_USE_AGENT_STORE"] == "False"
-    server = launcher._own_server("127.0.0.1")
+    server = launched_by._own_server("127.0.0.1")
     assert server.port == int(port)
-    launcher._agents.cache_clear()
+    launched_by._agents.cache_clear()
     launched(TORCHRUN | before)
-    launcher.use_new_store()
+    launched_by.use_new_store()
     assert os.environ["MASTER_PORT"] == port
 
 
