@@ -221,7 +221,7 @@ def _check_all_used(fabric: Fabric, what: str, agent: ActorCritic, loss: Tensor)
         more = f" and {len(unused) - 3} more" if len(unused) > 3 else ""
         raise ValueError(
             f"{what}: the loss does not depend on the parameters {', '.join(unused[:3])}{more}, but with DDP "
-            "it must on all; remove them, or freeze them with requires_grad_(False)"
+            "it must depend on all of them; remove these, or freeze them with requires_grad_(False)"
         )
 
 

@@ -346,7 +346,7 @@ def _entries(space: spaces.Space[Any], name: str) -> dict[str, Any]:
         found |= new
     if not found:
         what = f"{name or 'itself'}, an empty {type(space).__name__}"
-        raise ValueError(f"no agent reads the observation {what}; leave it out by a wrapper (--wrappers)")
+        raise ValueError(f"no agent reads the observation {what}; leave it out with a wrapper (--wrappers)")
     return found
 
 

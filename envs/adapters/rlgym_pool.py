@@ -259,7 +259,7 @@ def _space(space: Any) -> Space[Any]:  # noqa: ANN401 - RLGym leaves it to the p
         if kind in ("continuous", "real", "box"):
             return spaces.Box(-1, 1, (int(size),), np.float32)
     raise ValueError(
-        f"RLGymPool: the action parser's space is {space!r}; known are ('discrete', n), ('multidiscrete', sizes), "
+        f"RLGymPool: the action parser's space is {space!r}; known: ('discrete', n), ('multidiscrete', sizes), "
         "('continuous', n) and Gymnasium spaces"
     )
 

@@ -1,4 +1,4 @@
-"""Scripted bots, and the driving functions that most of them use: steer, turn in the air, recover from the roof.
+"""Scripted bots, and the driving functions that most of them use: steer, turn in the air, get off the roof.
 
 The functions use each car's own view (`GameState.own`). Points and lengths are in uu, angles in radians.
 """

@@ -157,7 +157,7 @@ def build_obs_checked(builder: ObsBuilder, state: GameState, out: Float) -> None
     build_obs(builder, state, out)
     left = np.unique(np.argwhere((bits == _UNWRITTEN)[state.present])[:, -1]).tolist()
     if left:
-        some = f"column {left[0]}" if len(left) == 1 else f"{len(left)} columns, the first is {left[0]},"
+        some = f"column {left[0]}" if len(left) == 1 else f"{len(left)} columns (the first is {left[0]})"
         raise ValueError(
             f"{type(builder).__name__}: build() left {some} of {out.shape[-1]} unwritten; it must write every element "
             "of out, and what it returns is not used"

@@ -148,7 +148,7 @@ def check_snapshot(
 ) -> None:
     """Raise a ValueError unless `snapshot` is from a pool with the same cars, arenas and number of components."""
     if missing := [name for name in _PARTS if name not in snapshot]:
-        raise ValueError(f"RocketSimPool: this is not a snapshot of a pool, it lacks {', '.join(missing)}")
+        raise ValueError(f"RocketSimPool: this is not a snapshot of a pool; it lacks {', '.join(missing)}")
     if len(snapshot["arenas"]) != len(sims) or len(snapshot["components"]) != len(components):
         raise ValueError(
             f"RocketSimPool: the snapshot has {len(snapshot['arenas'])} arenas and {len(snapshot['components'])} "

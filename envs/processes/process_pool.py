@@ -224,7 +224,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             CannotBeSavedError: The environment has no `state_dict`, or a part of it cannot be saved.
         """
         if not all(spec.resumable for spec in self._specs):
-            raise CannotBeSavedError("ProcessPool: its environment has no state_dict and load_state_dict")
+            raise CannotBeSavedError("ProcessPool: its environment has no state_dict or load_state_dict")
         obs = None if self._obs is None else self._obs.copy()
         return {"parts": self._ask_all("state_dict"), "obs": obs, "seed": self._seed}
 

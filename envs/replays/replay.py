@@ -101,7 +101,7 @@ def read_replay(path: str | os.PathLike[str]) -> Replay:
     """
     try:
         if Path(path).exists() and not Path(path).is_file():
-            raise ValueError("this is no file")
+            raise ValueError("this is not a file")
         return _read(Path(path))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error

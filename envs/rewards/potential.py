@@ -37,8 +37,8 @@ class PotentialReward(WrappedReward):
         super().__post_init__()
         if self.reward.remembers():
             raise ValueError(
-                f"PotentialReward: {self.reward.label()} depends on earlier states and is no potential; use a reward "
-                "of the present state, such as LiuDistanceBallToGoalReward"
+                f"PotentialReward: {self.reward.label()} depends on earlier states, so it is not a "
+                "potential; use a reward of the current state, such as LiuDistanceBallToGoalReward"
             )
         self._before: Float = np.zeros((0, 0), np.float32)
 

@@ -338,7 +338,7 @@ def _curves_on_grid(
     drawn = [run.curves[metric] for runs in groups.values() for run in runs]
     begin, end = max(x[0] for x, _ in drawn), min(x[-1] for x, _ in drawn)
     if begin > end:
-        raise ValueError(f"runs on {task} have no steps in common; train all for as long")
+        raise ValueError(f"runs on {task} have no steps in common; train them all for the same number of steps")
     points = np.linspace(begin, end, _POINTS)
     curves = {}
     for label, runs in groups.items():

@@ -32,8 +32,8 @@ def read_yaml(path: str | Path) -> Any:  # noqa: ANN401 - any YAML
     """
     path = Path(path)
     if path.exists() and not path.is_file():
-        raise ValueError(f"--config {path}: this is no file")
-    too_large = f"--config {path}: the settings are nested too deeply, hold themselves, or are too many"
+        raise ValueError(f"--config {path}: this is not a file")
+    too_large = f"--config {path}: the settings are nested too deeply, contain themselves, or are too many"
     if path.stat().st_size > _MAX_BYTES:
         raise ValueError(too_large)
     try:

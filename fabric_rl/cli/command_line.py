@@ -209,7 +209,8 @@ def _check(parser: FlagParser, given: Sequence[str], config: Namespace, preset: 
     for name in _MADE:
         if config[name] is None and (name != "env" or config.env_id is None):
             raise ValueError(
-                f"--{name}: the configuration has none; a run from Python with one that no file can hold goes on there"
+                f"--{name}: the configuration has none; resume a run from Python if it began there with one that no "
+                "file can store"
             )
     if config.env_id is not None:
         _refuse_env_flags(names, f"env_id: {config.env_id} in the config file")

@@ -104,7 +104,7 @@ def evaluate(
     names = short_name(player), short_name(opponent)
     entrants = [load_player(name, play.sample, play.runs_dir) for name in (player, opponent)]
     if episodes is not None:
-        raise ValueError(f"--episodes is for agents that play alone; {player} plays --matches")
+        raise ValueError(f"--episodes is for agents that play alone; {player} plays matches; set --matches")
     rules = MatchSettings.of(entrants, play, play.minutes)
     looks = sequential or until_width is not None
     limit = -(-(matches or (_MOST_MATCHES if looks else _MATCHES)) // SIDES)

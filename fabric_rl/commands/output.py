@@ -131,7 +131,7 @@ def check_file(path: Path, flag: str) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{flag} {path}: there is no folder {path.parent}")
     if path.exists() and not path.is_file():
-        raise ValueError(f"{flag} {path}: this is no file")
+        raise ValueError(f"{flag} {path}: this is not a file")
     if not all(os.access(each, os.W_OK) for each in (path.parent, path) if each.exists()):
         raise PermissionError(f"{flag} {path}: cannot be written")
 

@@ -148,7 +148,7 @@ class Phases(Callback):
         if self._begun_at < 0:  # the phase was chosen by hand for a resumed run
             self._begun_at = state.steps
         if self._begun_at > state.steps:
-            raise ValueError(f"Phases: by its checkpoint the run is in its phase since {self._begun_at:,} steps")
+            raise ValueError(f"Phases: its checkpoint says that its phase began after {self._begun_at:,} steps")
         self._enter(state)
 
     def on_iteration_end(self, state: TrainState) -> None:

@@ -81,7 +81,7 @@ def train_epoch(
 def _check_imitates(agent: ActorCritic, flag: str) -> None:
     if not isinstance(agent, CanImitate):
         name = type(agent).__name__
-        raise TypeError(f"{flag}: {name} cannot imitate; take one of the PPO agents, or give yours a method imitate()")
+        raise TypeError(f"{flag}: {name} cannot imitate; use one of the PPO agents, or add imitate() to yours")
 
 
 @dataclass(frozen=True)

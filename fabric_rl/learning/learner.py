@@ -121,7 +121,7 @@ class FrozenLearner:
         return []
 
     def describe_lost(self, state: Mapping[str, Any]) -> list[str]:
-        """Describe the part of a `rank_state_dict` that a different number of ranks or sub-environments cannot use."""
+        """Describe the part of a `rank_state_dict` that is lost with another number of ranks or sub-environments."""
         return []
 
 

@@ -53,7 +53,7 @@ def learn(
     length, size = (1, len(batch.returns)) if batch.episode_start is None else batch.episode_start.shape
     batch_size = args.batch_size or minibatch_size
     if batch_size % minibatch_size or minibatch_size % length:
-        raise ValueError(f"minibatches of {minibatch_size} steps make no whole batch of {batch_size} steps")
+        raise ValueError(f"minibatches of {minibatch_size} steps do not make up a whole batch of {batch_size} steps")
     if batch_size > size * length:
         raise ValueError(f"a batch of {batch_size} steps is larger than the {size * length} steps to learn from")
     accumulate, per_minibatch = batch_size // minibatch_size, minibatch_size // length

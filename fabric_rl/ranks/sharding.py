@@ -109,7 +109,7 @@ def fsdp_error_context(module: nn.Module) -> Iterator[None]:
         first = str(error).partition("\n")[0]
         raise ValueError(
             f"--strategy fsdp: {unsharded_class(module).__name__}.training_step() fails with sharded weights "
-            f"({first}); name submodules that are only used by calling them in its fsdp_units, () for none, or use "
+            f"({first}); in its fsdp_units, name only submodules that are used by being called, or () for none; or use "
             "--strategy ddp"
         ) from error
 
@@ -202,7 +202,7 @@ def _units(agent: nn.Module) -> set[nn.Module]:
     for name in (named,) if isinstance(named, str) else named:
         if not isinstance(name, str) or not name or name not in inner:
             raise ValueError(
-                f"--strategy fsdp: fsdp_units of {type(agent).__name__} names {name!r}, which is none of its "
+                f"--strategy fsdp: fsdp_units of {type(agent).__name__} names {name!r}, which is not one of its "
                 f"submodules ({', '.join(key for key, _ in agent.named_children())})"
             )
         unit = inner[name]

@@ -54,7 +54,7 @@ def write_bot(
         ValueError: The bot's observations or actions need data that the game does not send, or it does not start.
     """
     if asked := fields_not_sent(env):
-        raise ValueError(f"--format rlbot: the game does not send what this agent sees or acts by: {', '.join(asked)}")
+        raise ValueError(f"--format rlbot: the game does not send what this agent sees or acts on: {', '.join(asked)}")
     given = _pool_settings(yaml.safe_load(settings)["env"])
     classes, agent_id = set[str](), f"fabric-rl/{name}"
     parts = (("obs", "envs.DefaultObs.rlgym_guide"), ("action", "envs.LookupTable"))

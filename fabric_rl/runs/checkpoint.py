@@ -122,7 +122,7 @@ def read(path: str | Path) -> dict[str, Any]:
             raise
         except pickle.UnpicklingError as error:
             raise CheckpointError(
-                f"checkpoint {path} is refused: it holds more than numbers and text, loading it would execute code"
+                f"checkpoint {path} is refused: it holds more than numbers and text; loading it would execute code"
             ) from error
         except Exception as error:  # a forged file with a right checksum may fail in any way
             raise CheckpointError(f"checkpoint {path} is refused: fabric-rl did not write it") from error

@@ -307,7 +307,7 @@ def owning_run(path: Path) -> Run:
     for folder in (path, *path.parents):
         if (folder / "checkpoints").is_dir():
             return Run(folder)
-    raise CheckpointError(f"{path}: is in no run folder; begin a new run from it with --initialize_from {path}")
+    raise CheckpointError(f"{path} is not in a run folder; begin a new run from it with --initialize_from {path}")
 
 
 def load_weights(path: str | Path, inference: bool = False) -> Weights:

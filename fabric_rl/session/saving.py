@@ -96,7 +96,7 @@ class Saver:
                 move_aside(best, self._run.dir / SET_ASIDE)
                 logger.info("best weights, of %s steps: moved to %s", f"{steps:,}", self._run.dir / SET_ASIDE)
         except OSError as error:
-            logger.warning("what %s has of newer steps cannot be moved to %s: %s", self._run.dir, SET_ASIDE, error)
+            logger.warning("newer files of %s cannot be moved to %s: %s", self._run.dir, SET_ASIDE, error)
         if moved:
             logger.info("newer milestones: %s moved to %s", moved, aside)
 

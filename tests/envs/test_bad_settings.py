@@ -120,7 +120,7 @@ VALUES = [
     (of(SLASH), "two observations are called a/b; name them without"),
     (of(Dict({})), "--env_id Of: An empty Dict observation space is not allowed. Give"),
     (of(Dict(a=Dict({}))), "An empty Dict observation space is not allowed"),
-    (lambda: _entries(Dict(a=Dict({})), ""), "observation a, an empty Dict; leave it out by a wrapper"),
+    (lambda: _entries(Dict(a=Dict({})), ""), "observation a, an empty Dict; leave it out with a wrapper"),
     (lambda: envs.AtariEnvs("brakeout", 1), "AtariEnvs: brakeout is not a ROM"),
     (lambda: envs.AtariEnvs("breakout", 1, settings={"colours": 3}), "AtariEnvs: .* 'colours'"),
     (lambda: envs.AtariEnvs("breakout", 0), "num_envs must be a whole number of at least 1"),

@@ -132,7 +132,7 @@ def test_an_observation_of_the_wrong_shape_is_named():
 @pytest.mark.parametrize("written", [slice(0, 5), slice(0, 0), slice(1, 5)])
 def test_columns_that_nobody_writes_are_named(written):
     left = sorted(set(range(6)) - set(range(6)[written]))
-    what = f"column {left[0]}" if len(left) == 1 else rf"{len(left)} columns, the first is {left[0]},"
+    what = f"column {left[0]}" if len(left) == 1 else rf"{len(left)} columns \(the first is {left[0]}\)"
     shape = (len(range(6)[written]),)
     expected = rf"build\(\) left {what} of 6 unwritten"
     with one_line(ValueError, "Columns: " + expected):

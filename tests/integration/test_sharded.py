@@ -120,7 +120,7 @@ def test_what_cannot_be_sharded_is_one_line(ranks):
     scalar, misspelt, bypassed = ranks[0]["refused"]
     assert ranks[1]["refused"][:2] == [scalar, misspelt]
     assert "strategy fsdp cannot divide the 0-dimensional parameter temperature of Scalar" in scalar
-    assert "strategy fsdp: fsdp_units of Misspelt names 'acter', which is none of its submodules (" in misspelt
+    assert "strategy fsdp: fsdp_units of Misspelt names 'acter', which is not one of its submodules (" in misspelt
     assert "strategy fsdp: Bypassed.training_step() fails with sharded weights (" in bypassed
     assert all("strategy ddp" in line or "actor" in line for line in ranks[0]["refused"])
     assert not any("\n" in line for line in ranks[0]["refused"])

@@ -391,7 +391,7 @@ def test_timers_cover_the_steps():
 
 @pytest.mark.parametrize("snapshot", [{}, {"state": {}}])
 def test_something_else_is_no_snapshot(snapshot):
-    with pytest.raises(ValueError, match=r"RocketSimPool: this is not a snapshot of a pool, it lacks .*arenas"):
+    with pytest.raises(ValueError, match=r"RocketSimPool: this is not a snapshot of a pool; it lacks .*arenas"):
         a_pool().load_state_dict(snapshot)
 
 

@@ -570,7 +570,7 @@ def test_minibatches_that_make_no_whole_batch(fabric):
         def on_iteration_end(self, state):
             state.minibatch_size = 48
 
-    with pytest.raises(ValueError, match="minibatches of 48 steps make no whole batch of 64 steps"):
+    with pytest.raises(ValueError, match="minibatches of 48 steps do not make up a whole batch of 64 steps"):
         trained(fabric, [Odd()])
 
 

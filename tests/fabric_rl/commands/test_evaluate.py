@@ -217,7 +217,7 @@ def test_a_bot_that_fails_is_named(evaluate, broken_bots, bot, said):
 def test_a_file_that_is_a_folder_is_noticed_before_anything_is_played(evaluate, tmp_path, flag, name):
     (tmp_path / name).mkdir()
     status, output, errors = evaluate("idle", "idle", "--matches", 10**6, flag, tmp_path / name)
-    assert (status, output) == (2, "") and f"error: {flag} {tmp_path / name}: this is no file" in errors
+    assert (status, output) == (2, "") and f"error: {flag} {tmp_path / name}: this is not a file" in errors
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="may write everywhere")

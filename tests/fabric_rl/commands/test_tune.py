@@ -296,7 +296,7 @@ def test_no_file_of_others_is_written_over(capsys, tmp_path):
     assert f"--out {own}: this file was not written by fabric-rl tune" in capsys.readouterr().err
     assert own.read_text() == "num_steps: 64\n"
     assert command("tune", *CARTPOLE, "--out", tmp_path) == 2
-    assert f"--out {tmp_path}: this is no file" in capsys.readouterr().err
+    assert f"--out {tmp_path}: this is not a file" in capsys.readouterr().err
     assert command("tune", *CARTPOLE, "--out", tmp_path / "none" / "t.yaml") == 2
     assert f"there is no folder {tmp_path / 'none'}" in capsys.readouterr().err
 
