@@ -60,7 +60,7 @@ def from_class_path(class_path: str, kind: type[Any], inner: str = "") -> Any:  
     if made is None:
         raise ValueError(f"no class {class_path!r}: the module or the name in it does not exist")
     if not (isinstance(made, type) and issubclass(made, kind)):
-        raise ValueError(f"{class_path} is not a subclass of {kind.__name__}")
+        raise ValueError(f"{class_path!r} is not a subclass of {kind.__name__}")
     wraps = inner and "inner" in inspect.signature(made).parameters
     try:
         return made(from_class_path(inner, kind)) if wraps else made()

@@ -174,17 +174,20 @@ def test_descriptions_of_tables():
 @pytest.mark.parametrize(
     ("path", "why"),
     [
-        ("envs.NoSuchTable", "no ActionTable 'envs.NoSuchTable'"),
-        ("no_such_module.Table", "no ActionTable 'no_such_module.Table'"),
-        ("nothing", "no ActionTable 'nothing'"),
-        ("", "no ActionTable ''"),
-        (".x", "no ActionTable '.x'"),
-        ("envs.actions.ContinuousAction", "no ActionTable 'envs.actions.ContinuousAction'"),
-        ("envs.actions.situations.hybrid_rows", "no ActionTable "),
+        ("envs.NoSuchTable", "no class 'envs.NoSuchTable'"),
+        ("no_such_module.Table", "no class 'no_such_module.Table'"),
+        ("nothing", "no class 'nothing'"),
+        ("", "'' is not a subclass of ActionTable"),
+        (".x", "no class '.x'"),
+        ("broken_module.X", "no class 'broken_module.X' (No module named 'not_installed')"),
+        ("envs.actions.ContinuousAction", "'envs.actions.ContinuousAction' is not a subclass of ActionTable"),
+        ("envs.actions.situations.hybrid_rows", "is not a subclass of ActionTable"),
         ("envs.actions.ActionTable", "cannot be built without arguments"),
     ],
 )
-def test_command_says_in_one_line_what_is_wrong(path, why, monkeypatch, capsys):
+def test_command_says_in_one_line_what_is_wrong(path, why, monkeypatch, capsys, tmp_path):
+    (tmp_path / "broken_module.py").write_text("import not_installed\n")
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "argv", ["envs.actions", path])
     with pytest.raises(SystemExit, match="2"):
         main()

@@ -342,7 +342,7 @@ def test_class_names_work_with_and_without_the_package(path):
     ("arguments", "why"),
     [
         (["Nothing"], "no class 'Nothing'"),
-        (["envs.HybridTable"], "envs.HybridTable is not a subclass of ObsBuilder"),
+        (["envs.HybridTable"], "'envs.HybridTable' is not a subclass of ObsBuilder"),
         (["PrivilegedObs"], "cannot be built without arguments"),
         (["DefaultObs", "--team_size", "4"], "zero_padding=3 is too small"),
         (["--team_size", "9"], "team_size"),
