@@ -55,7 +55,7 @@ class Kickstart(Callback):
         """
         flag, agent = f"--kickstart.reference {self.reference}", state.agent
         if not hasattr(agent, "reference"):
-            raise TypeError(f"--kickstart: {type(agent).__name__} takes no reference; take one of the PPO agents")
+            raise TypeError(f"--kickstart: {type(agent).__name__} takes no reference; use one of the PPO agents")
         if self._trained is None:
             raise ValueError(f"{flag}: give it to take(), or use the flag")
         try:

@@ -329,7 +329,7 @@ def test_agents_of_roles_and_sac_are_told(part):
     space = Box(np.array([-1, 0], np.float32), np.array([1, 1], np.float32))
     roles = {name: PPOLightningAgent for name in ("a", "b")}
     for agent in (RolesAgent(space, Discrete(2), roles), SACLightningAgent(SEEN, Discrete(2))):
-        said = "(cannot imitate|takes no reference); take one of the PPO"
+        said = "(cannot imitate|takes no reference); use one of the PPO"
         with pytest.raises(TypeError, match=f"^--(cloning|kickstart): {type(agent).__name__} {said}"):
             part.on_train_start(SimpleNamespace(agent=agent))
 
