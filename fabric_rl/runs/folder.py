@@ -227,7 +227,7 @@ class Run:
 
 
 def _holds_nothing(folder: Path) -> bool:
-    """Return whether all files are temporary, videos, or written at the start of a run."""
+    """Return whether all files are temporary files, videos, or files written at the start of a run."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.parent != folder / "videos")
     return all(path.name in _MADE_AT_START or path.suffix == ".tmp" for path in files)
 
