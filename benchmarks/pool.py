@@ -25,9 +25,9 @@ from machine import describe_machine, peak_memory_mib
 from rlgym_guide import build_env
 
 from envs import GameState, Kickoff, MixedStates, ProcessPool, RandomState, RLGymPool, RocketSimPool, StateSetter
-from envs.cores import available_threads
 from envs.sim.arena import SimArena
 from envs.sim.arenas import ARENAS_PER_CHUNK
+from fabric_rl.base.processes import available_threads
 
 SEED = 0
 Starts = list[list[tuple[int, GameState]]]

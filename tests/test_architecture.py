@@ -44,7 +44,7 @@ FLOORS = {
         "commands",
     ],
     "envs": [
-        "checks cores component factories state",
+        "checks component factories state",
         "sim obs actions rewards resets dones mechanics parameters loggers",
         "pool processes",
         "bots render adapters",

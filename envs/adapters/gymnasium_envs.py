@@ -14,10 +14,10 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
 from envs.checks import check_seed
-from envs.cores import available_threads
 from envs.parameters import ParameterRandomizer
 from envs.parameters.samplers import draw
 from envs.pool.videos import EpisodeVideos
+from fabric_rl.base.processes import available_threads
 from fabric_rl.base.settings import Between, Count, Finite, check_value, is_integer, is_number
 
 _MOST_ENVS = 65_536

@@ -15,7 +15,6 @@ from envs.actions import ActionParser, LookupTable
 from envs.actions.base import get_action_mask, parse_actions
 from envs.checks import check_finite, check_seed, parse_team_sizes, to_action_array
 from envs.component import Phased
-from envs.cores import available_threads
 from envs.dones import DoneCondition, check_done
 from envs.loggers import StateLogger
 from envs.obs import DefaultObs, ObsBuilder
@@ -39,6 +38,7 @@ from envs.rewards import Reward, RewardSignals, default_reward
 from envs.sim.arena import init_rocketsim
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
+from fabric_rl.base.processes import available_threads
 from fabric_rl.base.state_schema import load_child_state
 
 RENDER_MODES = ("human", "rgb_array")

@@ -17,9 +17,9 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from envs.checks import check_actions, check_seed
-from envs.cores import available_threads
 from envs.factories import unwrap_partial
 from envs.processes.worker import START_SECONDS, StepResult, WorkerError, WorkerProcess
+from fabric_rl.base.processes import available_threads
 from fabric_rl.base.settings import Count, Positive, check_value
 from fabric_rl.base.state_schema import CannotBeSavedError
 

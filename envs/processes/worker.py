@@ -7,12 +7,10 @@ parent), and no slower than spinning, which would take a core from the workers.
 """
 
 import multiprocessing
-import os
 import pickle
 import signal
 import sys
 import sysconfig
-import threading
 import time
 import traceback
 from collections.abc import Iterator
@@ -31,6 +29,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from envs.processes.shared_memory import Layout, SharedArrays
+from fabric_rl.base.processes import end_with_parent
 from fabric_rl.base.state_schema import CannotBeSavedError
 
 # Columns of the "header" array.
@@ -161,7 +160,8 @@ def worker_main(conn: Connection, go: Semaphore, done: Semaphore, factory: bytes
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches the whole terminal; the parent decides
     if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if (parent := multiprocessing.parent_process()) is not None:
+        end_with_parent(parent.join)
     try:
         env = _build(factory)
         spec = _spec_of(env)
@@ -176,13 +176,6 @@ def worker_main(conn: Connection, go: Semaphore, done: Semaphore, factory: bytes
         arrays.close()
     finally:
         env.close()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _build(factory: bytes) -> VectorEnv[Any, Any, Any]:

@@ -28,7 +28,7 @@ _SAID, _ERRORS = ".match.json", ".match.log"
 _PLAY = """
 import os
 from importlib.metadata import entry_points
-from fabric_rl.ranks.processes import end_with_parent
+from fabric_rl.base.processes import end_with_parent
 end_with_parent(lambda: os.read(0, 1))
 entry_points(group="console_scripts")["fabric-rl"].load()()
 """

@@ -11,10 +11,11 @@ from lightning.fabric.strategies import STRATEGY_REGISTRY
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from fabric_rl.args import Hardware
+from fabric_rl.base.processes import cores
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.ranks import launched_by
 from fabric_rl.ranks.players_strategy import OF_FABRIC_RUN, PlayersStrategy, fabric_kwargs
-from fabric_rl.ranks.processes import RANK_0, cores, describe_lost_rank, exit_with_launcher
+from fabric_rl.ranks.processes import RANK_0, describe_lost_rank, exit_with_launcher
 from fabric_rl.ranks.sharding import ShardedStrategy
 
 _HALF_PRECISION = ("16", "16-mixed")

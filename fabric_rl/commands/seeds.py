@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from envs.cores import available_cores
 from fabric_rl.args import check_run_id
 from fabric_rl.base.argv import DEFAULT_CONFIG, config_files, flag_names
+from fabric_rl.base.processes import available_cores
 from fabric_rl.base.tables import format_number
 from fabric_rl.cli.command_line import CommandLine, read_settings
 from fabric_rl.sweeps.train_processes import (

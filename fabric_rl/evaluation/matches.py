@@ -24,10 +24,10 @@ from envs.replays.replay import read_replay
 from envs.rewards.parts import RewardTerm, reward_terms
 from fabric_rl.base.errors import describe_failure
 from fabric_rl.base.messages import USER_ERRORS
+from fabric_rl.base.processes import end_with_parent
 from fabric_rl.evaluation.players import MatchSettings, load_player, short_name
 from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.ranks.devices import single_thread
-from fabric_rl.ranks.processes import end_with_parent
 from fabric_rl.viewer.feeds import LiveFeed
 
 Tell = Callable[[float], None]

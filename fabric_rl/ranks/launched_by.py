@@ -18,8 +18,8 @@ from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from torch.distributed.distributed_c10d import _set_pg_timeout
 
+from fabric_rl.base.processes import cores
 from fabric_rl.ranks.collectives import all_gather_object
-from fabric_rl.ranks.processes import cores
 
 _distributed: Any = torch.distributed  # its type hints hide the stores
 _PATIENCE = timedelta(minutes=30)

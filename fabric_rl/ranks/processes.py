@@ -1,19 +1,16 @@
-"""Processes of a run: their cores, and how each ends when its parent or another rank is gone.
+"""Ranks of a run: how each ends when its launcher or another rank is gone.
 
 A process that outlives its parent could run on unnoticed. This module imports nothing slow.
 """
 
 import os
 import re
-import signal
 import socket
 import sys
-import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 
+from fabric_rl.base.processes import end_with_parent
 from fabric_rl.metrics.log import program_name
 
 RANK_0 = "FABRIC_RL_RANK_0"
@@ -26,37 +23,10 @@ _ADDRESS = re.compile(r"\[([\da-fA-F.:]+)\]:\d+")
 _MILLISECONDS = re.compile(r"[Tt]imed out waiting (?:for )?(\d+) ?ms")
 
 
-def cores() -> set[int]:
-    """Return the cores that this process may use."""
-    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
-
-
 def parent_has_exited() -> bool:
     """Wait for one second, and return whether the process that started this one has ended."""
     time.sleep(1)  # its connections close a moment before it ends
     return os.getppid() != PARENT
-
-
-def end_with_parent(wait: Callable[[], object], seconds_to_save: float = 0.0, message: str = "") -> None:
-    """End this process once its parent is gone; a thread waits for that.
-
-    Args:
-        wait: Function that returns when the parent is gone.
-        seconds_to_save: Seconds between SIGTERM, on which a run saves itself, and the end; 0: end at once.
-        message: Text to print on standard error when the parent is gone.
-    """
-
-    def watch() -> None:
-        wait()
-        if message:
-            with suppress(OSError):  # the terminal may be gone, too
-                print(message, file=sys.stderr, flush=True)
-        if seconds_to_save:
-            os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(seconds_to_save)
-        os._exit(1)
-
-    threading.Thread(target=watch, name="ends-with-parent", daemon=True).start()
 
 
 @cache

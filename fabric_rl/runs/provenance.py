@@ -20,9 +20,9 @@ from torch import Tensor
 from fabric_rl.args import Hardware, Saving, StartArgs, TrainArgs
 from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.files import json_text, read_json, write_json, write_text
+from fabric_rl.base.processes import cores
 from fabric_rl.base.settings import changed
 from fabric_rl.import_names import INSTALLED, short_path
-from fabric_rl.ranks.processes import cores
 from fabric_rl.runs import checkpoint
 from fabric_rl.types import CheckpointError
 

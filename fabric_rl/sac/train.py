@@ -57,9 +57,9 @@ def train_off_policy(
         ValueError: As in `fabric_rl.train`; also if `args` sets something that only PPO uses, or if the size of the
             replay buffer does not fit the other settings.
     """
-    scheme = OffPolicyAlgorithm(sac, demonstrations)
+    algorithm = OffPolicyAlgorithm(sac, demonstrations)
     args_of_loop = _loop_settings(args, sac)
-    session = build(fabric, env, agent, args_of_loop, run, callbacks, GAE(), inference, scheme, signals)
+    session = build(fabric, env, agent, args_of_loop, run, callbacks, GAE(), inference, algorithm, signals)
     exact = session.begin(resume, weights)
     monitor = TrainingMonitor(session, plain, resume)
     saver = Saver(session, monitor, saving, exact)

@@ -95,7 +95,7 @@ def build(
     callbacks: Sequence[Callback],
     estimator: Estimator,
     inference: bool,
-    scheme: Algorithm,
+    algorithm: Algorithm,
     signals: Sequence[SignalFactory] = (),
 ) -> Session:
     """Build every part and try it; every rank calls this. Other arguments and errors are those of `fabric_rl.train`.
@@ -120,12 +120,12 @@ def build(
         reward_signals = build_signals(signals, envs)
     check_agent(module)
     names = [signal.name for signal in reward_signals]
-    length_flag, size_flag = scheme.flags
+    length_flag, size_flag = algorithm.flags
     what = f"a rollout of {length_flag} {args.num_steps} in {envs.num_envs} sub-environments"
     with oom_hint(fabric.device, what, "take fewer of either"):
         rollout = Rollout(args.num_steps, envs, fabric.device, module, names)
     rollout_steps = args.num_steps * (envs.num_envs if link is None else link.envs_per_trainer)
-    minibatch_size = scheme.minibatch_size(args, rollout_steps, module)
+    minibatch_size = algorithm.minibatch_size(args, rollout_steps, module)
     env_gamma = gamma = _discounts(args, rollout).to(fabric.device)
     if reward_signals:
         own = env_gamma.expand(max(1, len(rollout.reward_signals)))
@@ -138,7 +138,9 @@ def build(
     first_seed = args.seed + peers.global_rank * (envs.num_seeds if isinstance(envs, HasSeeds) else envs.num_envs)
     check_same_on_all_ranks(fabric, {"steps of a rollout": rollout_steps, "steps of a minibatch": minibatch_size})
     with oom_hint(fabric.device, f"a minibatch of {size_flag} {minibatch_size}", "take a smaller one"):
-        minibatch = dry_run_parts(fabric, envs, module, first_seed, names, partial(scheme.make_batch, minibatch_size))
+        minibatch = dry_run_parts(
+            fabric, envs, module, first_seed, names, partial(algorithm.make_batch, minibatch_size)
+        )
 
     args = replace(args, batch_size=args.batch_size or minibatch_size)  # a callback may change minibatches
     timers = Timers(enabled=fabric.is_global_zero)
@@ -182,7 +184,9 @@ def build(
         raise ValueError("--signals: --strategy fsdp cannot divide their networks; use --strategy ddp")
     added = IntrinsicRewards(reward_signals, args, fabric, peers, rollout.num_envs, learns)
     learner = (
-        scheme.learner(state, peers, timers, rollout, rollout_steps, gamma, added) if learns else FrozenLearner(state)
+        algorithm.learner(state, peers, timers, rollout, rollout_steps, gamma, added)
+        if learns
+        else FrozenLearner(state)
     )
     hooks = Hooks(state, callbacks, learns=not inference)
     objects = (hooks, module, estimator, gamma, collector, learner, timers, added)

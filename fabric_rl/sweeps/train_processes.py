@@ -15,7 +15,8 @@ from typing import TypeVar
 
 from filelock import FileLock, Timeout
 
-from fabric_rl.ranks.processes import ENDS_WITH_PARENT, cores
+from fabric_rl.base.processes import cores
+from fabric_rl.ranks.processes import ENDS_WITH_PARENT
 from fabric_rl.runs.provenance import Provenance
 from fabric_rl.runs.records import RunRecord, is_training, load_run
 from fabric_rl.session.stopping import STOP_NAMES

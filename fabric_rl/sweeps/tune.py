@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from envs.cores import available_cores
+from fabric_rl.base.processes import available_cores
 from fabric_rl.ranks.devices import bfloat16_speedup
 from fabric_rl.sweeps.sweep import flags_of
 from fabric_rl.sweeps.train_processes import TrainProcesses

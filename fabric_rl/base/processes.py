@@ -1,0 +1,46 @@
+"""This process: the cores that it may use, and its end when its parent is gone."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+
+def cores() -> set[int]:
+    """Return the cores that this process may use."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(cores())
+
+
+def available_threads() -> int:
+    """Return this process's share of the cores: the ranks on this machine (`LOCAL_WORLD_SIZE`) divide them evenly."""
+    return max(1, available_cores() // max(1, int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))
+
+
+def end_with_parent(wait: Callable[[], object], seconds_to_save: float = 0.0, message: str = "") -> None:
+    """End this process once its parent is gone; a thread waits for that.
+
+    Args:
+        wait: Function that returns when the parent is gone.
+        seconds_to_save: Seconds between SIGTERM, on which a run saves itself, and the end; 0: end at once.
+        message: Text to print on standard error when the parent is gone.
+    """
+
+    def watch() -> None:
+        wait()
+        if message:
+            with suppress(OSError):  # the terminal may be gone, too
+                print(message, file=sys.stderr, flush=True)
+        if seconds_to_save:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(seconds_to_save)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="ends-with-parent", daemon=True).start()
