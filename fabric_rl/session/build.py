@@ -135,6 +135,9 @@ def build(
     bare_optimizer: Any = module.configure_optimizers()
     if not isinstance(bare_optimizer, torch.optim.Optimizer):
         raise TypeError(f"--agent {type(module).__name__}.configure_optimizers() must return one torch optimizer")
+    if getattr(fabric.strategy.precision, "scaler", None) is not None:  # 16-mixed
+        # Fabric clips no gradients that a fused optimizer unscales in its own step: it unscales them before.
+        bare_optimizer._step_supports_amp_scaling = False
     first_seed = args.seed + peers.global_rank * (envs.num_seeds if isinstance(envs, HasSeeds) else envs.num_envs)
     check_same_on_all_ranks(fabric, {"steps of a rollout": rollout_steps, "steps of a minibatch": minibatch_size})
     with oom_hint(fabric.device, f"a minibatch of {size_flag} {minibatch_size}", "take a smaller one"):
