@@ -174,7 +174,7 @@ def sums_table(rows: Sequence[TraceRow]) -> Table:
         values = np.array([row[name] for row in rows])
         figures = [f"{number:.4g}" for number in (values.sum(), values.min(), values.max())]
         cells.append([term_label(name.removeprefix(PART)), *figures, str(np.count_nonzero(values))])
-    return table(title, ["part", ">sum", ">least step", ">greatest step", ">steps paid"], cells, framed=False)
+    return table(title, ["part", ">sum", ">min", ">max", ">steps paid"], cells, framed=False)
 
 
 def draw_trace(rows: Sequence[TraceRow]) -> Any:  # noqa: ANN401 - see new_figure
@@ -223,7 +223,7 @@ def ranges_table(rows: Sequence[ResetRow]) -> Table:
         for number, (_, quantity, *numbers) in enumerate(ranges):
             cells.append(["" if number else what, quantity, *(f"{value:,.1f}" for value in numbers)])
         cells.append(None)
-    columns = ["what", "quantity", ">least", ">mean", ">greatest"]
+    columns = ["what", "quantity", ">min", ">mean", ">max"]
     return table(f"Initial states of {episodes} episodes", columns, cells, framed=False)
 
 

@@ -80,7 +80,7 @@ def evaluate(
         opponent: Opponent, with the same choices. Default: chaser.
         matches: Number of matches; an odd number is rounded up to full pairs. Default: 200. With --sequential or
             --until_width: the maximum, by default 2000.
-        play: How they play.
+        play: How the players act.
         episodes: Number of episodes for an agent of another environment, the same number in every sub-environment.
             Default: 100.
         until_width: Play until the interval of the goal difference is at most this wide, in goals per match.
@@ -221,7 +221,7 @@ def league(
         players: Two or more players, as in `fabric-rl evaluate`; or one run, whose milestones play and whose folder
             gets league.json.
         matches: Number of matches between any two players; an odd number is rounded up to full pairs.
-        play: How they play.
+        play: How the players act.
         record: Folder for one .frl replay of each pair of players, to watch (docs/watching.md).
     """
     if record is not None and record.exists() and not record.is_dir():
@@ -410,7 +410,7 @@ def record(
         minutes: Game time in minutes, above 0 and at most 600.
         out: Replay file, .frl.
         mp4: File for a video of the match, .mp4 or .gif. Default: no video.
-        play: How they play.
+        play: How the players act.
     """
     record_game(player, opponent, play, minutes, out)
     if mp4 is not None:

@@ -51,7 +51,7 @@ def watch(
             token in the printed address.
         no_browser: Print the address without opening the browser.
         minutes: Game time in minutes after which the match restarts.
-        play: How they play.
+        play: How the players act.
     """
     feed = _feed(what, opponent, play.runs_dir)
     try:

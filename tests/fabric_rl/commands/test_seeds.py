@@ -58,7 +58,7 @@ def test_wrong_flags_are_one_line_before_any_training(capsys, tmp_path, flags, w
 
 def test_without_a_configuration_a_group_needs_a_name(capsys):
     assert command("seeds", "--env_id", "CartPole-v1") == 2
-    assert capsys.readouterr().err.startswith("fabric-rl seeds: error: --group: give these runs a name")
+    assert capsys.readouterr().err.startswith("fabric-rl seeds: error: --group: set a name for these runs")
     assert command("seeds", "--config", "nowhere.yaml") == 2
     assert "--config nowhere.yaml: no such file; presets: acrobot, " in capsys.readouterr().err
 
