@@ -68,7 +68,7 @@ $ --nonsense 3
 $ --config {tmp}/misspelt_done.yaml
     --env.done.timeout_secs: TimeoutCondition has no such setting; did you mean timeout_seconds?
 --env_id CartPole-v1 --env.num_envs 4 --env.tick_skip=4
-    --env.num_envs, --env.tick_skip .. beside --env_id .. --num_envs
+    --env.num_envs, --env.tick_skip .. with --env_id .. --num_envs
 --env.num_arenas 4 --env-id CartPole-v1
     --env.num_arenas .. --env_id
 --env envs.RocketSimPool --env_id CartPole-v1

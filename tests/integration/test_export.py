@@ -172,7 +172,7 @@ def test_mistakes_with_exports_are_one_line(policies, tmp_path, capsys, monkeypa
     assert not new.exists() and len(list((tmp_path / "mine").iterdir())) == 1
     for name in ("play.py", "config.yaml"):
         (tmp_path / "mine" / name).write_text("mine")
-        assert "mine contains files, but no export that --force could" in error(
+        assert "mine contains files, but not an export for --force" in error(
             "export", "plain", tmp_path / "mine", "--force"
         )
         assert (tmp_path / "mine" / name).read_text() == "mine"

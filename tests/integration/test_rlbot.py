@@ -187,7 +187,7 @@ def test_mistakes_with_bots_are_one_line(bots, tmp_path, capsys, monkeypatch):
     assert not (tmp_path / "new").exists()
     assert "has no bot.toml; create it with fabric-rl export NAME" in error("flight", tmp_path)
     bot = bots / "Überflieger"
-    assert "--latency must be whole ticks from 0 to 120, several with commas" in error(
+    assert "--latency must be whole ticks from 0 to 120, separated by commas" in error(
         "flight", bot, "--latency", "0,x"
     )
     assert "--latency must be whole ticks" in error("flight", bot, "--latency", "0.5")
