@@ -136,7 +136,7 @@ def _outcome(old: Path, new: Path) -> tuple[list[str], list[str]]:
         far = {name: far for name, tensor in there.items() if (far := _distance(tensor, here.get(name)))}
         if far:
             most = max(far, key=far.__getitem__)
-            lines.append(f"{compared[0]}: {len(far)} of {len(there)} tensors differ, by up to {far[most]:.3g} in {most}")
+            lines.append(f"{compared[0]}: {len(far)} of {len(there)} tensors differ by up to {far[most]:.3g} in {most}")
     rows = [
         {parse_number(row.get("step")) or 0: row for row in read_rows(folder / "metrics.csv")} for folder in (old, new)
     ]

@@ -59,7 +59,7 @@ def test_what_differs_is_told(runs):
         "hardware.cores: 64 -> ",
     ):
         assert told in out
-    assert "not identical to a\n" in out and "weights after 96 steps: 12 of 12 tensors differ, by up to " in out
+    assert "not identical to a\n" in out and "weights after 96 steps: 12 of 12 tensors differ by up to " in out
     first = read_rows(runs.dir / "a/metrics.csv")[0]["step"]
     assert f"metrics, 3 rows: from {first} steps on, " in out
 
