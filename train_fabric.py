@@ -114,12 +114,12 @@ def main(
             agent = partial(agent, value_heads=1 + len(signals))
         resolved_config, lost = settings_as_yaml(main, locals(), to_config)
         if lost and launched_by.is_rank_0():
-            note = f"config.yaml cannot hold {', '.join(lost)}; give it to what reads the run (docs/export.md)"
+            note = f"config.yaml cannot store {', '.join(lost)}; pass it again when you load the run (docs/export.md)"
             print_lines(f"note: {note}")
     of_id = {"--num_envs": num_envs is not None, "--env_kwargs": env_kwargs is not None, "--wrappers": bool(wrappers)}
     if env_id is None and (given := ", ".join(flag for flag, is_given in of_id.items() if is_given)):
         raise ValueError(
-            f"{given} goes with --env_id; other environments have their own setting, e.g. --env.num_arenas"
+            f"{given}: only for --env_id; other environments have settings of their own, such as --env.num_arenas"
         )
     if env_id is not None:
         copies = 4 if num_envs is None else num_envs
@@ -129,10 +129,10 @@ def main(
         if wanted and args.num_players:
             raise ValueError(f"--{flag} needs an environment on rank 0, which has none with --num_players")
         if wanted and setting not in inspect.signature(made).parameters:
-            able = "RocketSimPool" if render else "RocketSimPool, and what --env_id names,"
-            raise ValueError(f"--{flag}: {able} can be shown, {made.__name__} cannot: it has no setting {setting}")
+            able = "RocketSimPool" if render else "RocketSimPool and --env_id"
+            raise ValueError(f"--{flag} works with {able}, but not with {made.__name__}: it has no setting {setting}")
     if watch and saving.record_minutes is None:
-        raise ValueError("--watch shows the games that the run records; give it --record_minutes")
+        raise ValueError("--watch shows the games that the run records; set --record_minutes as well")
     signals = signals if start.inference else [with_demonstrations(signal, env) for signal in signals]
     trainer = choose_algorithm(agent, env, estimator, sac, signals, start.inference)
     with open_run(env, agent, args, start, resolved_config) as opened:
@@ -192,7 +192,7 @@ def cli(argv: Sequence[str] | None = None, hints: bool = True) -> None:
             args, start = settings.arguments["args"], settings.arguments["start"]
             print_lines(next_steps(settings.given, args, summary, start.runs_dir))
         if launched_by.is_rank_0() and "unsaved_steps" in summary:
-            message = f"{format_unsaved(summary)}; make room, then go on with --run_id {summary['run_id']} --resume"
+            message = f"{format_unsaved(summary)}; free space, then continue with --run_id {summary['run_id']} --resume"
             exit_with_message(program_name(), message, status=1)
 
 

@@ -104,18 +104,18 @@ def find_groups(
             hint = did_you_mean(label, names) or f"; there are {', '.join(names) or 'none'}"
             raise ValueError(f"group {label}: no run in {runs_dir} belongs to it{hint}")
         if len({run.name for run in records}) < len(records):
-            raise ValueError(f"group {label}: holds a run twice, or two of the same name")
+            raise ValueError(f"group {label} contains a run twice, or two runs of the same name")
         found[label] = {}
         for member in map(Member, records):
             found[label].setdefault(member.task, []).append(member)
         for task, members in found[label].items():
             if len(members) < 2:
-                raise ValueError(f"group {label} has one run on {task}, {members[0].name}; give it two or more")
+                raise ValueError(f"group {label} has only one run on {task}, {members[0].name}; it needs two or more")
     first = next(iter(found))
     for label in found:
         if found[label].keys() != found[first].keys():
             each = (f"{name} on {', '.join(sorted(found[name]))}" for name in (first, label))
-            raise ValueError(f"groups have runs of different tasks: {'; '.join(each)}")
+            raise ValueError(f"groups have runs on different tasks: {'; '.join(each)}")
     return found
 
 
@@ -293,11 +293,11 @@ def compare(
     found = find_groups(groups, runs_dir)
     labels, tasks = list(found), sorted(next(iter(found.values())))
     for task in set(ranges or {}).difference(tasks):
-        raise ValueError(f"ranges: no run was trained on {task}, but on {', '.join(tasks)}")
+        raise ValueError(f"ranges: no run was trained on {task}, only on {', '.join(tasks)}")
     members = [run for group in found.values() for runs in group.values() for run in runs]
     metric = chosen_metric(metric, {str(run.record.folder): run.curves for run in members})
     if threshold is not None and len(tasks) > 1:
-        raise ValueError("--threshold is of one task, and these groups were trained on several")
+        raise ValueError("--threshold is for one task, but these groups were trained on several")
     sign = -1 if minimize else 1
     interval = partial(estimate, confidence=confidence, resamples=resamples, seed=seed)
     curves, thresholds, rows = dict[str, dict[str, Estimate]](), dict[str, float](), list[Scores]()
@@ -369,10 +369,10 @@ def _notes(groups: Mapping[str, Group], metric: str) -> list[str]:
                 ends.setdefault(task, []).append(run.curves[metric][0][-1])
     for folder, labels in owners.items():
         if len(labels) > 1:
-            notes.append(f"run {folder.name} is in groups {' and '.join(labels)}: they are not independent")
+            notes.append(f"run {folder.name} is in groups {' and '.join(labels)}, so they are not independent")
     for task, steps in ends.items():
         if max(steps) > _LONGER * min(steps):
-            notes.append(f"{task}: all is compared up to {min(steps):,.0f} steps, where the shortest run ends")
+            notes.append(f"{task}: runs are compared up to {min(steps):,.0f} steps, where the shortest run ends")
     return notes
 
 
@@ -380,11 +380,11 @@ def _notes_on_task(label: str, task: str, runs: Sequence[Member]) -> list[str]:
     notes = [f"run {run.name} is unfinished" for run in runs if run.record.status == "unfinished"]
     notes += [f"the settings of run {run.name} cannot be read" for run in runs if not run.settings]
     if len({run.settings.get("seed", run.name) for run in runs}) < len(runs):
-        notes.append(f"group {label} has runs with the same seed on {task}: they are not independent")
+        notes.append(f"group {label} has runs with the same seed on {task}, so they are not independent")
     if alike := differences({run.name: {task: [run]} for run in runs if run.settings}):
         notes.append(f"runs of group {label} on {task} differ in more than their seed: {', '.join(alike)}")
     if len(runs) < FEW:
-        narrow = f"intervals of fewer than {FEW} runs are too narrow: of 5, one of 95 % covers about 89 %"
+        narrow = f"intervals of fewer than {FEW} runs are too narrow: with 5 runs, a 95 % interval covers about 89 %"
         notes.append(f"group {label} has {len(runs)} runs on {task}; {narrow}")
     return notes
 

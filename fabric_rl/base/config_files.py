@@ -33,7 +33,7 @@ def read_yaml(path: str | Path) -> Any:  # noqa: ANN401 - any YAML
     path = Path(path)
     if path.exists() and not path.is_file():
         raise ValueError(f"--config {path}: this is not a file")
-    too_large = f"--config {path}: the settings are nested too deeply, contain themselves, or are too many"
+    too_large = f"--config {path}: the settings are too many, are nested too deeply, or contain themselves"
     if path.stat().st_size > _MAX_BYTES:
         raise ValueError(too_large)
     try:
@@ -48,7 +48,7 @@ def read_yaml(path: str | Path) -> Any:  # noqa: ANN401 - any YAML
     except (yaml.YAMLError, ValueError) as error:  # ValueError: an impossible date
         mark = getattr(error, "problem_mark", None)
         line, reason = f", line {mark.line + 1}" if mark else "", getattr(error, "problem", None) or str(error)
-        raise ValueError(f"--config {path}{line}: this is no YAML file of settings: {one_line(reason)}") from error
+        raise ValueError(f"--config {path}{line}: this is not a YAML file of settings: {one_line(reason)}") from error
     if not small:
         raise ValueError(too_large)
     _refuse_misplaced_settings(node, str(path))
@@ -80,7 +80,7 @@ def _refuse_misplaced_settings(node: yaml.Node | None, path: str, flag: str = "-
             own = flag if key.value == "init_args" else f"{flag}.{key.value}".replace("-.", "--")
             if of_class and key.value not in ("class_path", "init_args", "dict_kwargs", "<<"):
                 place = f"{path}, line {key.start_mark.line + 1}"
-                raise ValueError(f"{own}: belongs under init_args, not beside class_path ({place})")
+                raise ValueError(f"{own}: this setting belongs under init_args, not next to class_path ({place})")
             _refuse_misplaced_settings(value, path, own)
 
 
@@ -122,7 +122,7 @@ def read_section(config: str, name: str) -> Any:  # noqa: ANN401 - any YAML
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"--config {config}: {one_line(str(error))}") from error
     if not isinstance(settings, dict):
-        raise ValueError(f"--config {config}: this is no YAML file of settings")
+        raise ValueError(f"--config {config}: this is not a YAML file of settings")
     if name == "env" and settings.get("env_id") is not None:
         own = {own: settings[name] for name, own in _SETTINGS_OF_ENV_ID.items() if settings.get(name) is not None}
         return {"class_path": "envs.GymnasiumEnvs", "init_args": own}

@@ -18,7 +18,7 @@ _MAX_LETTERS = 20_000
 _VAGUE = re.compile(r"Expected an? (?!instantiatable)|Not a valid subclass of|Does not implement protocol")
 """Beginnings of messages that only name the expected type."""
 _EXPECTED = re.compile(r"(?:Expected an?|Not a valid subclass of) (?P<kind>[^\n]+?)(?:\.? Got value: (?P<value>.*))?$")
-_KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"}
+_KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a string"}
 _KINDS |= {"dict": "a mapping", "Mapping": "a mapping", "list": "a list", "tuple": "a list", "Sequence": "a list"}
 _CLASS = r"(?:Problem with given class_path '(?P<path>[^']+)': )"
 _GOT = r"(?:\.? Got value: (?P<value>.*))?$"
@@ -96,7 +96,7 @@ _LIST = r"expected a list, got (?P<one>[^\s\[{]+)"
 
 
 def _with_list_syntax(match: "re.Match[str]", flag: str) -> str:
-    return match[0] + (f"; one alone is '[{match['one']}]', one more {flag}+={match['one']}" if flag else "")
+    return match[0] + (f"; write '[{match['one']}]', or {flag}+={match['one']} to append it" if flag else "")
 
 
 def _no_module(match: "re.Match[str]", flag: str) -> str:
@@ -104,7 +104,7 @@ def _no_module(match: "re.Match[str]", flag: str) -> str:
     if path and not f"{path}.".startswith(f"{match['name']}."):
         return f"{path} needs the package {match['name']}, which is not installed"
     whose = f"{path}: " if path else ""
-    return f"{whose}there is no module {match['name']}; one of your own is found in a folder of PYTHONPATH"
+    return f"{whose}there is no module {match['name']}; if it is your own, add its folder to PYTHONPATH"
 
 
 def _no_class(match: "re.Match[str]", flag: str) -> str:
@@ -115,12 +115,12 @@ def _no_class(match: "re.Match[str]", flag: str) -> str:
 
 def _lacks(match: "re.Match[str]", flag: str) -> str:
     names = ", ".join(f"{flag}.{name.strip()}" for name in match["names"].split(","))
-    return f"{match['path']} lacks settings; give {names}"
+    return f"{match['path']} needs more settings: {names}"
 
 
 def _needs_value(match: "re.Match[str]", flag: str) -> str:
     if match[1].endswith(".help"):
-        return f"{match[1]} needs the class to explain: its path, or the name of a class that --help lists"
+        return f"{match[1]} needs a class to explain: its path, or a name that --help lists"
     return f"{match[1]} needs a value"
 
 
@@ -128,20 +128,20 @@ _WORDS: list[tuple[str, str | Callable[["re.Match[str]", str], str]]] = [
     (rf"{_CLASS}the following arguments are required: (?P<names>.*?){_GOT}", _lacks),
     (rf"{_CLASS}?No module named '(?P<name>[^']+)'{_GOT}", _no_module),
     (rf"{_CLASS}?module '(?P<module>[^']+)' has no attribute '(?P<name>[^']+)'{_GOT}", _no_class),
-    (r".*Importing '([\w.]+)' is not allowed.*", r"\1 is no class for settings: it could run programs or change files"),
+    (r".*Importing '([\w.]+)' is not allowed.*", r"\1 is not allowed in settings: it could run code or change files"),
     (
         r".*Expected '([\w.]+)' to be a function that returns (\w+).*",
-        r"\1 does not say that it returns a \2; end its first line with -> \2:",
+        r"\1 is not declared to return a \2; end its first line with -> \2:",
     ),
-    (r"Expected an instantiatable class, but ([\w.]+) is abstract", r"choose a subclass of \1 first"),
-    (r"Expected '([\w.]+)' to be a subclass of (\w+)\.?", r"\1 is no subclass of \2"),
-    (r"Import path ([\w.]+) does not correspond to a subclass of (.*)", r"\1 is no subclass of \2"),
+    (r"Expected an instantiatable class, but ([\w.]+) is abstract", r"\1 is abstract; choose a subclass"),
+    (r"Expected '([\w.]+)' to be a subclass of (\w+)\.?", r"\1 is not a subclass of \2"),
+    (r"Import path ([\w.]+) does not correspond to a subclass of (.*)", r"\1 is not a subclass of \2"),
     (r"^argument (--[\w.]+): expected (?:at least )?one argument$", _needs_value),
     (r"^the following arguments are required: .*", lambda match, flag: re.sub(r" (?:[\w-]+\.)+", " ", match[0])),
-    (r"^unrecognized arguments: (.*)$", r"\1: not understood; flags begin with --, see --help"),
-    (r"^Problems parsing config: (.*)$", r"--config: this is no YAML file of settings: \1"),
-    (r"^Unexpected config: .*$", "--config: this is no YAML file of settings (name: value)"),
-    (r"^Dict must include .*", "what is set of a class belongs under init_args, beside class_path"),
+    (r"^unrecognized arguments: (.*)$", r"\1: not understood; flags begin with -- (see --help)"),
+    (r"^Problems parsing config: (.*)$", r"--config: this is not a YAML file of settings: \1"),
+    (r"^Unexpected config: .*$", "--config: this is not a YAML file of settings (name: value)"),
+    (r"^Dict must include .*", "settings of a class belong under init_args, next to class_path"),
     (
         rf"Expected a dot import path string: (?P<got>.*?){_GOT}",
         r"expected the path of a class, such as package.module.Class, got \g<got>",

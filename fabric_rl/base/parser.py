@@ -89,7 +89,7 @@ class FlagParser(ArgumentParser):
             return super().parse_args(argv, *others, **settings)
         except RecursionError as error:
             holding = ", ".join(name for name, value in values.items() if "*" in value)
-            raise ValueError(f"{holding or 'the settings'}: nested too deeply, or holds itself") from error
+            raise ValueError(f"{holding or 'the settings'}: nested too deeply, or contains itself") from error
 
     def instantiate(self, namespace: Namespace, *others: Any, **settings: Any) -> Namespace:  # noqa: ANN401
         """Instantiate as jsonargparse does, after checking the factories and `env_id` among the settings.
@@ -172,7 +172,7 @@ def check_factories(hint: Any, value: Any, flag: str) -> None:  # noqa: ANN401 -
         fits = not callable(maker) or (path is None and made.__module__ not in _TOO_GENERAL and _returns(maker, made))
     if not fits:
         more = "" if path or inspect.isclass(maker) else f"; end its first line with -> {made.__name__}:"
-        raise ValueError(f"{flag}: {name} does not say that it makes a {made.__name__}{more}")
+        raise ValueError(f"{flag}: {name} is neither a {made.__name__} nor declared to return one{more}")
 
 
 def check_env_id(value: Any, flag: str) -> None:  # noqa: ANN401
@@ -195,7 +195,7 @@ def check_env_id(value: Any, flag: str) -> None:  # noqa: ANN401
     module, colon, _ = value.partition(":")
     if colon and module not in sys.modules:
         raise ValueError(
-            f"{flag}: {value} would import {module}, which can run any code; if you trust it, give --env_id {value} "
+            f"{flag}: {value} would import {module}, which can run any code; if you trust it, pass --env_id {value} "
             f"on the command line, or import {module} first"
         )
 

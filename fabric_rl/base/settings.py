@@ -127,7 +127,7 @@ def check_value(where: str, value: Any, kind: Any) -> Any:  # noqa: ANN401 - a v
             raise TypeError(f"{where} must be a list, got {value!r:.100}")
         each = inner[0]
         if origin is tuple and inner[-1] is not ... and len(value := tuple(value)) != len(inner):
-            raise ValueError(f"{where} must be a list of {len(inner)}, got {value!r:.100}")
+            raise ValueError(f"{where} must be a list of length {len(inner)}, got {value!r:.100}")
         return tuple(check_value(where, part, each) for part in value)
     elif origin in (dict, Mapping):
         if not isinstance(value, Mapping):

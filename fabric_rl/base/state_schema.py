@@ -82,7 +82,7 @@ def check_structure(saved: Any, own: Any, where: str) -> None:  # noqa: ANN401
             shapes = [f"{each.dtype} of shape {list(each.shape)}" for each in (saved, own)]
             raise ValueError(f"{where} is {shapes[0]}, not {shapes[1]}")
         if not _finite(saved) and _finite(own):
-            raise ValueError(f"{where} has NaN or infinity in it")
+            raise ValueError(f"{where} contains NaN or infinity")
     elif is_number(own) and is_number(saved):
         if not math.isfinite(saved) and math.isfinite(own):
             raise ValueError(f"{where} is {saved}")

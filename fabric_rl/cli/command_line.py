@@ -209,21 +209,21 @@ def _check(parser: FlagParser, given: Sequence[str], config: Namespace, preset: 
     for name in _MADE:
         if config[name] is None and (name != "env" or config.env_id is None):
             raise ValueError(
-                f"--{name}: the configuration has none; resume a run from Python if it began there with one that no "
-                "file can store"
+                f"--{name}: the configuration does not contain one; if the run began in Python with one that no "
+                "file can store, resume it from Python"
             )
     if config.env_id is not None:
         _refuse_env_flags(names, f"env_id: {config.env_id} in the config file")
         file = last_flag_value(given, "--config")
         of_user = file is not None and Path(file).resolve() != preset.resolve() and launched_by.is_rank_0()
         if of_user and config.env != parser.parse_args([]).env:
-            print_lines(f"note: --env_id {config.env_id} takes the place of the env in {file}, which has no effect")
+            print_lines(f"note: --env_id {config.env_id} replaces the env in {file}, which has no effect")
     run = _config_of_run(given) if config.resume and "--agent" in names else None
     had = None if run is None else (read_yaml(run).get("agent") or {}).get("class_path")
     if had is not None and had != config.agent.class_path:
-        raise ValueError(f"--agent {config.agent.class_path}: the run that --resume names goes on with {had} only")
+        raise ValueError(f"--agent {config.agent.class_path}: the run that --resume names can only continue with {had}")
     if config.resume and "--initialize_from" in names:  # in a configuration it records how the run started
-        raise ValueError("--resume takes weights, optimizer and counters, --initialize_from weights only; choose one")
+        raise ValueError("--resume loads weights, optimizer and counters, --initialize_from just weights; choose one")
 
 
 def _refuse_env_flags(names: Sequence[str], env_id: str) -> None:
@@ -231,8 +231,8 @@ def _refuse_env_flags(names: Sequence[str], env_id: str) -> None:
     env_flags = [name for name in names if name.partition(".")[0] == "--env"]
     if env_flags:
         raise ValueError(
-            f"{', '.join(env_flags)} would have no effect beside {env_id}, which chooses another environment "
-            "(its own flag is --num_envs); leave one of them out"
+            f"{', '.join(env_flags)} would have no effect with {env_id}, which chooses another environment "
+            "(its own flag is --num_envs); leave one or the other out"
         )
 
 
@@ -254,7 +254,7 @@ def _config_of_run(given: Sequence[str]) -> Path | None:
         return None
     if not run.provenance.config.exists():
         raise ValueError(
-            f"--resume: run {run.name} has no config.yaml, so its settings are not known; give them with --config, "
+            f"--resume: run {run.name} has no config.yaml, so its settings are unknown; pass them with --config, "
             "--env or --env_id"
         )
     return run.provenance.config
@@ -329,7 +329,7 @@ def _wrong_signature(part: type, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             return f"{takes}, but must take observation_space and action_space before its settings"
         if issubclass(part, VectorEnv):
             return f"{takes}, but must take seed and its settings"
-        return f"{takes}, but is given {', '.join(kwargs) or 'nothing'}"
+        return f"{takes}, but was given {', '.join(kwargs) or 'nothing'}"
     return None
 
 

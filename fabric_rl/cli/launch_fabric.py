@@ -35,7 +35,7 @@ def launch_fabric(hardware: Hardware, num_players: int, loggers: list[Logger]) -
     """
     if launched_by.in_notebook() and str(hardware.devices) != "1":
         raise ValueError(
-            f"devices={hardware.devices}: main() cannot start processes from a notebook; give a function that calls "
+            f"devices={hardware.devices}: main() cannot start processes from a notebook; pass a function that calls "
             "fabric_rl.train() to Fabric(...).launch(), as notebooks/03_rewards_and_states.ipynb does"
         )
     launched_by.check_devices(hardware.devices)

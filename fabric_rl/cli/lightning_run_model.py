@@ -18,8 +18,8 @@ Usage: {_RUN_MODEL} [OPTIONS] SCRIPT [SCRIPT_ARGS]...
 
 Launches a Fabric script on any number of devices, for example
   {_RUN_MODEL} --devices=2 train_fabric.py --config configs/rocket_1v1.yaml
-It is `fabric run` under its name from before Lightning 2.3; `{_RUN_MODEL} --help` lists the options.
-Any other `lightning` command is handed to lightning-sdk, if that is installed.
+This is `fabric run` under the name that it had before Lightning 2.3; `{_RUN_MODEL} --help` lists the options.
+Any other `lightning` command is passed on to lightning-sdk, if that is installed.
 """
 
 
@@ -44,8 +44,8 @@ def lightning() -> None:
     if not asks_for_help:
         exit_with_message(
             "lightning",
-            f"unknown command '{' '.join(args)}': this small `lightning` only knows `{_RUN_MODEL} ...`, "
-            "which Lightning 2.3 renamed `fabric run`; lightning-sdk provides the rest",
+            f"unknown command '{' '.join(args)}': this `lightning` only provides `{_RUN_MODEL} ...`, "
+            "which Lightning 2.3 renamed `fabric run`; install lightning-sdk for other commands",
         )
 
 

@@ -75,15 +75,15 @@ def audit_report(result: Audit) -> list[Table | Text]:
     ]
     lines += [Text(f"note: {note}", "dim") for note in result.notes]
     fatal = sum(finding.fatal for finding in result.findings)
-    verdict = f"{fatal} failed" if fatal else "passed: no own goal is paid, and no farming better than scoring"
+    verdict = f"{fatal} failed" if fatal else "passed: own goals do not pay, and farming does not pay more than scoring"
     return [pay_table(result), check_table(result), *lines, Text(verdict, "red" if fatal else "green")]
 
 
 def pay_table(result: Audit) -> Table:
     """Return a table of what each part of the reward pays per minute, by situation."""
     title = f"Phase {result.phase}. " if result.phase else ""
-    title += f"Pay of one car a minute (seed {result.seed}, {result.seconds:g} s each)\n"
-    title += f"`score` scored {result.goals_per_minute:.3g} goals a minute"
+    title += f"Pay per car and minute (seed {result.seed}, {result.seconds:g} s each)\n"
+    title += f"`score` scored {result.goals_per_minute:.3g} goals per minute"
     situations = ("random", *FARMING_BOTS, *PLAYING_BOTS)
     rows: list[list[str] | None] = []
     for part in (*result.parts, result.total):
@@ -109,7 +109,7 @@ def check_table(result: Audit) -> Table:
     rows.insert(-1, None)
     skips = " / ".join(map(str, result.total.tick_skip))
     columns = ["part", "unit", ">own goal", ">best farming", ">mirrored", ">car order", f">pay at tick skip {skips}"]
-    return table("Checks (pay a minute)", [*columns, ">promised"], rows, framed=False)
+    return table("Checks (pay per minute)", [*columns, ">promised"], rows, framed=False)
 
 
 def draw_audit(result: Audit) -> Any:  # noqa: ANN401 - see new_figure
@@ -130,7 +130,7 @@ def draw_audit(result: Audit) -> Any:  # noqa: ANN401 - see new_figure
         above, below = above + np.maximum(pay, 0), below + np.minimum(pay, 0)
     right.plot(situations, list(result.total.per_minute.values()), "k_", markersize=24, label="total")
     right.axhline(0, color="black", linewidth=0.5)
-    right.set_ylabel("pay of one car a minute")
+    right.set_ylabel("pay per car and minute")
     right.legend(fontsize="small")
     right.set_title("; ".join(f.text for f in result.findings if f.fatal)[:100] or "passed")
     return figure
@@ -174,7 +174,7 @@ def sums_table(rows: Sequence[TraceRow]) -> Table:
         values = np.array([row[name] for row in rows])
         figures = [f"{number:.4g}" for number in (values.sum(), values.min(), values.max())]
         cells.append([term_label(name.removeprefix(PART)), *figures, str(np.count_nonzero(values))])
-    return table(title, ["part", ">sum", ">least step", ">greatest step", ">steps paid"], cells, framed=False)
+    return table(title, ["part", ">sum", ">min", ">max", ">steps paid"], cells, framed=False)
 
 
 def draw_trace(rows: Sequence[TraceRow]) -> Any:  # noqa: ANN401 - see new_figure
@@ -187,7 +187,7 @@ def draw_trace(rows: Sequence[TraceRow]) -> Any:  # noqa: ANN401 - see new_figur
         size = np.abs(values).max()
         label = f"{term_label(name.removeprefix(PART))} (largest {size:.3g}, sum {values.sum():.3g})"
         parts.plot(seconds, values / size if size else values, label=label, linewidth=1)
-    parts.set_ylabel("pay of a step, each part over its largest")
+    parts.set_ylabel("pay per step, relative to the largest of each part")
     total.plot(seconds, [row[RETURN] for row in rows], color="black")
     total.set_ylabel("return")
     total.set_xlabel("seconds")
@@ -223,7 +223,7 @@ def ranges_table(rows: Sequence[ResetRow]) -> Table:
         for number, (_, quantity, *numbers) in enumerate(ranges):
             cells.append(["" if number else what, quantity, *(f"{value:,.1f}" for value in numbers)])
         cells.append(None)
-    columns = ["what", "quantity", ">least", ">mean", ">greatest"]
+    columns = ["what", "quantity", ">min", ">mean", ">max"]
     return table(f"Initial states of {episodes} episodes", columns, cells, framed=False)
 
 

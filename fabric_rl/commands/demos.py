@@ -132,9 +132,9 @@ def convert_demos(
                 raise ValueError(f"{path}: its team sizes differ from those of the first replay; convert it separately")
         except ValueError as error:
             games = [game for game in games if game.teams == games[0].teams]
-            print(f"left out: {error}", file=sys.stderr)
+            print(f"skipped: {error}", file=sys.stderr)
     if not games:
-        raise ValueError(f"{replays[0]}: no replay could be converted, see above")
+        raise ValueError(f"{replays[0]}: no replay could be converted (see above)")
     cars = len(games[0].teams)
     names = [" and ".join(sorted({name for game in games for name in game.names}))]
     about = states_header(names, games[0].teams, range(cars), tick_skip)
@@ -219,11 +219,11 @@ def clone(
             run.release()
     best = min(row["validation_loss"] for row in rows)
     steps = sum(len(each.action) for each in found)
-    shown = f"{len(found)} trajectories (one of each demonstrator and episode)"
+    shown = f"{len(found)} trajectories (one per demonstrator and episode)"
     print(f"cloned {steps:,} steps of {shown}: -log p {best:.4f} after {len(rows)} epochs")
     made, config = (quote(path.as_posix()) for path in (run.dir, run.provenance.config))
     print(f"written: {run.dir}\nplay with it: fabric-rl evaluate {made}{' chaser' if first.of_states else ''}")
-    print(f"train on: python train_fabric.py --config {config} --initialize_from {made}")
+    print(f"train it further: python train_fabric.py --config {config} --initialize_from {made}")
     return 0
 
 

@@ -80,7 +80,7 @@ def evaluate(
         opponent: Opponent, with the same choices. Default: chaser.
         matches: Number of matches; an odd number is rounded up to full pairs. Default: 200. With --sequential or
             --until_width: the maximum, by default 2000.
-        play: How they play.
+        play: How the players act.
         episodes: Number of episodes for an agent of another environment, the same number in every sub-environment.
             Default: 100.
         until_width: Play until the interval of the goal difference is at most this wide, in goals per match.
@@ -88,7 +88,7 @@ def evaluate(
         record: .frl file for an additional match between the two, to watch (docs/watching.md).
     """
     if sequential and until_width is not None:
-        raise ValueError("--sequential and --until_width: choose one of them")
+        raise ValueError("--sequential and --until_width cannot be combined; choose one")
     trained = load_if_not_rocket_league(player, play.runs_dir)
     if trained is not None:
         of_matches = {"matches": matches, "minutes": play.minutes, "team_size": play.team_size}
@@ -104,7 +104,7 @@ def evaluate(
     names = short_name(player), short_name(opponent)
     entrants = [load_player(name, play.sample, play.runs_dir) for name in (player, opponent)]
     if episodes is not None:
-        raise ValueError(f"--episodes is for agents that play alone; {player} plays matches; set --matches")
+        raise ValueError(f"--episodes is for agents that play alone; {player} plays matches, so use --matches")
     rules = MatchSettings.of(entrants, play, play.minutes)
     looks = sequential or until_width is not None
     limit = -(-(matches or (_MOST_MATCHES if looks else _MATCHES)) // SIDES)
@@ -138,7 +138,7 @@ def episodes_lines(found: Mapping[str, Any]) -> list[str]:
     lines = [f"{found['episodes']} episodes of {found['player']}, which {how}"]
     for name in ("return", "length"):
         ends = found[f"{name}_interval_95"]
-        known = "95 % {:,.5g} to {:,.5g}".format(*ends) if ends else "no interval: too few, or all alike"
+        known = "95 % {:,.5g} to {:,.5g}".format(*ends) if ends else "no interval: too few episodes, or all are alike"
         lines.append(f"  mean {name} {found[f'mean_{name}']:,.5g} ({known})")
     return lines
 
@@ -186,7 +186,7 @@ def difference_line(matches: Matches, confidence: float = 0.95) -> str:
     mean, pairs = matches.differences.mean(), len(matches.differences)
     interval = results.difference_interval(matches, confidence)
     if interval is None:
-        few = f"no interval from {pairs} pairs of matches, it takes {LEAST_SAMPLES}"
+        few = f"no interval from {pairs} pairs of matches; it needs {LEAST_SAMPLES}"
         return f"goal difference per match: {mean:+.2f} ({few}: --matches {SIDES * LEAST_SAMPLES})"
     ends = f"{100 * confidence:g} % {interval.low:+.2f} to {interval.high:+.2f}"
     return f"goal difference per match: {mean:+.2f} ({ends}, from {pairs} independent pairs of matches)"
@@ -195,8 +195,8 @@ def difference_line(matches: Matches, confidence: float = 0.95) -> str:
 def sequential_lines(matches: Matches, known: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     """Return the results of `sequential_summary` as text."""
     better = dict(zip(("player", "opponent"), names, strict=True)).get(known["better"])
-    verdict = "not decided who is better" if better is None else f"{better} is better"
-    sure = f"({100 * known['confidence']:g} %, however often one looks:"
+    verdict = "it is undecided which player is better" if better is None else f"{better} is better"
+    sure = f"({100 * known['confidence']:g} %, valid for any number of checks:"
     ends = "{:.3f} to {:.3f}); ".format(*known["score_sequence"])
     lines = [f"score per match: {matches.scores.mean():.3f} {sure} {ends}{verdict}"]
     if known["difference_sequence"]:
@@ -221,7 +221,7 @@ def league(
         players: Two or more players, as in `fabric-rl evaluate`; or one run, whose milestones play and whose folder
             gets league.json.
         matches: Number of matches between any two players; an odd number is rounded up to full pairs.
-        play: How they play.
+        play: How the players act.
         record: Folder for one .frl replay of each pair of players, to watch (docs/watching.md).
     """
     if record is not None and record.exists() and not record.is_dir():
@@ -233,7 +233,7 @@ def league(
     pairings = list(combinations(range(len(field)), 2))
     for one, other in pairings:
         if entrants[one].identity == entrants[other].identity:
-            raise ValueError(f"{field[one].name} and {field[other].name} are the same; a league takes different ones")
+            raise ValueError(f"{field[one].name} and {field[other].name} are the same; a league needs different ones")
     rules = MatchSettings.of(entrants, play, play.minutes)
     pairs = -(-matches // SIDES)
     seeds = np.random.SeedSequence(play.seed).generate_state(len(pairings)).tolist()
@@ -269,11 +269,11 @@ def _field(names: Sequence[str], runs_dir: str) -> tuple[list[Path], list[result
     try:
         run = find_run(runs_dir, names[0])
     except ValueError as error:
-        raise ValueError(f"a league takes two players or more, or a run with milestones; {error}") from error
+        raise ValueError(f"a league needs two or more players, or a run with milestones; {error}") from error
     milestones = sorted(run.milestones, key=lambda milestone: milestone.steps)
     if len(milestones) < 2:
         has = "1 milestone" if milestones else "no milestones"
-        raise ValueError(f"{run.name} has {has}, and a league takes two; train with --milestone_interval")
+        raise ValueError(f"{run.name} has {has}, but a league needs two; train with --milestone_interval")
     field = [results.Competitor(f"{m.phase}/{m.steps:,}", str(m.folder), m.steps) for m in milestones]
     return [run.folder / "league.json"], field
 
@@ -299,7 +299,7 @@ def league_tables(found: Mapping[str, Any], title: str) -> list[Table]:
 def league_verdict(found: Mapping[str, Any]) -> str:
     """Return a line that says whether one ladder explains the results."""
     if found["misfit"] is None:
-        return "two players are always on one ladder"
+        return "two players always form one ladder"
     fits = "does not explain" if found["misfit"] < 0.05 else "explains"
     share = f"{found['intransitive_triples']:.0%} of all triples of players beat each other in a circle"
     return f"one ladder {fits} these results (p = {found['misfit']:.2g}); {share}"
@@ -410,7 +410,7 @@ def record(
         minutes: Game time in minutes, above 0 and at most 600.
         out: Replay file, .frl.
         mp4: File for a video of the match, .mp4 or .gif. Default: no video.
-        play: How they play.
+        play: How the players act.
     """
     record_game(player, opponent, play, minutes, out)
     if mp4 is not None:

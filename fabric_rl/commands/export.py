@@ -70,10 +70,10 @@ def export(
     if folder.exists() and not (folder.is_dir() and (force or not any(folder.iterdir()))):
         raise FileExistsError(f"{folder} is not empty; choose a new folder, or --force to overwrite an export")
     if not old and folder.exists() and any(folder.iterdir()):
-        raise FileExistsError(f"{folder} contains files, but no export that --force could overwrite; choose a new one")
+        raise FileExistsError(f"{folder} contains files, but not an export for --force to overwrite; choose a new one")
     if team_size is not None and format != "weights":
         raise ValueError(
-            f"--team_size: only weights can change their teams; leave out --format {format}, and export the result"
+            f"--team_size needs --format weights; export the weights first, then their folder with --format {format}"
         )
     check_packages(format)
     if format == "rlbot":
@@ -95,7 +95,7 @@ def export(
         print(f"check it anywhere: python {quote((folder / 'play.py').as_posix())} --check")
     if format == "rlbot":
         print(f"test it without the game: fabric-rl flight {quote(folder.as_posix())}")
-        print(f"in the game: {quote((folder / 'README.txt').as_posix())} says how")
+        print(f"play it in the game: see {quote((folder / 'README.txt').as_posix())}")
     return 0
 
 
@@ -111,7 +111,7 @@ def _replace(new: Path, folder: Path, old: list[str]) -> None:
     """Replace the `old` files of a folder with those of `new`, or leave everything as it was."""
     taken = [file.name for file in sorted(new.iterdir()) if file.name not in old and (folder / file.name).exists()]
     if taken:
-        raise FileExistsError(f"{folder} has files that belong to no export: {', '.join(taken)}; choose a new folder")
+        raise FileExistsError(f"{folder} contains files that no export writes: {', '.join(taken)}; choose a new folder")
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".export", dir=folder) as beside:
         fresh, kept = Path(shutil.copytree(new, Path(beside, "new"))), Path(beside, "old")
@@ -143,13 +143,13 @@ def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None
         agent: ActorCritic = found.agent(env.single_observation_space, env.single_action_space)
         columns = None
         if isinstance(agent, ExportedAgent):
-            raise ValueError(f"{name} is exported already; name the run that it comes from")
+            raise ValueError(f"{name} has already been exported; name the run that it comes from")
         if isinstance(agent, RolesAgent):
             if role not in agent.roles:
-                raise ValueError(f"{name}: one role is exported at a time, {path}#ROLE of {', '.join(agent.roles)}")
+                raise ValueError(f"{name}: export one role at a time: {path}#ROLE with one of {', '.join(agent.roles)}")
             agent, columns = agent.agents[list(agent.roles).index(role)], -1
         elif role:
-            raise ValueError(f"{name}: it has no roles")
+            raise ValueError(f"{name}: this agent has no roles")
         about |= {"role": role or None, "layout": {}}
         if recipe and isinstance(env, RocketSimPool):
             blue, orange = env.state.num_blue, env.state.num_orange
@@ -197,7 +197,7 @@ def export_for_teams(name: str, folder: Path, team_size: int, runs_dir: Path) ->
         for key, value in before.items()
     }
     if apart := [key for key, value in weights.items() if value.shape != after[key].shape]:
-        raise ValueError(f"--team_size: {apart[0]} of {name} depends on the teams in another way than by its columns")
+        raise ValueError(f"--team_size: {name} cannot be resized: not only columns of {apart[0]} depend on it")
     settings = yaml.safe_load(trained.inference_config(found.path))
     inner = settings["env"]
     while "factory" in (inner.get("init_args") or {}):
@@ -225,9 +225,9 @@ def kept_columns(
     if old == new or (before == after and not has_cars):
         return np.arange(length), np.arange(length)
     if old[0] != old[1]:
-        raise ValueError(f"--team_size: it was trained in games of {old[0]} against {old[1]}, not in even teams")
+        raise ValueError(f"--team_size: the agent was trained in games of {old[0]} against {old[1]}, not in even teams")
     if not has_cars:
-        raise ValueError(f"--team_size: {type(builder).__name__} does not say which of its columns are of which car")
+        raise ValueError(f"--team_size: {type(builder).__name__} does not say which columns belong to which car")
     found, like = np.full((2, length), -1)
     for name, place in after.items():
         source, opponent = _same_car(name, before, after, old[0])

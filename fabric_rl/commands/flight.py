@@ -63,7 +63,7 @@ def flight(
     shares = _numbers("--loss", loss, float, "shares of packets", 0.99)
     ticks = [int(each) for each in _numbers("--latency", latency, int, "whole ticks", TICKS_PER_SECOND)]
     if not (folder / "bot.toml").is_file():
-        raise ValueError(f"{folder}: has no bot.toml; fabric-rl export NAME {folder} --format rlbot writes one")
+        raise ValueError(f"{folder} has no bot.toml; create it with fabric-rl export NAME {folder} --format rlbot")
     course = SimulationSettings.of(folder, opponent, minutes, runs_dir)
     with single_thread():
         yield _check(course, seed)
@@ -80,7 +80,7 @@ def _check(course: SimulationSettings, seed: int) -> Report:
     seen = f"{near.sum()} of {decisions} within {TOLERANCE:g} of the pool's"
     if not near.all():
         seen += f", the others within {differences[~near].max():.1e}"
-    done = f"{sum(equal)} of {decisions} as the policy's in the pool"
+    done = f"{sum(equal)} of {decisions} equal to the policy's in the pool"
     lines = [
         f"observations: {seen}: {'good' if sees else 'WRONG'} ({MIN_EQUAL_OBSERVATIONS:.0%} are enough)",
         f"actions: {done}: {'good' if acts else 'WRONG'} ({MIN_EQUAL_ACTIONS:.0%} are enough)",
@@ -105,8 +105,8 @@ def _costs_table(
     for row, (latency, loss) in enumerate(conditions):
         cost = _with_interval(differences[0] - differences[row], confidence) if row else ""
         rows.append([str(latency), f"{loss:g}", _with_interval(differences[row], confidence), cost])
-    columns = [">latency, ticks", ">packets lost", ">goal difference per match", ">cost beside the first row"]
-    return table(f"{matches} matches of each row", columns, rows)
+    columns = [">latency, ticks", ">packets lost", ">goal difference per match", ">cost relative to the first row"]
+    return table(f"{matches} matches per row", columns, rows)
 
 
 def _numbers(flag: str, text: str, kind: type[float], what: str, most: float) -> list[float]:
@@ -116,7 +116,7 @@ def _numbers(flag: str, text: str, kind: type[float], what: str, most: float) ->
     except ValueError:
         found = [-1]
     if not all(0 <= each <= most for each in found):
-        raise ValueError(f"{flag} must be {what} from 0 to {most:g}, several with commas between them, got {text!r}")
+        raise ValueError(f"{flag} must be {what} from 0 to {most:g}, separated by commas, got {text!r}")
     return found
 
 

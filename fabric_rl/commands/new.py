@@ -23,14 +23,14 @@ def new(folder: Path, /) -> int:
     """
     name = folder.name
     if not name.isidentifier() or keyword.iskeyword(name) or name != normalize("NFKC", name):  # the form Python imports
-        raise ValueError(f"{name or folder}: is not a valid name for a Python package; use letters, digits and _")
+        raise ValueError(f"{name or folder} is not a valid name for a Python package; use letters, digits and _")
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise FileExistsError(f"{folder} is not empty; choose a new folder")
     spec = find_spec(name) if name not in sys.modules else None
     places = () if spec is None or spec.origin is not None else spec.submodule_search_locations or ()
     is_here = {Path(place).resolve() for place in places} == {folder.resolve()}  # the empty folder counts as a package
     if name in _RESERVED or name in sys.modules or (spec is not None and not is_here):
-        raise ValueError(f"{name}: another Python package has that name; choose one of your own")
+        raise ValueError(f"{name}: this name is reserved or used by another Python package; choose another")
     template = shipped("template")
     for source in sorted(template.rglob("*")):
         if source.is_file() and "__pycache__" not in source.parts:

@@ -37,7 +37,7 @@ class Out:
     several: bool = False
 
 
-_JSON_HELP = ".json file for the results; without a file name, they go to standard output, tables to standard error."
+_JSON_HELP = ".json file for the results; without a file name, they go to standard output and tables to standard error."
 JSON = Out("json", [".json"], _JSON_HELP)
 
 
@@ -66,7 +66,7 @@ class Report:
     status: int = 0
     """Exit status."""
     name: str = ""
-    """Added to the names of files if a command gives several reports."""
+    """Added to the names of files if a command returns several reports."""
     files: Sequence[Path] = ()
     """More .json files."""
 

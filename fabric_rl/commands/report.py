@@ -197,7 +197,7 @@ def compare(
     if out is not None:
         new_figure(1, 1)  # if matplotlib is missing, fail before any work
         if out.exists() and not out.is_dir():
-            raise ValueError(f"--out {out}: this is no folder")
+            raise ValueError(f"--out {out}: this is not a folder")
     found = comparison.compare(groups, metric, runs_dir, threshold, minimize, confidence=confidence)
     sections = comparison_sections(found)
     yield Report(section_tables(sections))
@@ -207,7 +207,7 @@ def compare(
         write_json(out / "compare.json", asdict(found))
         atomic_write(out / "compare.png", png_of(figure))
         write_page(out / "compare.html", " against ".join(groups), sections, figure)
-        print(f"written: {out / 'compare.html'}, and compare.json and compare.png beside it")
+        print(f"written: {out / 'compare.html'}, and compare.json and compare.png next to it")
 
 
 def comparison_sections(found: Comparison) -> list[Section]:

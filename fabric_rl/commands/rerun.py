@@ -46,20 +46,20 @@ def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
     folder = owning_run(resolve_checkpoint_path("RUN", runs_dir, run)).dir
     config = provenance.Provenance(folder).config
     if not config.is_file() or not list_checkpoints(folder / "checkpoints"):
-        lacks = "checkpoints to compare with" if config.is_file() else "config.yaml, so its settings are not known"
+        lacks = "checkpoints to compare with" if config.is_file() else "config.yaml, so its settings are unknown"
         raise ValueError(f"RUN {run}: it has no {lacks}")
     names = (f"{folder.name}-rerun{'' if number == 1 else number}" for number in count(1))
     name = run_id or next(name for name in names if not (Path(runs_dir) / name).exists())
     if launched_by.is_rank_0():
         lines = ["".join(c if c.isprintable() else "?" for c in line) for line in _differences(folder)]
-        print("\n  ".join(["changed since then", *(lines or ["nothing"])]), flush=True)
+        print("\n  ".join(["changed since that run", *(lines or ["nothing"])]), flush=True)
     words = [f"--config={config}", f"--run_id={name}", f"--runs_dir={runs_dir}", "--group=null"]
     import_module("train_fabric").cli(words, hints=False)
     if not launched_by.is_rank_0():
         return 0
     compared, unlike = _outcome(folder, Path(runs_dir, name))
-    same = f"the same as {folder.name}, bit for bit: {' and '.join(compared)}"
-    print("\n  ".join([f"not the same as {folder.name}", *unlike]) if unlike else same, flush=True)
+    same = f"bit-identical to {folder.name}: {' and '.join(compared)}"
+    print("\n  ".join([f"not identical to {folder.name}", *unlike]) if unlike else same, flush=True)
     return 1 if unlike else 0
 
 
@@ -82,7 +82,7 @@ def _differences(folder: Path) -> Iterator[str]:
     words = [f"git checkout {commit}"] if commit else []
     words += [f"git apply {shlex.quote(str(kept))}"] if patch else []
     for line in _code("code", commit, now["project"], names):
-        yield f"{line}; to have it: {' && '.join(words)}" if words else line
+        yield f"{line}; to restore it: {' && '.join(words)}" if words else line
     if own.get("folder") != project.get("folder") and (commit := own.get("commit")):
         edited = files_changed_since(Path(now["git"]["folder"]), commit)
         if edited is not None:  # changes uncommitted at that time are lost
@@ -103,7 +103,7 @@ def _recorded(file: Path) -> dict[str, Any]:
         commits = {f"{name}.commit": (found.get(name) or {}).get("commit") for name in ("project", "git")}
         wrong = [name for name, id in commits.items() if id is not None and not _COMMIT.fullmatch(str(id))]
     if wrong:
-        raise ValueError(f"{file}: {', '.join(wrong)} was not written by a run")
+        raise ValueError(f"{file}: {', '.join(wrong)} cannot have been written by a run")
     return found
 
 
@@ -113,7 +113,7 @@ def _code(title: str, commit: str | None, now: dict[str, Any], names: list[str] 
         return
     commits = " -> ".join(dict.fromkeys(each[:9] if each else "none" for each in (commit, now["commit"])))
     more = f" and {len(names) - _NAMED} more" if names and len(names) > _NAMED else ""
-    which = f"not the same: {', '.join(names[:_NAMED])}{more}" if names else f"{now['folder']} has no such commit"
+    which = f"changed: {', '.join(names[:_NAMED])}{more}" if names else f"{now['folder']} has no such commit"
     yield f"{title} (commit {commits}): {which}"
 
 
@@ -129,14 +129,14 @@ def _outcome(old: Path, new: Path) -> tuple[list[str], list[str]]:
     both = sorted(files[0].keys() & files[1].keys())
     if not both:
         ends = f"{max(files[0]):,} and {max(files[1], default=0):,} steps"
-        lines.append(f"weights: no checkpoint of the same steps ({ends})")
+        lines.append(f"weights: no checkpoint at the same number of steps ({ends})")
     else:
         compared.append(f"weights after {both[-1]:,} steps")
         there, here = (load_checkpoint(found[both[-1]])[1]["agent"] for found in files)
         far = {name: far for name, tensor in there.items() if (far := _distance(tensor, here.get(name)))}
         if far:
             most = max(far, key=far.__getitem__)
-            lines.append(f"{compared[0]}: {len(far)} of {len(there)} tensors; most {most}, by {far[most]:.3g}")
+            lines.append(f"{compared[0]}: {len(far)} of {len(there)} tensors differ by up to {far[most]:.3g} in {most}")
     rows = [
         {parse_number(row.get("step")) or 0: row for row in read_rows(folder / "metrics.csv")} for folder in (old, new)
     ]

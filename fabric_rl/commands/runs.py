@@ -55,7 +55,7 @@ def compare_runs(
     """
     folders = list(dict.fromkeys(find_run(_existing(runs_dir), run_id).folder.resolve() for run_id in ids))
     if len(folders) < 2:
-        raise ValueError("compare: give two or more different runs")
+        raise ValueError("compare: name two or more different runs")
     names = [folder.name for folder in folders]
     labels = [name if names.count(name) == 1 else str(folder) for name, folder in zip(names, folders, strict=True)]
     curves = {label: read_metrics(folder / "metrics.csv") for label, folder in zip(labels, folders, strict=True)}

@@ -44,7 +44,7 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
     numbers, files = seeds_of(seeds), [Path(file).stem for file in config_files(training)]
     if group is None and not files:
         training_settings(training, "seeds")  # raises an error if a file is missing
-        raise ValueError("--group: give these runs a name, or train with a --config, whose name they take")
+        raise ValueError("--group: set a name for these runs, or train with --config FILE, whose name they get")
     group = group or files[-1]
     check_run_id(group, "--group")
     name = f"{group}_{files[-1]}" if files and files[-1] != group else group
@@ -74,11 +74,11 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
             print(f"{run_id}: {outcome}", flush=True)
 
     if len(left) < len(ids):
-        print(f"{len(ids) - len(left)} of {len(ids)} are trained already", flush=True)
+        print(f"{len(ids) - len(left)} of {len(ids)} runs are already trained", flush=True)
     try:
         trainings.each(train, left)
     except KeyboardInterrupt:
-        print("stopped; the same command continues", flush=True)
+        print("stopped; run the same command to continue", flush=True)
         raise
     failed = {run_id: failed[run_id] for run_id in left if run_id in failed and finished_run(runs_dir / run_id) is None}
     for run_id in failed:
@@ -88,10 +88,10 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
         if by := stopped_by_callback(record):
             early += 1
             total = settings.arguments["args"].total_timesteps
-            print(f"{record.name} ended early by {by} after {record.steps:,} of {total:,} steps")
+            print(f"{record.name} was stopped early by {by} after {record.steps:,} of {total:,} steps")
     print(
         f"{trained} of {len(ids)} runs of group {group} are trained"
-        + (f", {early} of them not to the end" if early else "")
+        + (f", {early} stopped early" if early else "")
         + (f"; fabric-rl compare {group}" if trained > 1 else "")
     )
     return 1 if failed else 0
@@ -105,5 +105,5 @@ def training_settings(words: Sequence[str], command: str) -> CommandLine:
         ValueError: A flag has a wrong value, or the command sets it itself.
     """
     if taken := [name for name in _OURS if name in flag_names(words)]:
-        raise ValueError(f"{', '.join(taken)}: fabric-rl {command} decides that for every run; leave it out")
+        raise ValueError(f"{', '.join(taken)}: fabric-rl {command} sets this for every run; leave it out")
     return read_settings(import_module("train_fabric").main, words, "", DEFAULT_CONFIG)

@@ -66,7 +66,7 @@ def sweep(
         ImportError: Optuna is not installed.
     """
     if "--runs_dir" in flag_names(training) or "--group" in flag_names(training):
-        raise ValueError("--runs_dir, --group: the runs of a sweep lie in its --folder; leave them out")
+        raise ValueError("--runs_dir, --group: a sweep keeps its runs in its --folder; leave these flags out")
     if trials < 1:
         raise ValueError(f"--trials must be at least 1, got {trials}")
     numbers, base = seeds_of(seeds), training_settings(training, "sweep")
@@ -83,7 +83,7 @@ def sweep(
     try:
         trainings.each(lambda _: running.run_trials(trials, numbers, metric), range(parallel))
     except KeyboardInterrupt:
-        print("stopped; the same command continues", flush=True)
+        print("stopped; run the same command to continue", flush=True)
         raise
     finally:
         done = _report(study, folder, training, settings)
@@ -97,8 +97,8 @@ def _report(study: Any, folder: Path, words: Sequence[str], space: Sequence[Sear
     }
     minimize = study.direction.name == "MINIMIZE"
     done = sorted(states["COMPLETE"], key=lambda trial: trial.value, reverse=not minimize)
-    lines = [f"trial {t.number} broken: {t.user_attrs.get('reason')}" for t in states["FAIL"]]
-    sections = [Section("Broken trials", lines=lines)] if lines else []
+    lines = [f"trial {t.number} failed: {t.user_attrs.get('reason')}" for t in states["FAIL"]]
+    sections = [Section("Failed trials", lines=lines)] if lines else []
     if not done:
         print_all(section_tables(sections))
         return False
@@ -110,7 +110,7 @@ def _report(study: Any, folder: Path, words: Sequence[str], space: Sequence[Sear
         rows = [[name, f"{number:.2f}"] for name, number in found.items()]
         sections.insert(0, Section("What matters", ["setting", "importance (PED-ANOVA)"], rows))
     rows = [[f"trial{trial.number}", format_number(trial.value), format_params(trial.params)] for trial in done]
-    rows += [[f"trial{trial.number}", "ended early", format_params(trial.params)] for trial in states["PRUNED"]]
+    rows += [[f"trial{trial.number}", "stopped early", format_params(trial.params)] for trial in states["PRUNED"]]
     trials = Section("Trials, the best one first", ["trial", "score", "settings"], rows)
     print_all(section_tables([replace(trials, rows=rows[:_SHOWN]), *sections]))
     axes = (figure := new_figure(8, 4)).subplots()
@@ -124,5 +124,5 @@ def _report(study: Any, folder: Path, words: Sequence[str], space: Sequence[Sear
     if len(done) > 1 and len(done[0].user_attrs["scores"]) > 1:
         again = [f"trial{trial.number}" for trial in done[:2]] + ["--runs_dir", str(folder / "runs")]
         again += ["--metric", metric] if (metric := study.user_attrs["metric"]) != "None" else []
-        print("is it better than the next?", shlex.join(["fabric-rl", "compare", *again, *["--minimize"] * minimize]))
+        print("is it better than the second?", shlex.join(["fabric-rl", "compare", *again, *["--minimize"] * minimize]))
     return True

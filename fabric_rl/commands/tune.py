@@ -63,16 +63,16 @@ def tune(training: Sequence[str], minutes: float = 10.0, seconds: float = 3.0, o
         bench.trainings.each(lambda _: found.append(find_fastest(bench, config, end)), [None])
     best, ratios = found[0]
     if bench.left_out:
-        print(f"time was over before {bench.left_out} other settings were tried: give more --minutes")
+        print(f"{bench.left_out} other settings were not tried, because the time was up; increase --minutes")
     speed, flags = f"{statistics.median(ratios):.2f}" if ratios else "", dict[str, Any]()
     if clearly_faster(ratios):
-        said, flags = f"{speed} of the speed before, in {TURNS} turns on the same machine", best.flags
+        said, flags = f"{speed} times the original speed, in {TURNS} rounds on the same machine", best.flags
         print(f"fastest: {best}, {said}")
     else:
         said = "nothing was clearly faster" if bench.tried > 1 else "nothing else was tried"
-        print(said + (f": in {TURNS} turns {best} had {speed} of the present speed" if ratios else ""))
+        print(said + (f": in {TURNS} rounds, {best} ran at {speed} times the original speed" if ratios else ""))
     if bench.tried < 2 and out.exists():
-        print(f"left as it was: {out}")
+        print(f"unchanged: {out}")
         return 0
     settings_of_env = {name.removeprefix("env."): value for name, value in flags.items() if name.startswith("env.")}
     content = {name: value for name, value in flags.items() if not name.startswith("env.")}

@@ -51,7 +51,7 @@ def watch(
             token in the printed address.
         no_browser: Print the address without opening the browser.
         minutes: Game time in minutes after which the match restarts.
-        play: How they play.
+        play: How the players act.
     """
     feed = _feed(what, opponent, play.runs_dir)
     try:
@@ -63,7 +63,7 @@ def watch(
         server = ViewerServer(feed, host, port)
         with server.running():
             more = f"\n{feed.status()}" if isinstance(feed, GamesFeed) else ""
-            print(f"watch it at {server.url} (Ctrl+C ends it){more}", flush=True)
+            print(f"watch it at {server.url} (Ctrl+C to stop){more}", flush=True)
             if not no_browser:
                 open_browser(server.url)
             if isinstance(feed, LiveFeed):
@@ -82,7 +82,7 @@ def _feed(what: str, opponent: str | None, runs_dir: str) -> Feed:
     games = next((path for path in (Path(what, GAMES), Path(runs_dir, what, GAMES)) if path.is_dir()), None)
     if opponent is None and games is not None and (is_training(games.parent) or any(games.iterdir())):
         return GamesFeed(games)
-    return LiveFeed("Loading the first picture ...")
+    return LiveFeed("Loading the first frame ...")
 
 
 @writes(Out("out", [".html", *FORMATS]))
@@ -111,7 +111,7 @@ def write_film(file: Path, out: Path, width: int = 640) -> None:
     replay, rate = read_replay(file), _FRAMES_PER_SECOND[out.suffix]
     lengths = [float(game.columns["ticks"][-1]) / TICKS_PER_SECOND for game in replay.games if game.num_frames]
     if not lengths:
-        raise ValueError(f"{file}: it has no frames to draw")
+        raise ValueError(f"{file}: there are no frames to draw")
     seconds = sum(lengths) + len(lengths) / rate
 
     def frames() -> Iterator[Frame]:

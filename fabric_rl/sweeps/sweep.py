@@ -86,7 +86,7 @@ def read_space(path: Path, check: Callable[[Sequence[str]], object]) -> list[Sea
     try:
         content = read_yaml(path)
         if not isinstance(content, dict) or not content:
-            raise ValueError("give settings by their flag names, such as gamma: [0.98, 0.99]")
+            raise ValueError("list settings by their flag names, such as gamma: [0.98, 0.99]")
         for name, section in content.items():
             space[str(name)] = setting = _setting(str(name), section, space)
             for value in setting.choices or (setting.low, setting.high):
@@ -99,17 +99,17 @@ def read_space(path: Path, check: Callable[[Sequence[str]], object]) -> list[Sea
 
 def _setting(name: str, section: object, before: Mapping[str, SearchSetting]) -> SearchSetting:
     if name in _DECIDED:
-        raise ValueError(f"{name}: fabric-rl sweep decides that for every run; leave it out")
+        raise ValueError(f"{name}: fabric-rl sweep sets this for every run; leave it out")
     said = {"choices": section} if isinstance(section, list) else section
     if not isinstance(said, dict) or len({"low", "high"} & said.keys()) != (0 if said.get("choices") else 2):
-        raise ValueError(f"{name}: give choices as [1, 2, 3], or a range as {{low: 1.0e-4, high: 0.01, log: true}}")
+        raise ValueError(f"{name}: write choices as [1, 2, 3], or a range as {{low: 1.0e-4, high: 0.01, log: true}}")
     if unknown := [str(key) for key in said if key not in ("choices", "low", "high", "log", "when")]:
-        raise ValueError(f"{name}: {', '.join(unknown)} means nothing here; choices, low, high, log and when do")
+        raise ValueError(f"{name}: expected choices, low, high, log or when, got {', '.join(unknown)}")
     when = said.get("when") or {}
     if not isinstance(when, dict) or [] in when.values():
-        raise ValueError(f"{name}: give when as {{lr_schedule: kl_adaptive}}, or with a list of values")
+        raise ValueError(f"{name}: write when as {{lr_schedule: kl_adaptive}}, or with a list of values")
     if unknown := [str(key) for key in when if key not in before]:
-        raise ValueError(f"{name}: when names {', '.join(unknown)}, which must stand above it in the space")
+        raise ValueError(f"{name}: when refers to {', '.join(unknown)}, which must come before it in the file")
     when = {key: _choices(values) for key, values in when.items()}
     if said.get("choices"):
         return SearchSetting(name, _choices(said["choices"]), when=when)
@@ -176,7 +176,7 @@ def open_study(folder: Path, asked: dict[str, str], minimize: bool) -> Any:  # n
         other = [name for name in asked if study.user_attrs.get(name, asked[name]) != asked[name]]
         if other:
             raise ValueError(
-                f"--folder {folder}: contains a sweep with different {', '.join(other)}; choose another, or delete it"
+                f"--folder {folder} contains a sweep with different {', '.join(other)}; choose another, or delete it"
             )
         for name, value in asked.items():
             study.set_user_attr(name, value)
@@ -207,7 +207,7 @@ def known_metric(study: Any, folder: Path, metric: str | None) -> str | None:  #
         return None
     known: str | None = study.user_attrs.get("metric")
     if known not in (None, "None") and metric not in (None, known):  # "None": an older sweep without the flag
-        raise ValueError(f"--metric {metric}: --folder {folder} holds trials with scores of {known}; choose another")
+        raise ValueError(f"--metric {metric}: --folder {folder} has trials scored by {known}; choose another folder")
     return known if known != "None" else None
 
 
@@ -276,9 +276,9 @@ class Sweep:
                     reason = str(error)
             if reason:
                 trial.set_user_attr("reason", reason)
-                return self._tell(trial, "FAIL", f"broken: {reason}")
+                return self._tell(trial, "FAIL", f"failed: {reason}")
             if record is None or (len(scores) < len(seeds) and self._is_worse(scores)):
-                return self._tell(trial, "PRUNED", f"ended at seed {seed}, since it is worse than the best")
+                return self._tell(trial, "PRUNED", f"stopped at seed {seed}, because it is worse than the best trial")
         trial.set_user_attr("scores", scores)
         value = float(np.array(scores, float)[:, -1].mean())
         with FileLock(self.folder / ".lock"):

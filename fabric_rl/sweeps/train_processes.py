@@ -22,7 +22,7 @@ from fabric_rl.runs.records import RunRecord, is_training, load_run
 from fabric_rl.session.stopping import STOP_NAMES
 
 Item = TypeVar("Item")
-BUSY = "another process trains it"
+BUSY = "another process is training it"
 """Reason of a run that is not trained."""
 _LARGEST_SEED, _MOST_SEEDS = 2**32 - 1, 10_000
 _POLL_SECONDS, _POLLS_TO_ASK, _PATIENCE_SECONDS = 0.2, 5, 70
@@ -34,13 +34,13 @@ def seeds_of(text: str) -> list[int]:
     for part in text.replace(" ", "").split(","):
         first, dots, last = part.partition("..")
         if not (first.isdecimal() and (last.isdecimal() if dots else True)):
-            raise ValueError(f"--seeds {text}: give numbers as in 0..4 or 0,1,5..7")
+            raise ValueError(f"--seeds {text}: write numbers as in 0..4 or 0,1,5..7")
         numbers = range(int(first), int(last or first) + 1)
         if numbers.stop > _LARGEST_SEED + 1 or len(found) + len(numbers) > _MOST_SEEDS:
-            raise ValueError(f"--seeds {text}: give at most {_MOST_SEEDS:,} numbers, each up to {_LARGEST_SEED}")
+            raise ValueError(f"--seeds {text}: use at most {_MOST_SEEDS:,} numbers, each up to {_LARGEST_SEED}")
         found += numbers
     if not found:
-        raise ValueError(f"--seeds {text}: holds no number")
+        raise ValueError(f"--seeds {text}: contains no numbers")
     return list(dict.fromkeys(found))
 
 
@@ -49,7 +49,7 @@ def make_folder(flag: str, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ValueError(f"{flag} {folder}: cannot be made a folder ({error.strerror}); choose another") from error
+        raise ValueError(f"{flag} {folder}: the folder cannot be created ({error.strerror}); choose another") from error
 
 
 def finished_run(folder: Path) -> RunRecord | None:
@@ -70,7 +70,7 @@ def check_unchanged(folder: Path, settings: str) -> None:
     lines = [line for line in lines if not line.startswith(("seed:", "num_threads:"))]
     if lines:
         raise ValueError(
-            f"{folder} is there with other settings ({'; '.join(lines[:3])}{'; ...' if lines[3:] else ''}); "
+            f"{folder} already exists with other settings ({'; '.join(lines[:3])}{'; ...' if lines[3:] else ''}); "
             "choose another --group, or delete it"
         )
 
@@ -97,7 +97,7 @@ class TrainProcesses:
         self.stopping, self.parallel, self.runs_dir = threading.Event(), parallel, Path(runs_dir)
         all_cores = sorted(cores())
         if parallel > len(all_cores):
-            print(f"--parallel {parallel}: more than there are cores ({len(all_cores)}), which they share", flush=True)
+            print(f"--parallel {parallel}: more runs than cores ({len(all_cores)}), which the runs share", flush=True)
         share = max(1, len(all_cores) // parallel)
         self._free: SimpleQueue[list[int]] = SimpleQueue()
         for place in range(parallel):
@@ -153,8 +153,8 @@ class TrainProcesses:
         if was_stopped:
             return None, ""
         printed = output.read_text(encoding="utf-8", errors="replace").splitlines()
-        last = next((line for line in reversed(printed) if line.strip()), "nothing")
-        return None, f"{last.removeprefix('train_fabric.py: error: ')} (status {status}; all it said is in {output})"
+        last = next((line for line in reversed(printed) if line.strip()), "no output")
+        return None, f"{last.removeprefix('train_fabric.py: error: ')} (status {status}; full output in {output})"
 
     def _run(
         self, command: Sequence[str], output: Path, own_cores: Sequence[int], hopeless: Callable[[], bool]

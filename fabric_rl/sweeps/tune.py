@@ -51,7 +51,7 @@ class Candidate:
     failed: str = ""
     seconds: float = 0.0
     """Duration of the last measurement, including the start."""
-    name: str = "(as it is)"
+    name: str = "(unchanged)"
     """Name of a candidate without flags."""
 
     @property
@@ -87,11 +87,11 @@ class Benchmark:
         if self._patience == math.inf:
             self._patience = max(_PATIENCE, 5 * candidate.seconds)
         if candidate.seconds > self._patience:
-            record, failed = None, f"is not done after {candidate.seconds:.0f} s"
-        candidate.failed = re.sub(r"; all it said is in [^)]*", "", failed)  # that file is temporary
+            record, failed = None, f"not finished after {candidate.seconds:.0f} s"
+        candidate.failed = re.sub(r"; full output in [^)]*", "", failed)  # that file is temporary
         if record is not None:
             candidate.rates.append(measured_rate(self._folder / name / "metrics.csv"))
-        result = f"{candidate.rates[-1]:,.0f} agent-steps/s" if record is not None else f"cannot: {candidate.failed}"
+        result = f"{candidate.rates[-1]:,.0f} agent-steps/s" if record is not None else f"failed: {candidate.failed}"
         print(f"{candidate}: {result}", flush=True)
         return record is not None
 
@@ -163,7 +163,7 @@ def _better(bench: Benchmark, present: Candidate, best: Candidate, flags: dict[s
     if not bench.measure(candidate) or candidate.rate <= best.rate / 1.1:
         return best
     if not _in_time(end, *[present, candidate] * TURNS, best, candidate):
-        print(f"{candidate}: no time is left to be sure of it; give more --minutes")
+        print(f"{candidate}: no time left to confirm this; increase --minutes")
         return best
     if candidate.rate < best.rate * 1.1:
         for each in (best, candidate):

@@ -161,7 +161,7 @@ VALUES = [
     (explicit(CARS, car_vel=[[0, 0, 0]]), "ExplicitState: car_vel must have one entry for each car"),
     (explicit(CARS, car_vel=[[0, 0, 0], [2000, 2000, 0]]), "car 1 .* velocity 2828.43 .* most 2300"),
     (explicit(CARS, car_ang_vel=np.full((2, 3), 5)), "car 0 .* angular velocity 8.66.* most 5.5"),
-    (explicit(CARS, car_vel=[[1, 2]] * 2), "ExplicitState: car_vel must be a list of 3, got"),
+    (explicit(CARS, car_vel=[[1, 2]] * 2), "ExplicitState: car_vel must be a list of length 3, got"),
     (explicit(CARS, car_yaw=[0]), "ExplicitState: car_yaw must have one entry for each car"),
     (explicit(CARS, car_yaw=[0, 0], car_rotation=CARS), "give car_yaw or car_rotation, not both"),
     (explicit(CARS, boost=101), "ExplicitState: car 0 .* boost 101, it must be 0 to 100"),

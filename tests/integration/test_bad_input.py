@@ -60,7 +60,7 @@ $ --nonsense 3
 --env.reward envs.CombinedReward --env.reward.weigths [1]
     --env.reward.weigths: CombinedReward has no such setting; did you mean weights?
 --env.reward.weights [1]
-    --env.reward: choose a subclass of envs.Rew
+    --env.reward: envs.Rew .. is abstract; choose a subclass
 --config {tmp}/misspelt.yaml
     --total_timestep: no such setting; did you mean --total_timesteps?
 --config {tmp}/misspelt_agent.yaml
@@ -68,7 +68,7 @@ $ --nonsense 3
 $ --config {tmp}/misspelt_done.yaml
     --env.done.timeout_secs: TimeoutCondition has no such setting; did you mean timeout_seconds?
 --env_id CartPole-v1 --env.num_envs 4 --env.tick_skip=4
-    --env.num_envs, --env.tick_skip .. beside --env_id .. --num_envs
+    --env.num_envs, --env.tick_skip .. with --env_id .. --num_envs
 --env.num_arenas 4 --env-id CartPole-v1
     --env.num_arenas .. --env_id
 --env envs.RocketSimPool --env_id CartPole-v1
@@ -122,15 +122,15 @@ $ --env.num_arenas 2 --num_steps 8 --minibatch-size 33
 --num-envs 4
     --num_envs .. --env_id
 --wrappers+=gymnasium.wrappers.FlattenObservation
-    --wrappers goes with --env_id
+    --wrappers: only for --env_id
 --env_id CartPole-v1 --wrappers+=gymnasium.wrappers.FilterObservation --wrappers.filter_keys [a]
     --env_id CartPole-v1: FilterObservation: .. only usable with `Dict`
 --env_id my_file.Env
     --env_id my_file.Env: .. a class of your own goes by its path
 $ --config configs/rocket_1v1_processes.yaml --capture-video
-    --capture_video: RocketSimPool, and what --env_id names, can be shown, ProcessPool cannot
+    --capture_video works with RocketSimPool and --env_id, but not with ProcessPool
 --env_id CartPole-v1 --render
-    --render: RocketSimPool can be shown, GymnasiumEnvs cannot: it has no setting render_mode
+    --render works with RocketSimPool, but not with GymnasiumEnvs: it has no setting render_mode
 $ --render --num_players 1 --devices 2 --accelerator cpu
     --render needs an environment on rank 0, which has none with --num_players
 --env_id CartPole-v1 --signals+=fabric_rl.signals.RND --signals.strength -1
@@ -196,13 +196,13 @@ $ --env malformed.NoVector
 --callbacks fabric_rl.callbacks.Notfy
     error: --callbacks: there is no class fabric_rl.callbacks.Notfy; did you mean Notify?$
 --callbacks builtins.int
-    --callbacks: builtins.int is no subclass of Callback$
+    --callbacks: builtins.int is not a subclass of Callback$
 --env.reward builtins.int
-    --env.reward: builtins.int is no subclass of Reward$
+    --env.reward: builtins.int is not a subclass of Reward$
 --callbacks+=malformed.Divides
     --callbacks: Divides: ZeroDivisionError: division by zero (malformed.py, line
 --callbacks malformed.NeedsSettings
-    malformed.NeedsSettings lacks settings; give --callbacks.path, --callbacks.size$
+    malformed.NeedsSettings needs more settings: --callbacks.path, --callbacks.size$
 $ --config {tmp}/second.yaml
     --callbacks (number 2 of 2): AdaptiveBatchSize: share must be a number above 0 and at most 1, got 3.0 (
     /second.yaml, line 2)$
@@ -211,13 +211,13 @@ $ --config {tmp}/second.yaml
 --config {tmp}/second_unknown.yaml
     --callbacks: there is no class malformed.Fines; did you mean Fine? ( .. /second_unknown.yaml, line 1)$
 --logger lightning.fabric.loggers.CSVLogger
-    --logger: lightning.fabric.loggers.CSVLogger lacks settings; give --logger.root_dir$
+    --logger: lightning.fabric.loggers.CSVLogger needs more settings: --logger.root_dir$
 --logger no_such_package.Logger
     --logger: no_such_package.Logger: there is no module no_such_package
 --config {tmp}/list.yaml
-    --config: this is no YAML file of settings
+    --config: this is not a YAML file of settings
 --config {tmp}/broken.yaml
-    --config .. broken.yaml, line 2: this is no YAML file of settings: expected
+    --config .. broken.yaml, line 2: this is not a YAML file of settings: expected
 --total_timesteps abc
     --total_timesteps: expected a whole number, got abc$
 --checkpoint_every_minutes x
@@ -237,7 +237,7 @@ $ --config {tmp}/second.yaml
 --env_id
     error: --env_id needs a value$
 stray
-    error: stray: not understood; flags begin with --, see --help$
+    error: stray: not understood; flags begin with -- (see --help)$
 --env_id CartPole-v1 --num_steps 16 --agent malformed.ReturnsTuple
     --agent ReturnsTuple.act() must return a fabric_rl.ActOutput(action, log_prob, ...), got a tuple of 4$
 --env_id CartPole-v1 --num_steps 16 --agent malformed.WithoutSpaces
@@ -420,7 +420,7 @@ def test_a_notebook_gets_the_exception(tmp_path: Path):
     """The one-line exit is the command line's; main() raises what a caller can catch."""
     import train_fabric
 
-    with pytest.raises(ValueError, match=r"^--num_envs goes with --env_id"):
+    with pytest.raises(ValueError, match=r"^--num_envs: only for --env_id"):
         train_fabric.main(num_envs=3, start=StartArgs(runs_dir=str(tmp_path)))
 
 

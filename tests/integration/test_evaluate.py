@@ -136,7 +136,7 @@ def test_the_milestones_of_a_run_are_a_league(runs, tmp_path, capsys):
     assert "main/64" in capsys.readouterr().out
     shutil.rmtree(first)
     assert command("league", "two", *few) == 2
-    assert "two has 1 milestone, and a league takes two; train with --milestone_interval" in capsys.readouterr().err
+    assert "two has 1 milestone, but a league needs two; train with --milestone_interval" in capsys.readouterr().err
 
 
 def test_sampled_actions_come_from_a_generator_of_the_players_own(runs, tmp_path, capsys):
@@ -276,7 +276,7 @@ def test_an_agent_of_a_gymnasium_environment_plays_episodes(tmp_path, capsys):
     assert evaluate(tmp_path / "mine", "--episodes", 1) == 0
     assert command("export", "cart", tmp_path / "onnx", "--format", "onnx", "--runs_dir", tmp_path) == 0
     assert evaluate(tmp_path / "onnx", "--episodes", 1) == 0
-    assert "no interval: too few, or all alike" in capsys.readouterr().out
+    assert "no interval: too few episodes, or all are alike" in capsys.readouterr().out
     for name in ("record", "watch", *(["exam"] if find_spec("rlgym_tools") else [])):
         assert command(name, "cart", "--runs_dir", tmp_path) == 2
         said, error = capsys.readouterr()

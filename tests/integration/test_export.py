@@ -133,7 +133,7 @@ def test_force_writes_over_an_export_and_what_fails_leaves_it(policies, tmp_path
     (folder / "play.py").write_text("mine")
     (folder / "policy.onnx").mkdir()
     assert export("--force", "--format", "onnx") == 2
-    assert "has files that belong to no export: play.py, policy.onnx; choose a new folder" in capsys.readouterr().err
+    assert "contains files that no export writes: play.py, policy.onnx; choose a new folder" in capsys.readouterr().err
     (folder / "policy.onnx").rmdir()
     (folder / "play.py").unlink()
     rename, names = Path.rename, []
@@ -163,16 +163,16 @@ def test_mistakes_with_exports_are_one_line(policies, tmp_path, capsys, monkeypa
     (tmp_path / "mine" / "diary.txt").write_text("dear diary")
     new, onnx = tmp_path / "new", ["--format", "onnx"]
     assert "mine is not empty; choose a new folder, or --force" in error("export", "plain", tmp_path / "mine", *onnx)
-    assert "memory_onnx is exported already; name the run" in error("export", "memory_onnx", new, *onnx)
+    assert "memory_onnx has already been exported; name the run" in error("export", "memory_onnx", new, *onnx)
     assert "--format: " in error("export", "plain", new, "--format", "pickle")
-    assert "plain#striker: it has no roles" in error("export", "plain#striker", new, *onnx)
+    assert "plain#striker: this agent has no roles" in error("export", "plain#striker", new, *onnx)
     with monkeypatch.context() as without:
         without.setitem(sys.modules, "onnx", None)
         assert "needs onnx; pip install onnx onnxruntime" in error("export", "plain", new, *onnx)
     assert not new.exists() and len(list((tmp_path / "mine").iterdir())) == 1
     for name in ("play.py", "config.yaml"):
         (tmp_path / "mine" / name).write_text("mine")
-        assert "mine contains files, but no export that --force could" in error(
+        assert "mine contains files, but not an export for --force" in error(
             "export", "plain", tmp_path / "mine", "--force"
         )
         assert (tmp_path / "mine" / name).read_text() == "mine"
@@ -201,7 +201,7 @@ def test_one_role_is_exported(tmp_path, capsys):
     cli(flags)
     words = ["--format", "onnx", "--runs_dir", tmp_path]
     assert command("export", "two", tmp_path / "bot", *words) == 2
-    assert "two: one role is exported at a time, two#ROLE of blue, orange" in capsys.readouterr().err
+    assert "two: export one role at a time: two#ROLE with one of blue, orange" in capsys.readouterr().err
     assert command("export", "two#orange", tmp_path / "bot", *words) == 0
     flags = ["idle", "--matches", 2, "--minutes", 0.1, "--runs_dir", tmp_path]
     games = [played(tmp_path, name, *flags) for name in ("two#orange", tmp_path / "bot")]

@@ -52,7 +52,7 @@ def test_what_a_run_leaves_behind(first):
         (["--run_id", ""], "--run_id is empty; give the run a name"),
         (["--run_id=", "--resume"], "--run_id is empty; give the run a name"),
         (["--force"], "--force needs --run_id"),
-        (["--resume", "--initialize_from", "first"], "--resume takes weights, optimizer and counters"),
+        (["--resume", "--initialize_from", "first"], "--resume loads weights, optimizer and counters"),
         (["--inference"], "--inference needs weights"),
         (["--initialize_from", "nowhere"], "nowhere: no such checkpoint, run or milestone"),
         (

@@ -105,7 +105,7 @@ def test_its_configuration_does_not_keep_it_from_going_on(child, call, refused, 
         assert re.findall("changed: (.*)", out) == [f"total_timesteps: {total - 64} -> {total}"]
         assert settings_of(run)["initialize_from"] == str(run / "initial.ckpt")
     line = refused(*longer, 832, "--initialize_from", "first")
-    assert "--resume takes weights, optimizer and counters, --initialize_from weights only; choose one" in line
+    assert "--resume loads weights, optimizer and counters, --initialize_from just weights; choose one" in line
     status, out, err = call(*longer, 832, "--print_config")
     assert (status, err) == (0, [])
     printed = yaml.safe_load(out)
@@ -178,7 +178,7 @@ def test_a_run_without_settings_says_so(copy_of_first, call, refused, runs):
     (copy_of_first("nothing") / "config.yaml").unlink()
     small = ["--env.num_arenas", 1, "--num_steps", 8, "--minibatch_size", 16]
     line = refused("--run_id", "nothing", "--resume", *small)
-    assert "--resume: run nothing has no config.yaml, so its settings are not known; give them with --config" in line
+    assert "--resume: run nothing has no config.yaml, so its settings are unknown; pass them with --config" in line
     status, out, err = call(*CARTPOLE, "--run_id", "nothing", "--resume", "--total_timesteps", 704)
     assert (status, err) == (0, []) and "no config.yaml" not in out  # all was given
     assert settings_of(runs / "nothing")["total_timesteps"] == 704

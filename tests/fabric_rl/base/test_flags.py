@@ -90,7 +90,7 @@ def test_an_env_that_has_no_effect_is_noted(output, tmp_path):
     file = tmp_path / "own.yaml"
     file.write_text("env: {class_path: envs.RocketSimPool, init_args: {num_arenas: 2}}\n")
     elsewhere = ["--env_id", "CartPole-v1", "--runs_dir", tmp_path, "--resume", "nowhere"]  # which ends it
-    note = f"note: --env_id CartPole-v1 takes the place of the env in {file}, which has no effect\n"
+    note = f"note: --env_id CartPole-v1 replaces the env in {file}, which has no effect\n"
     assert output("--config", file, *elsewhere).out == note
     file.write_text("num_steps: 8\n")
     assert output("--config", file, *elsewhere).out == ""
@@ -127,7 +127,7 @@ def test_a_setting_of_several_types_says_what_helps(flags, line):
 
 
 def test_a_list_of_one_says_how_to_write_it(output):
-    told = "--{0}: expected a list, got {1}; one alone is '[{1}]', one more --{0}+={1}\n"
+    told = "--{0}: expected a list, got {1}; write '[{1}]', or --{0}+={1} to append it\n"
     rnd, cloning = "fabric_rl.signals.RND", ("--cloning", "Cloning")
     assert output("--signals", rnd).err.endswith(told.format("signals", rnd))
     assert output(*cloning, "--cloning.demos", "x.frd").err.endswith(told.format("cloning.demos", "x.frd"))
@@ -148,8 +148,8 @@ NEEDS_ANOTHER = "import no_such_package\n\nclass Part:\n    pass\n"
     [
         (["--agent.activation=nope"], "--agent.activation: expected the path of a class, such as package.module.Class"),
         (["--agent.activation=builtins.int"], "--agent.activation: expected the path of a subclass of Module, got"),
-        (["--callbacks.help"], "--callbacks.help needs the class to explain: its path, or the name of a class that"),
-        (["--agent.help", "nope.Nope"], "--agent.help: there is no module nope; one of your own is found in a folder"),
+        (["--callbacks.help"], "--callbacks.help needs a class to explain: its path, or a name that"),
+        (["--agent.help", "nope.Nope"], "--agent.help: there is no module nope; if it is your own, add its folder"),
         (["--env.reward=envs.touchreward"], "--env.reward: there is no class envs.touchreward; did you mean TouchRew"),
         (["--callbacks=fabric_rl.Histroy"], "--callbacks: there is no class fabric_rl.Histroy; did you mean History?"),
         (["--logger=needs_another.Part"], "--logger: needs_another.Part needs the package no_such_package, which is"),
@@ -225,7 +225,7 @@ def test_a_setting_whose_default_is_an_object_is_written_as_its_class(output):
 
 def test_a_flag_that_holds_itself_is_one_line(output):
     error = output("--agent.actor_hidden_sizes", "&a [*a]").err
-    assert error == "train_fabric.py: error: --agent.actor_hidden_sizes: nested too deeply, or holds itself\n"
+    assert error == "train_fabric.py: error: --agent.actor_hidden_sizes: nested too deeply, or contains itself\n"
 
 
 def test_an_agent_that_learns_with_sac_leaves_the_presets_settings_of_ppo(output):
@@ -275,7 +275,7 @@ def test_a_name_of_another_trainer_gets_the_one_here(output, flags, line):
         ("agent:\n  actor_lr: x\n", "--agent.actor_lr: expected a number, got x ({}, line 2)"),
         (
             "env:\n  class_path: envs.RocketSimPool\n  num_arenas: 3\n",
-            "--env.num_arenas: belongs under init_args, not beside class_path ({}, line 3)",
+            "--env.num_arenas: this setting belongs under init_args, not next to class_path ({}, line 3)",
         ),
         (
             "env:\n  init_args:\n    done:\n    - class_path: envs.TimeoutCondition\n      init_args: {timeout_s: 3}\n",
@@ -283,7 +283,7 @@ def test_a_name_of_another_trainer_gets_the_one_here(output, flags, line):
         ),
         (
             "seed: 1\nnum_steps: [3\n",
-            "--config {}, line 3: this is no YAML file of settings: expected ',' or ']', but got '<stream end>'",
+            "--config {}, line 3: this is not a YAML file of settings: expected ',' or ']', but got '<stream end>'",
         ),
     ],
 )

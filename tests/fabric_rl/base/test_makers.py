@@ -101,7 +101,7 @@ def test_a_function_that_makes_an_environment_says_so(name, refused, capfd):
     if refused:
         with pytest.raises(SystemExit):
             cli(words)
-        told = "untyped does not say that it returns a RLGym; end its first line with -> RLGym:"
+        told = "untyped is not declared to return a RLGym; end its first line with -> RLGym:"
         assert told in capfd.readouterr().err
     else:
         settings = read_settings(main, words, "", DEFAULT_CONFIG)
@@ -122,7 +122,7 @@ BOMBS = {
 def test_a_file_that_would_not_end_or_is_no_yaml_is_one_line(name, tmp_path):
     file = tmp_path / "config.yaml"
     file.write_text(BOMBS[name])
-    with pytest.raises(ValueError, match=r"^--config [^\n]*config\.yaml: (the settings are|this is no YAML)[^\n]*$"):
+    with pytest.raises(ValueError, match=r"^--config [^\n]*config\.yaml: (the settings are|this is not a YAML)[^\n]*$"):
         read_yaml(file)
 
 
@@ -133,7 +133,7 @@ def test_a_function_that_says_only_that_it_returns_a_number_is_not_called(tmp_pa
     env = {"class_path": "envs.GymnasiumEnvs", "init_args": settings}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump({"env": env, "agent": "agents.PPOLightningAgent"}))
     checkpoint.write(tmp_path / "weights.ckpt", {"agent": {}})
-    with pytest.raises(ValueError, match="does not say that it makes"):
+    with pytest.raises(ValueError, match="nor declared to return one"):
         load_trained(tmp_path).env(seed=0)
 
 

@@ -158,7 +158,7 @@ def test_a_clone_is_a_run(poled, tmp_path, capsys):
     """Its environment is that of the demonstrations; evaluate and training take it."""
     runs = ["--runs_dir", tmp_path]
     assert command("clone", poled, "--run_id", "it", "--epochs", "2", *runs) == 0
-    assert re.search(r"cloned \d+ steps of 6 trajectories \(one of .*\): -log p 0\.69", capsys.readouterr().out)
+    assert re.search(r"cloned \d+ steps of 6 trajectories \(one per .*\): -log p 0\.69", capsys.readouterr().out)
     assert command("evaluate", tmp_path / "it", "--episodes", "4", *runs) == 0
     assert "4 episodes of it" in capsys.readouterr().out
     rows = (tmp_path / "it" / "clone.csv").read_text().splitlines()

@@ -42,7 +42,7 @@ def test_no_interval_from_few_pairs_and_it_says_why():
     matches = results(*[PAIR] * 9)
     assert match_summary(matches)["difference_interval_95"] is None
     assert difference_line(matches) == (
-        "goal difference per match: +0.50 (no interval from 9 pairs of matches, it takes 10: --matches 20)"
+        "goal difference per match: +0.50 (no interval from 9 pairs of matches; it needs 10: --matches 20)"
     )
 
 
@@ -123,7 +123,7 @@ def test_it_plays_until_it_is_decided(evaluate, tmp_path):
     low, high = found["score_sequence"]
     assert 0.5 < low < found["score"] <= high and found["confidence"] == 0.95
     assert found["difference_interval_95"] is None and found["difference_sequence"][0] > 0
-    assert "however often one looks" in output and "shooter is better" in output and "stopped after" not in output
+    assert "for any number of checks" in output and "shooter is better" in output and "stopped after" not in output
     # The pairs are those of a fixed number of matches.
     evaluate(*words, "--matches", 20, "--out", tmp_path / "b.json")
     fixed = json.loads((tmp_path / "b.json").read_text())
@@ -138,7 +138,7 @@ def test_it_stops_at_a_limit(evaluate, tmp_path):
     )
     found = json.loads(out.read_text())
     assert status == 0 and (found["matches"], found["better"], found["reached"]) == (44, None, False)
-    assert "(90 %, however often" in output and "stopped after 44 matches; --matches allows more" in output
+    assert "(90 %, valid for any number" in output and "stopped after 44 matches; --matches allows more" in output
     assert "difference_interval_90" in found and found["confidence"] == 0.9
     assert found["statistics"]["shots"]["intervals_90"] == [None, None] and "half its" not in output
 
@@ -165,7 +165,7 @@ def test_json_on_standard_output_is_nothing_else(evaluate):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--sequential", "--until-width", 1], "--sequential and --until_width: choose one of them"),
+        (["--sequential", "--until-width", 1], "--sequential and --until_width cannot be combined; choose one"),
         (["--until-width", 0], "--until_width must be a number above 0, got 0"),
         (["--confidence", 1], "--confidence must be a number above 0 and at most 0.999999, got 1"),
         (["--minutes", "1e300"], "--minutes must be a number above 0 and at most 100,000, got 1e+300"),

@@ -114,9 +114,9 @@ def test_a_disk_that_gets_full_keeps_the_results_and_names_the_file(league, tmp_
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["idle"], "a league takes two players or more, or a run with milestones; there is no run idle in runs"),
-        (["idle", "chaser", "idle"], "idle and idle are the same; a league takes different ones"),
-        (["chaser", "envs.bots.BallChaser"], "chaser and envs.bots.BallChaser are the same; a league takes"),
+        (["idle"], "a league needs two or more players, or a run with milestones; there is no run idle in runs"),
+        (["idle", "chaser", "idle"], "idle and idle are the same; a league needs different ones"),
+        (["chaser", "envs.bots.BallChaser"], "chaser and envs.bots.BallChaser are the same; a league needs"),
         (["school_1v1", f"{PRETRAINED}/school_1v1"], f"school_1v1 and {PRETRAINED}/school_1v1 are the same; a league"),
         (["idle", "nobody"], "agent nobody: no such checkpoint, run or milestone (bots: "),
         (["idle", "chaser", "--matches", 0], "--matches must be a whole number from 1 to 100,000, got 0"),

@@ -136,7 +136,7 @@ def test_one_set_of_weights_for_all_cars_stays():
         (["--team_size", "9"], r"team_size .* 0 to 4 cars a team"),
         (
             ["--team_size", "2", "--format", "onnx"],
-            "--team_size: only weights can change their teams; leave out --format onnx",
+            "--team_size needs --format weights; export the weights first, then their folder with --format onnx",
         ),
     ],
 )

@@ -29,8 +29,8 @@ def again(forks, folder, *words):
 def test_a_run_comes_out_the_same(runs):
     status, out, err = runs.again("a")
     assert status == 0, err
-    assert "changed since then\n  nothing\n" in out and "Next:" not in out
-    assert out.endswith("\nthe same as a, bit for bit: weights after 96 steps and metrics, 3 rows\n")
+    assert "changed since that run\n  nothing\n" in out and "Next:" not in out
+    assert out.endswith("\nbit-identical to a: weights after 96 steps and metrics, 3 rows\n")
     settings = [yaml.safe_load((runs.dir / name / "config.yaml").read_text()) for name in ("a", "a-rerun")]
     assert [each.pop("group", None) for each in settings] == ["g", None] and settings[0] == settings[1]
     streams = json.loads((runs.dir / "a/environment.json").read_text())["seeds"]
@@ -59,7 +59,7 @@ def test_what_differs_is_told(runs):
         "hardware.cores: 64 -> ",
     ):
         assert told in out
-    assert "not the same as a\n" in out and "weights after 96 steps: 12 of 12 tensors; most " in out
+    assert "not identical to a\n" in out and "weights after 96 steps: 12 of 12 tensors differ by up to " in out
     first = read_rows(runs.dir / "a/metrics.csv")[0]["step"]
     assert f"metrics, 3 rows: from {first} steps on, " in out
 
@@ -72,7 +72,7 @@ def test_the_code_of_fabric_rl_counts_in_a_project_of_ones_own(runs, tmp_path):
     try:
         for git, told in (
             ({"commit": "abcdef0"}, "code of fabric-rl (commit abcdef0 -> "),
-            ({"changed_files": " M fabric_rl/loop.py\n M notes.md\n"}, "not the same: "),
+            ({"changed_files": " M fabric_rl/loop.py\n M notes.md\n"}, "changed: "),
         ):
             then = before | {"git": own | git, "project": before["project"] | {"folder": str(tmp_path)}}
             about.write_text(json.dumps(then))
@@ -89,7 +89,7 @@ def test_the_code_of_fabric_rl_counts_in_a_project_of_ones_own(runs, tmp_path):
     [
         ("nothing", "RUN nothing: no such checkpoint, run or milestone"),
         ("empty", "RUN empty: it has no checkpoints to compare with"),
-        ("bare", "RUN bare: it has no config.yaml, so its settings are not known"),
+        ("bare", "RUN bare: it has no config.yaml, so its settings are unknown"),
     ],
 )
 def test_bad_input_is_one_line(runs, name, message):
@@ -113,5 +113,5 @@ def test_bad_input_is_one_line(runs, name, message):
 def test_what_no_run_has_written_is_named(tmp_path, forged, name):
     file = tmp_path / "environment.json"
     file.write_text(json.dumps(forged))
-    with pytest.raises(ValueError, match=rf"environment\.json: {name} was not written by a run"):
+    with pytest.raises(ValueError, match=rf"environment\.json: {name} cannot have been written by a run"):
         _recorded(file)

@@ -59,7 +59,7 @@ def test_audit_command_passes_an_honest_reward(command, tmp_path):
         "audit-rewards", "--config", "CONFIG", "--seconds", 4, "--num_arenas=2", "--out", out
     )
     assert (status, errors) == (0, "")
-    assert "passed: no own goal is paid" in output and "Touch " in output
+    assert "passed: own goals do not pay" in output and "Touch " in output
     kept = json.loads(out.read_text())
     assert kept["passed"] is True and [part["name"] for part in kept["parts"]] == ["TouchReward", "GoalReward"]
     assert kept["total"]["own_goal"] == -10

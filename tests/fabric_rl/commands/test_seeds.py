@@ -39,14 +39,14 @@ def test_seeds_that_are_none(text):
     ("flags", "words"),
     [
         (["--total_timestep", "9"], "--total_timestep: no such setting; did you mean --total_timesteps?"),
-        (["--seed", "1"], "--seed: fabric-rl seeds decides that for every run; leave it out"),
-        (["--run_id=x", "--resume"], "--run_id, --resume: fabric-rl seeds decides that for every run; leave it out"),
-        (["--seeds", "x"], "--seeds x: give numbers as in 0..4 or 0,1,5..7"),
+        (["--seed", "1"], "--seed: fabric-rl seeds sets this for every run; leave it out"),
+        (["--run_id=x", "--resume"], "--run_id, --resume: fabric-rl seeds sets this for every run; leave it out"),
+        (["--seeds", "x"], "--seeds x: write numbers as in 0..4 or 0,1,5..7"),
         (["--group", "a/b"], "--group a/b: must be a plain name, not a path, and not begin with a dot"),
         (["--parallel", "0"], "--parallel must be at least 1, got 0"),
         (
             ["--runs_dir", ROOT / "README.md"],
-            f"--runs_dir {ROOT / 'README.md'}: cannot be made a folder (File exists); choose another",
+            f"--runs_dir {ROOT / 'README.md'}: the folder cannot be created (File exists); choose another",
         ),
     ],
 )
@@ -58,7 +58,7 @@ def test_wrong_flags_are_one_line_before_any_training(capsys, tmp_path, flags, w
 
 def test_without_a_configuration_a_group_needs_a_name(capsys):
     assert command("seeds", "--env_id", "CartPole-v1") == 2
-    assert capsys.readouterr().err.startswith("fabric-rl seeds: error: --group: give these runs a name")
+    assert capsys.readouterr().err.startswith("fabric-rl seeds: error: --group: set a name for these runs")
     assert command("seeds", "--config", "nowhere.yaml") == 2
     assert "--config nowhere.yaml: no such file; presets: acrobot, " in capsys.readouterr().err
 
@@ -79,7 +79,7 @@ def test_the_ranks_of_a_training_divide_its_cores(monkeypatch, tmp_path):
 
 def test_more_trainings_than_cores_are_said(capsys, tmp_path):
     TrainProcesses(10_000, tmp_path)
-    assert capsys.readouterr().out.startswith("--parallel 10000: more than there are cores (")
+    assert capsys.readouterr().out.startswith("--parallel 10000: more runs than cores (")
 
 
 @pytest.mark.slow
@@ -93,17 +93,17 @@ def test_a_seed_that_fails_stops_no_other_and_what_is_done_stays(capsys, tmp_pat
     assert "few_cartpole_seed3: 256 steps, mean return" in out and "1 of 2 runs of group few are trained" in out
     failed = out.splitlines()[-2]
     assert failed.startswith("few_cartpole_seed0 failed: --run_id few_cartpole_seed0: ")
-    assert "all it said is in" in failed and (runs / ".output" / "few_cartpole_seed0.txt").exists()
+    assert "full output in" in failed and (runs / ".output" / "few_cartpole_seed0.txt").exists()
     (run,) = list_runs(runs)
     assert (run.name, run.status, run.group) == ("few_cartpole_seed3", "finished", "few")
     settings = (run.folder / "config.yaml").read_text()
     assert "\nseed: 3\n" in settings and "\nnum_threads: " in settings
     changed = run.changed
     assert command("seeds", *words[1:-1], "few", "--seeds", "3") == 0
-    assert capsys.readouterr().out == "1 of 1 are trained already\n1 of 1 runs of group few are trained\n"
+    assert capsys.readouterr().out == "1 of 1 runs are already trained\n1 of 1 runs of group few are trained\n"
     assert list_runs(runs)[0].changed == changed
     assert command(*words, "--gamma", "0.9", "--seeds", "3") == 2
-    assert "is there with other settings (gamma: 0.99 -> 0.9); choose another --group" in capsys.readouterr().err
+    assert "already exists with other settings (gamma: 0.99 -> 0.9); choose another --group" in capsys.readouterr().err
     assert command("runs", "--runs_dir", runs) == 0
     assert "Group" in (table := capsys.readouterr().out) and " few " in table
 
@@ -115,8 +115,8 @@ def test_a_run_that_a_callback_has_ended_is_told(capsys, tmp_path):
     for _ in range(2):
         assert command("seeds", *words) == 0
         out = capsys.readouterr().out
-        assert "g_cartpole_seed0 ended early by StopAfter after 128 of 12,800 steps\n" in out
-        assert "1 of 1 runs of group g are trained, 1 of them not to the end\n" in out
+        assert "g_cartpole_seed0 was stopped early by StopAfter after 128 of 12,800 steps\n" in out
+        assert "1 of 1 runs of group g are trained, 1 stopped early\n" in out
 
 
 def iterations(run):
@@ -143,7 +143,7 @@ def test_children_end_with_the_command_and_the_next_call_goes_on(tmp_path, numbe
     os.kill(first.pid, number)
     out, _ = first.communicate(timeout=SECONDS)
     if number == signal.SIGINT:
-        assert first.returncode == 130 and out.endswith("stopped; the same command continues\n")
+        assert first.returncode == 130 and out.endswith("stopped; run the same command to continue\n")
         assert not any(map(is_training, two))
     while any(map(is_training, two)):
         assert time.monotonic() - began < 2 * SECONDS
@@ -169,8 +169,8 @@ def test_a_run_is_trained_by_one_command_at_a_time(capsys, tmp_path):
     with FileLock(said.with_suffix(".lock")):
         assert command(*words) == 1
     out = capsys.readouterr().out
-    assert "cartpole_seed0: another process trains it\ncartpole_seed1: 128 steps" in out
-    assert "cartpole_seed0 is not trained: another process trains it\n1 of 2 runs" in out
+    assert "cartpole_seed0: another process is training it\ncartpole_seed1: 128 steps" in out
+    assert "cartpole_seed0 is not trained: another process is training it\n1 of 2 runs" in out
     assert said.read_text() == "of the other command" and not (runs / "cartpole_seed0").exists()
 
 

@@ -62,10 +62,10 @@ desired_kl: {low: 0.005, high: 0.05, when: {lr_schedule: kl_adaptive}}
             "lr_schedule: [linear, bumpy]",
             "--lr_schedule: expected one of constant, linear, cosine, kl_adaptive, got bumpy",
         ),
-        ("seed: [1, 2]", "--seed: fabric-rl sweep decides that for every run; leave it out"),
-        ("gamma: 0.9", "gamma: give choices as [1, 2, 3], or a range as {low: 1.0e-4, high: 0.01, log: true}"),
-        ("gamma: {low: 0.9}", "gamma: give choices as [1, 2, 3], or a range"),
-        ("gamma: []", "gamma: give choices as [1, 2, 3], or a range"),
+        ("seed: [1, 2]", "--seed: fabric-rl sweep sets this for every run; leave it out"),
+        ("gamma: 0.9", "gamma: write choices as [1, 2, 3], or a range as {low: 1.0e-4, high: 0.01, log: true}"),
+        ("gamma: {low: 0.9}", "gamma: write choices as [1, 2, 3], or a range"),
+        ("gamma: []", "gamma: write choices as [1, 2, 3], or a range"),
         ("gamma: {low: 0.99, high: 0.9}", "gamma: low must be below high, and above 0 with log"),
         ("ent_coef: {low: 0, high: 0.1, log: true}", "ent_coef: low must be below high, and above 0 with log"),
         ("gamma: {low: a, high: b}", "gamma: low and high must be numbers up to 2**53, got a"),
@@ -73,21 +73,21 @@ desired_kl: {low: 0.005, high: 0.05, when: {lr_schedule: kl_adaptive}}
         ("gamma: {low: 0.9, high: .inf}", "gamma: low and high must be numbers up to 2**53, got inf"),
         ("total_timesteps: {low: 1, high: 9007199254740993}", "numbers up to 2**53, got 9007199254740993"),
         ("gamma: {low: true, high: 2}", "gamma: low and high must be numbers up to 2**53, got True"),
-        ("gamma: {choices: [0.9], low: 0.9, high: 0.99}", "gamma: give choices as [1, 2, 3], or a range"),
-        ("gamma: {choices: [0.9], when: 3}", "gamma: give when as {lr_schedule: kl_adaptive}, or with a list of"),
-        ("lr_schedule: [linear]\ngamma: {choices: [0.9], when: {lr_schedule: []}}", "gamma: give when as {"),
-        ("group: [a, b]", "group: fabric-rl sweep decides that for every run; leave it out"),
-        ("runs_dir: [a, b]", "runs_dir: fabric-rl sweep decides that for every run; leave it out"),
-        ("config: [a.yaml, b.yaml]", "config: fabric-rl sweep decides that for every run; leave it out"),
-        ("run_id: [a, b]", "--run_id: fabric-rl sweep decides that for every run; leave it out"),
+        ("gamma: {choices: [0.9], low: 0.9, high: 0.99}", "gamma: write choices as [1, 2, 3], or a range"),
+        ("gamma: {choices: [0.9], when: 3}", "gamma: write when as {lr_schedule: kl_adaptive}, or with a list of"),
+        ("lr_schedule: [linear]\ngamma: {choices: [0.9], when: {lr_schedule: []}}", "gamma: write when as {"),
+        ("group: [a, b]", "group: fabric-rl sweep sets this for every run; leave it out"),
+        ("runs_dir: [a, b]", "runs_dir: fabric-rl sweep sets this for every run; leave it out"),
+        ("config: [a.yaml, b.yaml]", "config: fabric-rl sweep sets this for every run; leave it out"),
+        ("run_id: [a, b]", "--run_id: fabric-rl sweep sets this for every run; leave it out"),
         ("help: [1, 2]", "help"),
         (
             "gamma: {low: 0.9, high: 0.99, lag: true}",
-            "gamma: lag means nothing here; choices, low, high, log and when do",
+            "gamma: expected choices, low, high, log or when, got lag",
         ),
-        ("gamma: {choices: [0.9], when: {seed: 1}}", "gamma: when names seed, which must stand above it in the space"),
-        ("", "give settings by their flag names, such as gamma: [0.98, 0.99]"),
-        ("a: [", "this is no YAML file of settings"),
+        ("gamma: {choices: [0.9], when: {seed: 1}}", "gamma: when refers to seed, which must come before it"),
+        ("", "list settings by their flag names, such as gamma: [0.98, 0.99]"),
+        ("a: [", "this is not a YAML file of settings"),
     ],
 )
 def test_a_wrong_space_is_one_line_before_any_training(tmp_path, capsys, text, words):
@@ -102,7 +102,7 @@ def test_a_wrong_space_is_one_line_before_any_training(tmp_path, capsys, text, w
     ("flags", "words"),
     [
         (["--space", "nowhere.yaml"], "nowhere.yaml: there is no such file"),
-        (["--runs_dir", "x"], "--runs_dir, --group: the runs of a sweep lie in its --folder; leave them out"),
+        (["--runs_dir", "x"], "--runs_dir, --group: a sweep keeps its runs in its --folder; leave these flags out"),
         (["--parallel", "0"], "--parallel must be at least 1, got 0"),
         (["--trials", "0"], "--trials must be at least 1, got 0"),
         (["--trials", "-1"], "--trials must be at least 1, got -1"),
@@ -116,7 +116,7 @@ def test_wrong_flags_of_a_sweep(tmp_path, capsys, flags, words):
     assert line.startswith("fabric-rl sweep: error: ") and words in line
     assert not (tmp_path / "sweep").exists()
     assert command("sweep", *FLAGS, "--folder", path, "--space", path) == 2
-    assert f"--folder {path}: cannot be made a folder (File exists)" in capsys.readouterr().err
+    assert f"--folder {path}: the folder cannot be created (File exists)" in capsys.readouterr().err
 
 
 def test_a_trial_is_worse_by_an_interval_of_paired_differences():
@@ -170,12 +170,12 @@ def test_a_trial_without_the_metric_is_broken_and_the_metric_may_change_until_on
     first(folder, *({"total_timesteps": steps} for steps in (300, 8, 300)))
     assert command(*words, "--trials", 1, "--metric", "reward/episode_returns") == 1
     out = capsys.readouterr().out
-    assert "trial 0: broken: --metric reward/episode_returns: run trial0_seed0 has no such metric; did you mean" in out
+    assert "trial 0: failed: --metric reward/episode_returns: run trial0_seed0 has no such metric; did you mean" in out
     assert command(*words, "--trials", 3) == 0
-    assert "trial 1: broken: --metric reward/episode_return: run trial1_seed0 has no" in capsys.readouterr().out
+    assert "trial 1: failed: --metric reward/episode_return: run trial1_seed0 has no" in capsys.readouterr().out
     assert [trial.state.name for trial in study_of(folder).trials] == ["FAIL", "FAIL", "COMPLETE"]
     assert command(*words, "--trials", 3, "--metric", "ppo/learning_rate") == 2
-    assert "holds trials with scores of reward/episode_return; choose another" in capsys.readouterr().err
+    assert "has trials scored by reward/episode_return; choose another folder" in capsys.readouterr().err
     assert command(*words, "--trials", 3, "--metric", "reward/episode_return") == 0
     journal = folder / "study.journal"
     whole = journal.read_bytes()
@@ -196,9 +196,9 @@ def test_a_broken_trial_is_listed_and_stops_nothing(tmp_path, capsys):
     first(folder, *({"minibatch_size": size} for size in (4096, 32)))
     assert command(*words, "--trials", 2) == 0
     out = capsys.readouterr().out
-    assert "trial 0: broken: --minibatch_size 4096 is larger than the rollout of one rank, 128 steps" in out
+    assert "trial 0: failed: --minibatch_size 4096 is larger than the rollout of one rank, 128 steps" in out
     assert [trial.state.name for trial in study_of(folder).trials] == ["FAIL", "COMPLETE"]
-    assert "Broken trials" in (page := (folder / "report.html").read_text()) and "minibatch_size 32" in page
+    assert "Failed trials" in (page := (folder / "report.html").read_text()) and "minibatch_size 32" in page
     best = yaml.safe_load((folder / "best.yaml").read_text())
     assert (best["minibatch_size"], best["total_timesteps"]) == (32, 256)
     (run,) = list_runs(folder / "runs")
@@ -224,7 +224,7 @@ def test_what_matters_is_said_of_forty_trials_and_how_to_compare_the_best_two(tm
     out = capsys.readouterr().out
     assert "importance (PED-ANOVA)" in out
     compare = f"fabric-rl compare trial0 trial1 --runs_dir '{folder}/runs' --metric ppo/loss --minimize\n"
-    assert out.endswith(f"is it better than the next? {compare}")
+    assert out.endswith(f"is it better than the second? {compare}")
 
 
 @pytest.mark.learning
@@ -236,7 +236,7 @@ def test_what_is_surely_worse_ends_early(tmp_path, capsys):
     first(folder, *({"agent.actor_lr": rate} for rate in (1e-3, 1e-4, 1e-2)))
     assert command(*words, "--trials", 3) == 0
     out = capsys.readouterr().out
-    assert "trial 1: ended at seed 1, since it is worse than the best (agent.actor_lr 0.0001)" in out
+    assert "trial 1: stopped at seed 1, because it is worse than the best trial (agent.actor_lr 0.0001)" in out
     assert [trial.state.name for trial in study_of(folder).trials] == ["COMPLETE", "PRUNED", "COMPLETE"]
     assert study_of(folder).best_trial.number == 2 and len(list_runs(folder / "runs")) == 3 + 2 + 3
 

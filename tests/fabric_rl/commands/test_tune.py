@@ -229,7 +229,7 @@ def test_what_starts_too_slowly_for_its_turns_is_not_taken(monkeypatch, capsys):
     monkeypatch.setattr(bench, "measure", measure)
     best, _ = find_fastest(bench, config(), 600)
     assert "overlap" not in best.flags and bench.now <= 600
-    assert "--overlap true: no time is left to be sure of it" in capsys.readouterr().out
+    assert "--overlap true: no time left to confirm this" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -247,7 +247,7 @@ def test_what_is_not_faster_is_not_written(monkeypatch, capsys, tmp_path, minute
     [
         (["--minutes", "0"], "--minutes and --seconds must be above 0"),
         (["--agent", "agents.SACLightningAgent"], "--agent: fabric-rl tune measures agents that learn from rollouts"),
-        (["--run_id", "x"], "--run_id: fabric-rl tune decides that for every run; leave it out"),
+        (["--run_id", "x"], "--run_id: fabric-rl tune sets this for every run; leave it out"),
         (["--num_steps", "0"], "--num_steps"),
     ],
 )
@@ -259,12 +259,12 @@ def test_wrong_flags_are_one_line(capsys, tmp_path, flags, words):
 
 def test_settings_of_before_are_not_lost(monkeypatch, capsys, tmp_path):
     out = tmp_path / "t.yaml"
-    out.write_text("# By fabric-rl tune: 1.31 of the speed before.\nnum_steps: 32\n")
+    out.write_text("# By fabric-rl tune: 1.31 times the original speed.\nnum_steps: 32\n")
     assert command("tune", *CARTPOLE, "--config", out, "--out", out) == 2
     assert f"--out {out}: --config names this file, too; choose another name" in capsys.readouterr().err
     monkeypatch.setattr("fabric_rl.commands.tune.Benchmark", lambda training, folder, seconds: Still(folder))
     assert command("tune", *CARTPOLE, "--minutes", "0.5", "--out", out) == 0
-    assert f"nothing else was tried\nleft as it was: {out}\n" in capsys.readouterr().out
+    assert f"nothing else was tried\nunchanged: {out}\n" in capsys.readouterr().out
     assert "num_steps: 32" in out.read_text()
 
 
@@ -285,7 +285,7 @@ def test_a_candidate_that_hangs_is_ended(monkeypatch, capsys, tmp_path):
     bench.trainings._grace, bench._patience = 1.0, bench._patience / 2
     hangs = Candidate({"env.num_envs": 8})
     assert not bench.measure(hangs)
-    assert "cannot: is not done after" in capsys.readouterr().out and hangs.seconds < SECONDS
+    assert "failed: not finished after" in capsys.readouterr().out and hangs.seconds < SECONDS
     assert bench.measure(Candidate({"env.num_envs": 2}))
 
 
@@ -306,10 +306,10 @@ def test_the_fastest_settings_are_a_configuration_to_train_with(monkeypatch, cap
     out = tmp_path / "tuned.yaml"
     words = ["tune", *CARTPOLE, "--num_steps", "64", "--env.num_envs", "2", "--seconds", "0.2", "--out", out]
     assert command(*words, "--minutes", "0.01") == 0
-    assert "(as it is): " in capfd.readouterr().out and yaml.safe_load(out.read_text()) == {}
+    assert "(unchanged): " in capfd.readouterr().out and yaml.safe_load(out.read_text()) == {}
     monkeypatch.setattr("fabric_rl.commands.tune.Benchmark", lambda training, folder, seconds: Still(folder, gain=1.25))
     assert command(*words, "--minutes", "60") == 0
-    said = "1.25 of the speed before, in 4 turns on the same machine"
+    said = "1.25 times the original speed, in 4 rounds on the same machine"
     assert f"fastest: --overlap true, {said}" in capfd.readouterr().out
     assert out.read_text() == f"# By fabric-rl tune: {said}.\noverlap: true\n"
     words = ["--total_timesteps", "256", "--runs_dir", tmp_path, "--run_id", "r", "--plain"]

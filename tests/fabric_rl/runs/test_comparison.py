@@ -164,7 +164,7 @@ def test_runs_and_labels_of_ones_own_and_patterns(runs):
     own = {"one": ["a_seed0", runs / "a_seed1"], "other": ["b_seed0", "b_seed1"]}
     found = fabric_rl.compare(own, runs_dir=runs)
     assert [list(row.scores) for row in found.scores] == [["a_seed0", "a_seed1"], ["b_seed0", "b_seed1"]]
-    with pytest.raises(ValueError, match="group one: holds a run twice, or two of the same name"):
+    with pytest.raises(ValueError, match="group one contains a run twice, or two runs of the same name"):
         compare({"one": ["a_seed0", runs / "a_seed0"]}, runs_dir=runs)
     found = compare(["a_seed[12]", "b"], runs_dir=runs)
     assert [len(row.scores) for row in found.scores] == [2, 5]
@@ -196,7 +196,8 @@ def test_what_few_seeds_cannot_tell_is_said(runs):
     make_run(runs, "low_seed9", [1, 2], group="low")
     for name, values in (("c_seed0", 50), ("c_seed1", 200), ("c_seed2", 300)):
         make_run(runs, name, np.linspace(1, values, 20), group="c", gamma=0.99)
-    few = "runs on CartPole-v1; intervals of fewer than 10 runs are too narrow: of 5, one of 95 % covers about 89 %"
+    few = "runs on CartPole-v1; intervals of fewer than 10 runs are too narrow: with 5 runs, a 95 % interval covers"
+    few += " about 89 %"
     assert compare(["few", "c"], runs_dir=runs).notes == [
         f"group few has 3 {few}",
         f"group c has 3 {few}",
@@ -208,11 +209,11 @@ def test_what_few_seeds_cannot_tell_is_said(runs):
     assert clear.improvements[0].probability.high == 0 and not clear.improvements[0].tells  # 3 against 3: p is 0.1
     assert compare(["few", "low"], runs_dir=runs).notes[1:4] == [
         "run few_seed9 is unfinished",
-        "group low has runs with the same seed on CartPole-v1: they are not independent",
+        "group low has runs with the same seed on CartPole-v1, so they are not independent",
         f"group low has 2 {few}",
     ]
     assert any(
-        note.startswith("CartPole-v1: all is compared up to 200 steps")
+        note.startswith("CartPole-v1: runs are compared up to 200 steps")
         for note in compare(["few", "low"], runs_dir=runs).notes
     )
 
@@ -222,7 +223,7 @@ def test_runs_of_both_groups_and_settings_that_differ_within_one_are_said(runs):
     odd = ["a_seed0", "a_seed1", "odd_seed7"]
     found = compare({"odd": odd, "b": [*(f"b_seed{seed}" for seed in range(3)), runs / "a_seed1"]}, runs_dir=runs)
     assert "runs of group odd on CartPole-v1 differ in more than their seed: gamma" in found.notes
-    assert "run a_seed1 is in groups odd and b: they are not independent" in found.notes
+    assert "run a_seed1 is in groups odd and b, so they are not independent" in found.notes
     assert not [note for note in compare(["two", "too"], runs_dir=runs).notes if "differ" in note or " is in " in note]
 
 
@@ -234,7 +235,7 @@ def test_what_is_reached_after_the_shortest_run_does_not_count(runs):
 
 
 def test_a_range_of_an_unknown_task_is_one_line(runs):
-    with pytest.raises(ValueError, match="ranges: no run was trained on CartPole, but on CartPole-v1"):
+    with pytest.raises(ValueError, match="ranges: no run was trained on CartPole, only on CartPole-v1"):
         compare(["a", "b"], runs_dir=runs, ranges={"CartPole": (0, 500)})
 
 
@@ -242,15 +243,15 @@ def test_a_range_of_an_unknown_task_is_one_line(runs):
     ("words", "line"),
     [
         (["a", "bb"], "group bb: no run in RUNS belongs to it; did you mean b?"),
-        (["a", "lonely"], "group lonely has one run on CartPole-v1, lonely_seed0; give it two or more"),
-        (["a", "two"], "groups have runs of different tasks: a on CartPole-v1; two on Acrobot-v1, CartPole-v1"),
+        (["a", "lonely"], "group lonely has only one run on CartPole-v1, lonely_seed0; it needs two or more"),
+        (["a", "two"], "groups have runs on different tasks: a on CartPole-v1; two on Acrobot-v1, CartPole-v1"),
         (
             ["a", "b", "--metric", "reward/episode_returns"],
             "--metric reward/episode_returns: run RUNS/a_seed0 has no such metric; did you mean reward/episode_return?",
         ),
-        (["two", "too", "--threshold", "3"], "--threshold is of one task, and these groups were trained on several"),
+        (["two", "too", "--threshold", "3"], "--threshold is for one task, but these groups were trained on several"),
         (["a", "b", "--confidence", "95"], "--confidence must be from 0.5 to below 1, got 95.0"),
-        (["a", "b", "--out", "RUNS/a_seed0/config.yaml"], "--out RUNS/a_seed0/config.yaml: this is no folder"),
+        (["a", "b", "--out", "RUNS/a_seed0/config.yaml"], "--out RUNS/a_seed0/config.yaml: this is not a folder"),
     ],
 )
 def test_bad_input_is_one_line(runs, capsys, words, line):

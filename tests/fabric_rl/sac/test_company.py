@@ -113,7 +113,7 @@ def test_an_agent_of_another_kind_goes_on_with_no_run(tmp_path, capsys, both):
     with pytest.raises(SystemExit):
         cli(["--run_id", "r", "--resume", "--agent", other, *runs])
     error = capsys.readouterr().err.strip()
-    assert error.endswith(f"error: --agent {other}: the run that --resume names goes on with {begun} only")
+    assert error.endswith(f"error: --agent {other}: the run that --resume names can only continue with {begun}")
 
 
 def test_phases_change_what_is_paid_and_the_rates(fabric):
