@@ -132,7 +132,7 @@ def test_it_plays_without_learning_too(forks, tmp_path):
         (["--num_players", 1], 1, "--num_players 1 leaves no rank that trains, as there is 1 rank in all"),
         (["--num_players", 3], 2, "--num_players 3 leaves no rank that trains, as there are 2 ranks in all"),
         (["--num_players", 1, "--overlap"], 2, "--num_players always collects one rollout ahead; leave --overlap out"),
-        (["--num_players", 1, "--strategy", "fsdp"], 2, "--num_players goes with --strategy ddp only, not with fsdp"),
+        (["--num_players", 1, "--strategy", "fsdp"], 2, "--num_players works only with --strategy ddp, not with fsdp"),
         (["--num_players", -1], 2, "--num_players must be a whole number of at least 0, got -1"),
         (
             ["--num_players", 1, "--env.num_envs", 3],

@@ -46,11 +46,14 @@ def test_what_a_run_leaves_behind(first):
     [
         (["--run_id", "first"], "--run_id first: .* already exists; choose another run id, go on .* or delete it"),
         (["--resume=false", "--run_id", "first"], "already exists"),
-        (["--run_id", "b", "--resume"], "--run_id b: no such run to resume; there are first"),
-        (["--run_id", "first", "--resume", "--force"], "--force deletes the run that --resume goes on with"),
-        (["--resume", "first", "--run_id", "other"], "--resume first says which run goes on; leave --run_id out"),
-        (["--run_id", ""], "--run_id is empty; give the run a name"),
-        (["--run_id=", "--resume"], "--run_id is empty; give the run a name"),
+        (["--run_id", "b", "--resume"], "--run_id b: no such run to resume; the runs in "),
+        (["--run_id", "first", "--resume", "--force"], "--force deletes the run that --resume continues"),
+        (
+            ["--resume", "first", "--run_id", "other"],
+            "--resume first already names the run to resume; leave",
+        ),
+        (["--run_id", ""], "--run_id is empty; set a name"),
+        (["--run_id=", "--resume"], "--run_id is empty; set a name"),
         (["--force"], "--force needs --run_id"),
         (["--resume", "--initialize_from", "first"], "--resume takes weights, optimizer and counters"),
         (["--inference"], "--inference needs weights"),
@@ -93,7 +96,7 @@ def test_resumed_with_its_own_settings_and_changes(copy_of_first, call):
     assert timers["learn"]["children"]["optimizer"]["count"] == 4  # two minibatches
     assert settings_of(run)["minibatch_size"] == 32
     status, out, err = call(*flags)
-    assert (status, err) == (0, []) and "nothing to do: it has done its 768 steps" in out
+    assert (status, err) == (0, []) and "nothing to do: all 768 steps are done" in out
 
 
 def test_going_back_to_a_milestone_leaves_the_later_time_behind(copy_of_first, call):
@@ -117,7 +120,7 @@ def test_going_back_to_a_milestone_leaves_the_later_time_behind(copy_of_first, c
 def test_a_finished_run_stays_as_it_is(first, call, which):
     before = content_of(first)
     status, out, err = call("--run_id", "first", *which)
-    assert (status, err) == (0, []) and "nothing to do: it has done its 640 steps" in out
+    assert (status, err) == (0, []) and "nothing to do: all 640 steps are done" in out
     assert content_of(first) == before
 
 
@@ -144,9 +147,9 @@ def test_a_run_killed_before_its_first_checkpoint_begins_again(first, begin, cal
     assert end(process)[0] == -signal.SIGKILL
     assert names_in(runs / "early/checkpoints") == []
     status, _, err = call("--resume", "early", "--inference", "--total_timesteps", 64)
-    assert status == 2 and "holds no checkpoints to play with" in err[0]
+    assert status == 2 and "contains no checkpoints to play with" in err[0]
     status, out, err = call(*flags, "--resume")
-    assert (status, err) == (0, []) and "run early has no checkpoint yet: it begins again" in out
+    assert (status, err) == (0, []) and "run early has no checkpoint yet: it starts from the beginning" in out
     assert equal(weights_of(runs / "early"), weights_of(first))
     assert steps_in(runs / "early") == list(range(64, 641, 64))
 
@@ -241,7 +244,7 @@ def test_a_signal_saves_and_ends_in_order(begin, end, call, runs, number):
     steps = load_checkpoint(runs / name)[1]["steps"]
     status, out, _ = call("--run_id", name, "--resume", "--total_timesteps", steps + 64)
     assert status == 0
-    assert "(equivalent to a run without breaks, not bit-identical)" in out
+    assert "(equivalent to an uninterrupted run, not bit-identical)" in out
 
 
 # ---------------------------------------------------------------- looking at runs

@@ -54,7 +54,7 @@ def test_foreign_files_among_the_checkpoints(copy_of_first, call, refused):
     assert len(err) == 5 and [text for text, line in zip(reasons, err, strict=True) if text not in line] == []
     assert load_checkpoint(run)[1]["steps"] == 704
     line = refused(*CARTPOLE, "--initialize_from", folder / "set_aside/step_000000000900.ckpt")
-    assert "is refused: it is not that of a run (it lacks " in line
+    assert "was rejected: it is not a run's checkpoint (it lacks " in line
 
 
 def test_damaged_runs_are_named_when_the_newest_run_is_looked_for(trained, call, tmp_path):
@@ -62,7 +62,7 @@ def test_damaged_runs_are_named_when_the_newest_run_is_looked_for(trained, call,
         path.write_bytes(path.read_bytes()[:-1])
     status, out, err = call(*CARTPOLE, "--resume", "--total_timesteps", 64, "--runs_dir", tmp_path)
     assert status == 0 and len(err) == 3
-    assert "run broken is left out: none of the 3 checkpoints" in out and "a new one begins" in out
+    assert "skipping run broken: none of the 3 checkpoints" in out and "starting a new one" in out
 
 
 @pytest.mark.slow
@@ -71,7 +71,7 @@ def test_one_process_at_a_time_works_on_a_run(begin, call, refused, end, runs):
     until(lambda: (runs / "mine/checkpoints").exists() and names_in(runs / "mine/checkpoints"))
     for flag in ("--resume", "--force"):
         line = refused(*CARTPOLE, "--run_id", "mine", flag, "--total_timesteps", 64)
-        assert f"--run_id mine: another process works on {runs / 'mine'}; stop it first" in line
+        assert f"--run_id mine: another process is using {runs / 'mine'}; stop it first" in line
     kill(process.pid)
     assert end(process)[0] == -signal.SIGKILL
     assert call("--run_id", "mine", "--resume", "--total_timesteps", 64)[0] == 0  # nothing is left of its lock

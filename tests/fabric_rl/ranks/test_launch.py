@@ -138,7 +138,7 @@ def test_the_run_is_remembered_by_the_launch_and_only_by_it(launched, tmp_path):
     launched_by.forget_run()
     assert launched_by.run_before_restart() is None
     launched_by.remember_run(tmp_path / "of_another_machine")
-    with pytest.raises(FileNotFoundError, match=r"does not see .*of_another_machine; use a shared folder"):
+    with pytest.raises(FileNotFoundError, match=r"cannot see .*of_another_machine; use a shared folder"):
         launched_by.run_before_restart()
 
 

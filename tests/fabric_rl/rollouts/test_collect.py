@@ -224,7 +224,7 @@ LIES = {
         r"terminated must be bools of shape \[3\], got bool of shape \[\]",
     ),
     "truncated 0/1": (lambda s: (*s[:3], s[3].astype(int), s[4]), "truncated must be bools of shape .* got int64"),
-    "no infos": (lambda s: (*s[:4], None), r"infos must be a dict, got None \(is a return missing\?\)"),
+    "no infos": (lambda s: (*s[:4], None), r"infos must be a dict, got None \(is a return statement missing\?\)"),
     "four things": (lambda s: s[:4], r"must return a tuple \(observations, rewards, .*\), got a tuple of 4"),
     "nothing": (lambda s: None, r"must return a tuple .* got None"),
     "final_obs": (
@@ -603,7 +603,7 @@ def test_a_discount_for_each_signal_or_one_for_all():
     for gamma, expected in (((0.9, 0.5), [0.9, 0.5]), (0.9, [0.9, 0.9])):
         torch.testing.assert_close(_discounts(TrainArgs(gamma=gamma), rollout), torch.tensor(expected))
     assert _discounts(TrainArgs(gamma=0.9), Rollout(3, ManySided(signals=False))).dim() == 0
-    with pytest.raises(ValueError, match=r"--gamma has 3 discounts, the environment 2 reward signals \(win, style\)"):
+    with pytest.raises(ValueError, match=r"--gamma has 3 discounts for the 2 reward signals of --env \(win, style\)"):
         _discounts(TrainArgs(gamma=(0.9, 0.5, 0.1)), rollout)
 
 

@@ -470,7 +470,7 @@ def test_a_forged_checkpoint_is_refused_in_one_line(tmp_path, lie):
         path = forged(tmp_path / "step_000000000001.ckpt", {"a": lie})
     except RecursionError:
         pytest.skip("this Python does not write so deep a file")
-    with pytest.raises(CheckpointError, match=r"is refused: fabric-rl did not write it$"):
+    with pytest.raises(CheckpointError, match=r"was rejected: fabric-rl did not write it$"):
         read(path)
 
 
@@ -492,7 +492,7 @@ def test_a_file_of_a_newer_format_is_refused_in_one_line_and_no_older_one_takes_
     monkeypatch.setattr("fabric_rl.runs.checkpoint.FORMAT", 2)
     write(tmp_path / checkpoint_name(2), {"steps": 2})
     monkeypatch.undo()
-    says = r"^checkpoint .*step_000000000002\.ckpt has format 2, this fabric-rl reads 1: install a newer one$"
+    says = r"^checkpoint .*step_000000000002\.ckpt has format 2, but this fabric-rl reads 1; install a newer version$"
     with pytest.raises(NewerFormatError, match=says):
         read(tmp_path / checkpoint_name(2))
     with pytest.raises(NewerFormatError, match=says):
@@ -505,7 +505,7 @@ def test_what_is_no_number_of_a_format_is_damaged_and_an_older_file_takes_its_pl
     monkeypatch.setattr("fabric_rl.runs.checkpoint.FORMAT", number)
     write(tmp_path / checkpoint_name(2), {"steps": 2})
     monkeypatch.undo()
-    with pytest.warns(CheckpointWarning, match="is refused: fabric-rl did not write it; trying the one before"):
+    with pytest.warns(CheckpointWarning, match="was rejected: fabric-rl did not write it; trying the previous one"):
         assert load_latest(tmp_path) == (tmp_path / checkpoint_name(1), {"steps": 1})
 
 

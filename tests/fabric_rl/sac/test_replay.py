@@ -212,8 +212,8 @@ def test_a_restored_buffer_draws_the_same(added):
         (lambda s: s.pop("obs"), "obs"),
         (lambda s: s.update(reward=s["reward"] * torch.nan), r"it\['reward'\] has NaN"),
         (lambda s: s.update(obs=s["obs"][:-1]), r"it\['obs'\] is torch.float32 of shape \[6, 2, 1\]"),
-        (lambda s: s.update(done=torch.zeros_like(s["done"])), "last observations of 0 episodes that ended"),
-        (lambda s: s.update({k: v.repeat(9, *[1] * (v.dim() - 1)) for k, v in s.items()}), "give at least 108"),
+        (lambda s: s.update(done=torch.zeros_like(s["done"])), "last observations for 0 episodes that ended"),
+        (lambda s: s.update({k: v.repeat(9, *[1] * (v.dim() - 1)) for k, v in s.items()}), "set it to at least 108"),
     ],
 )
 def test_a_state_of_something_else_is_refused(spoil, message):
@@ -242,9 +242,9 @@ def test_a_buffer_that_does_not_fit_is_said_at_once(tmp_path, monkeypatch):
         ValueError, match=r"^--buffer_size 1000000000000000 needs .* GiB, and this machine's memory has"
     ):
         buffer_of(10**15, batch, 2)
-    with pytest.raises(ValueError, match=r"and the disk of --buffer_folder .* has [\d.]+ GiB; take a smaller one$"):
+    with pytest.raises(ValueError, match=r"but the disk of --buffer_folder .* has [\d.]+ GiB; use a smaller one$"):
         buffer_of(10**15, batch, 2, tmp_path)
-    with pytest.raises(ValueError, match=r"--buffer_size 3 holds less than two steps of 2 sub-environments"):
+    with pytest.raises(ValueError, match=r"--buffer_size 3 holds fewer than two steps of each of 2 sub-environments"):
         buffer_of(3, batch, 2)
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match=r"--buffer_folder .*file cannot be used for 0.\d+ MiB: File exists"):

@@ -111,7 +111,7 @@ def test_as_it_was_it_goes_on(fabric, saved):
 def test_an_optimizer_of_another_precision_is_told(fabric, saved):
     path = ("optimizer", "state", 0, "exp_avg_sq")
     args = TrainArgs(total_timesteps=128, standardize_returns=True, **SIZES)
-    with pytest.warns(UserWarning, match="weights of another --precision"):
+    with pytest.warns(UserWarning, match="weights with a different --precision"):
         train(fabric, POOL, AGENT, args, resume=replaced(saved, path, value_at(saved, path).half()), plain=True)
 
 
@@ -120,7 +120,7 @@ def test_an_optimizer_of_another_precision_is_told(fabric, saved):
     [
         ("num_threads", 10**6, "num_threads must be a whole number from 1 to 1,024"),
         ("num_players", 9, "num_players must be a whole number from 0 to 1"),
-        ("callbacks", [{}], "callbacks with 1 states cannot be"),
+        ("callbacks", [{}], "callbacks, but 1 states"),
     ],
 )
 def test_what_would_crash_or_mix_up_the_start_is_refused_when_the_state_is_read(saved, key, value, said):
