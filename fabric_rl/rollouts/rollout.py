@@ -181,7 +181,7 @@ class Rollout:
             more = f" and --signals {len(signals)} ({', '.join(signals)})" if signals else ""
             raise ValueError(
                 f"{type(env).__name__} has {wanted - len(signals)} reward signals ({names}){more}, "
-                f"but {type(agent).__name__} has {heads} value heads; set --agent.value_heads {wanted}"
+                f"but {type(agent).__name__} has value_heads={heads}; set --agent.value_heads {wanted}"
             )
         return heads
 

@@ -96,7 +96,7 @@ $ --env_id Nope-v0
 --env_id CartPole-v1 --num_steps 16 --agent agents.RecurrentPPOAgent --agent.sequence_length 5
     --num_steps 16 must be a multiple of RecurrentPPOAgent's --agent.sequence_length 5
 --env_id CartPole-v1 --num_steps 16 --agent.value_heads 2
-    1 reward signals (its reward), PPOLightningAgent 2 value heads; set --agent.value_heads
+    1 reward signals (its reward), but PPOLightningAgent has value_heads=2; set --agent.value_heads
 --env_id CartPole-v1 --num_steps 16 --gamma [0.9,0.99]
     --gamma has 2 discounts
 --env_id CartPole-v1 --num_steps 16 --accelerator cpu --precision 16-mixed
@@ -142,7 +142,7 @@ $ --render --num_players 1 --devices 2 --accelerator cpu
 --env_id Acrobot-v1 --signals+=fabric_rl.signals.GAIL --signals.demos [configs/demonstrations/cartpole.frd]
     error: --signals GAIL: demos .. cartpole.frd: its env is CartPole-v1, not Acrobot-v1
 --env_id CartPole-v1 --signals+=fabric_rl.signals.RND --agent agents.PPOLightningAgent --agent.value_heads 3
-    --signals 1 (rnd), PPOLightningAgent 3 value heads; set --agent.value_heads 2
+    --signals 1 (rnd), but PPOLightningAgent has value_heads=3; set --agent.value_heads 2
 --env_id CartPole-v1 --agent agents.SACLightningAgent --signals+=fabric_rl.signals.RND --signals.epochs 2
     error: --signals RND: epochs is only for PPO; for SAC, use --reward_signal_num_update$
 --env_id CartPole-v1 --signals+=fabric_rl.signals.RND --signals.strenght 1

@@ -28,9 +28,9 @@ def test_damaged_checkpoints(copy_of_first, call):
     files[-2].write_bytes(content)
     status, out, err = call("--run_id", "damaged", "--resume")
     assert status == 0 and "after 384 steps" in out
-    assert len(err) == 2 and "cut short" in err[0] and "its checksum is wrong" in err[1]
+    assert len(err) == 2 and "is truncated" in err[0] and "its checksum is wrong" in err[1]
     log = (run / "log.txt").read_text()
-    assert "WARNING checkpoint" in log and "cut short" in log and "its checksum is wrong" in log
+    assert "WARNING checkpoint" in log and "is truncated" in log and "its checksum is wrong" in log
     assert steps_in(run) == list(range(64, 641, 64))
     for file in list_checkpoints(run / "checkpoints"):
         torch.save({"agent": {}}, file)

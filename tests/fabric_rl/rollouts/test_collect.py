@@ -429,9 +429,13 @@ def test_masks_reach_the_agent_and_the_batch():
 
 
 def test_signals_must_fit_the_value_heads(counter_env):
-    with pytest.raises(ValueError, match=r"ManySided has 2 reward signals \(win, style\), MemoryAgent 1 value heads"):
+    with pytest.raises(
+        ValueError, match=r"ManySided has 2 reward signals \(win, style\), but MemoryAgent has value_heads=1"
+    ):
         Rollout(8, ManySided(), agent=MemoryAgent(8))
-    with pytest.raises(ValueError, match=r"CounterEnv has 1 reward signals \(its reward\), TwoHeads 2 value heads"):
+    with pytest.raises(
+        ValueError, match=r"CounterEnv has 1 reward signals \(its reward\), but TwoHeads has value_heads=2"
+    ):
         Rollout(8, counter_env(), agent=TwoHeads())
 
 

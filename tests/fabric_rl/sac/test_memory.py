@@ -297,7 +297,7 @@ def test_signals_pay_for_sequences(fabric, env_id):
         (
             {},
             {"sequence_length": 5},
-            "^--batch_size 32 must be a multiple of --agent.sequence_length 5, which",
+            "^--batch_size 32 must be a multiple of --agent.sequence_length 5, because",
         ),
         (
             {"buffer_size": 11, "buffer_init_steps": 0},

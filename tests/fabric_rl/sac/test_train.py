@@ -285,7 +285,7 @@ def test_several_reward_signals_need_as_many_heads(fabric):
     reward = RewardSignals({"touch": TouchReward(), "goal": GoalReward()})
     env = partial(RocketSimPool, num_arenas=1, reward=reward)
     with pytest.raises(
-        ValueError, match=r"2 reward signals .*, SACLightningAgent 1 value heads; set --agent.value_heads 2"
+        ValueError, match=r"2 reward signals .*, but SACLightningAgent has value_heads=1; set --agent.value_heads 2"
     ):
         train_off_policy(fabric, env, SACLightningAgent, TrainArgs())
 
@@ -374,7 +374,7 @@ def test_another_agents_checkpoint_is_refused(fabric, tmp_path):
     stopped = whole_run(fabric, tmp_path, "r", stop_after=1)
     env = partial(RocketSimPool, num_arenas=2, team_size=(1, 2), action=ContinuousAction())
     with pytest.raises(
-        ValueError, match=r"agent agents.sac.SACLightningAgent there, agents.ppo.PPOLightningAgent here"
+        ValueError, match=r"agent agents.sac.SACLightningAgent in the checkpoint, agents.ppo.PPOLightningAgent here"
     ):
         train(fabric, env, PPOLightningAgent, TrainArgs(num_steps=4, minibatch_size=4), resume=stopped)
 

@@ -83,7 +83,7 @@ FORGED = {
     "a weight that is text": (("agent", WEIGHT), lambda x: "text", f"{WEIGHT}: a str"),
     "other groups in the optimizer": (("optimizer", "param_groups", 0, "params"), lambda x: [9999], "groups"),
     "steps that are no number": (("steps",), lambda x: "64", "steps is '64'"),
-    "more iterations than steps": (("iteration",), lambda x: 65, "65 iterations of 64 steps"),
+    "more iterations than steps": (("iteration",), lambda x: 65, "65 iterations, 64 steps"),
     "more ranks than there were": (("world_size",), lambda x: 2, "ranks"),
     "a generator out of step": (("ranks", 0, "torch"), lambda x: out_of_step(x), "is not a valid generator state"),
     "an arena too few": (("ranks", 0, "env", "arenas"), lambda x: x[:-1], "arenas"),

@@ -299,7 +299,7 @@ def test_an_agent_with_one_value_head_goes_on_with_signals(agent, caplog):
 
 
 def test_an_agent_without_the_heads_is_told_the_number():
-    with pytest.raises(ValueError, match=r"--signals 2 \(rnd, curiosity\).* 1 value heads; set --agent.value_heads 3"):
+    with pytest.raises(ValueError, match=r"--signals 2 \(rnd, curiosity\).* value_heads=1; set --agent.value_heads 3"):
         run(128, agent=PPOLightningAgent)
 
 
