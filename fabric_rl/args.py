@@ -199,9 +199,9 @@ class SACArgs:
         check_settings(self, "--")
         for name, needed in (("per_beta", "per_alpha"), ("demonstration_share", "demonstrations")):
             if getattr(self, name) != getattr(SACArgs, name) and not getattr(self, needed):
-                raise ValueError(f"--{name} has no effect without --{needed}; add that, or leave it out")
+                raise ValueError(f"--{name} has no effect without --{needed}; set that too, or leave --{name} out")
         if self.hold_random_actions and self.train_interval == 1:
-            raise ValueError("--hold_random_actions has no effect with --train_interval 1; raise it, or leave it out")
+            raise ValueError("--hold_random_actions has no effect with --train_interval 1; raise the interval")
         if self.buffer_folder is not None and not self.buffer_folder.strip():
             raise ValueError("--buffer_folder is empty; name a folder, or omit the flag to use the device's memory")
 

@@ -192,7 +192,7 @@ class Provenance:
         whose = self._initial.absolute() if plays and self._initial.exists() else whose
         again = f"start it again with --run_id {self.folder.name} --force --initialize_from {whose}"
         if plays:
-            raise CheckpointError(f"--resume: run {self.folder.name} only played; {again} --inference")
+            raise CheckpointError(f"--resume: run {self.folder.name} only played without learning; {again} --inference")
         try:
             return Weights(self._initial, read_initial(self._initial))
         except CheckpointError as error:

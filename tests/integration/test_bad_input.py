@@ -279,7 +279,7 @@ $ --config configs/sac_rocket_1v1.yaml --initialize_from school_1v1
     error: --initialize_from school_1v1: it was trained with --env.action null (yours: envs.ContinuousAction);
     set these, or start without it (the checkpoint is of a different agent than
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --buffer_size 1000000000000
-    error: --buffer_size 1000000000000 needs ..  GiB .. , and this machine's memory has
+    error: --buffer_size 1000000000000 needs ..  GiB .. , but this machine's memory has
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --buffer_size 10 --train_interval 50
     error: --buffer_size 10 is smaller than a rollout, --train_interval 50 x 4 sub-environments$
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --tau 0

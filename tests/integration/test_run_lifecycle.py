@@ -44,7 +44,7 @@ def test_what_a_run_leaves_behind(first):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--run_id", "first"], "--run_id first: .* already exists; choose another run id, go on .* or delete it"),
+        (["--run_id", "first"], "--run_id first: .* already exists; choose another run id, resume it .* or delete it"),
         (["--resume=false", "--run_id", "first"], "already exists"),
         (["--run_id", "b", "--resume"], "--run_id b: no such run to resume; the runs in "),
         (["--run_id", "first", "--resume", "--force"], "--force deletes the run that --resume continues"),
@@ -64,7 +64,7 @@ def test_what_a_run_leaves_behind(first):
         ),
         (
             ["--run_id", "first", "--resume", "--env_id", "Acrobot-v1", "--total_timesteps", 704],
-            r"observations Box\(\[-4.8.*actions Discrete\(2\) there, Discrete\(3\) here",
+            r"observations Box\(\[-4.8.*actions Discrete\(2\) in the checkpoint, Discrete\(3\) here",
         ),
         (["--callbacks+", f"{PARTS}.Unsavable"], r"Unsavable.state_dict\(\): checkpoint: state\['thing'\] is a built"),
         (["--keep_checkpoints", 0], "--keep_checkpoints must be a whole number of at least 1"),
@@ -202,7 +202,7 @@ def test_callbacks_find_their_own_memory_and_a_logger_that_fails_is_left_out(cal
     )
     flags = [*CARTPOLE, "--run_id", "memory", "--total_timesteps"]
     status, _, err = call(*flags, 128, "--config", tmp_path / "more.yaml", "--logger", f"{PARTS}.Broken")
-    assert status == 0 and len(err) == 1 and "Broken failed and is left out" in err[0]
+    assert status == 0 and len(err) == 1 and "Broken failed and is no longer used" in err[0]
     assert "Broken failed" in (runs / "memory/log.txt").read_text()
     assert load_checkpoint(runs / "memory")[1]["callbacks"][0] == {"seen": 2}
     turned = [f"--callbacks+={PARTS}.Other", f"--callbacks+={PARTS}.Counting"]

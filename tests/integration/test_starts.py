@@ -91,7 +91,7 @@ def test_its_configuration_runs_again_as_it_is(child, call, runs):
     assert (settings_of(child)["initialize_from"], settings_of(child)["inference"]) == (str(copy), False)
     assert json.loads((child / "weights.json").read_text())["inference"] is False
     status, out, err = call("--config", child / "config.yaml", "--run_id", "again")
-    assert (status, err) == (0, []) and f"run again begins with the weights of {copy}" in out
+    assert (status, err) == (0, []) and f"starting run again with the weights of {copy}" in out
     assert equal(weights_of(runs / "again"), weights_of(child))
     assert rows_of(runs / "again") == rows_of(child)
 
@@ -134,7 +134,9 @@ def test_a_run_that_plays(first, call, refused, runs):
     for flags in (["--run_id", "player", "--resume"], ["--resume", "player", "--inference"]):
         before = sorted(runs.iterdir())
         again = f"start it again with --run_id player --force --initialize_from {own} --inference"
-        assert f"--resume: run player only played; {again}" in refused(*flags, "--total_timesteps", 640)
+        assert f"--resume: run player only played without learning; {again}" in refused(
+            *flags, "--total_timesteps", 640
+        )
         assert sorted(runs.iterdir()) == before
     assert len(rows_of(player)) == 2
 

@@ -177,7 +177,8 @@ def test_a_run_that_plays_keeps_what_it_plays_with(tmp_path):
     settings = yaml.safe_load(run.provenance.config.read_text())
     assert (settings["inference"], settings["initialize_from"]) == (True, str(run.dir / "initial.ckpt"))
     with pytest.raises(
-        CheckpointError, match=r"^--resume: run r only played; .*--initialize_from .*initial.ckpt --inference$"
+        CheckpointError,
+        match=r"^--resume: run r only played without learning; .*--initialize_from .*initial.ckpt --inference$",
     ):
         run.provenance.weights()
 

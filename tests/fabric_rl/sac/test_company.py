@@ -263,7 +263,7 @@ def test_from_the_command_line_with_a_signal_that_imitates(tmp_path, capsys):
     [
         (["--demonstrations", "[nowhere.frd]"], "--demonstrations nowhere.frd: there is no such file"),
         (["--demonstrations", "[configs/demonstrations/chaser_1v1.frd]"], "--demonstrations .*states of Rocket League"),
-        (["--per_beta", "0.5"], "--per_beta has no effect without --per_alpha; add that, or leave it out"),
+        (["--per_beta", "0.5"], "--per_beta has no effect without --per_alpha; set that too, or leave --per_beta out"),
         (["--demonstration_share", "0.3"], "--demonstration_share has no effect without --demonstrations"),
         (["--reward_signal_num_update", "2"], "--reward_signal_num_update has no effect without --signals"),
     ],
