@@ -139,7 +139,11 @@ def test_it_plays_without_learning_too(forks, tmp_path):
             3,
             "--num_players: 2 trainers cannot share the players' 3 sub-environments evenly",
         ),
-        (["--num_players", 1, "--agent.value_heads", 2], 2, "Masked has 1 reward signals (its reward), Certain 2"),
+        (
+            ["--num_players", 1, "--agent.value_heads", 2],
+            2,
+            "Masked has 1 reward signals (its reward), but Certain has value_heads=2",
+        ),
         (["--num_players", 1, "--env", "envs.GymnasiumEnvs", "--env.env_id", "Nothing-v0"], 2, "Nothing"),
     ],
 )
