@@ -8,13 +8,14 @@ from pathlib import Path
 
 from fabric_rl.import_names import OtherNames
 
-# Before torch is loaded, whose OpenMP reads this once. Its waiting threads spin for half a millisecond, through the gap
-# between two operations, then they sleep. When they slept at once, learning took 1.4 times as long. When they spun on
-# and kept physics threads or other programs from their cores, training took up to 16 times as long. Your setting wins.
+# Set before torch is loaded, because its OpenMP reads this only once. Waiting threads spin for half a millisecond, the
+# gap between two operations, and then sleep. When they slept at once, learning took 1.4 times as long. When they
+# kept spinning on cores that other threads or programs needed, training took up to 16 times as long. A setting of the
+# user takes precedence.
 if not os.environ.keys() & {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"}:
     os.environ |= {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "10000"}
 
-sys.meta_path.insert(0, OtherNames())  # before that for files, which would make a second module of one
+sys.meta_path.insert(0, OtherNames())  # before the finder for files, which would import a module twice
 
 __version__ = "0.1.0"
 
@@ -25,10 +26,10 @@ __all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> object:
-    """An exported name, whose module is imported on first use, since most modules need torch.
+    """Return an exported name; its module is imported on first use, since most modules need torch.
 
     Raises:
-        AttributeError: There is none of that name.
+        AttributeError: There is no such name.
     """
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -47,7 +47,7 @@ class TrainArgs:
     minibatches are accumulated, which needs the memory of only one. Default: one minibatch (SAC: 256)."""
     exp_buffer_size: Count | None = None
     """Steps per rank to learn from: as many of the most recent rollouts as fit. Older rollouts keep the
-    log-probabilities, advantages and value targets of the time when they were collected. Default: only the most
+    log-probabilities, advantages and value targets from the time they were collected. Default: only the most
     recent rollout."""
     gamma: float | tuple[float, ...] = 0.99
     """Discount factor, 0 to 1; or a list with one for each reward signal of the environment."""
@@ -88,8 +88,8 @@ class TrainArgs:
     """Agent-steps (over all ranks) between two rows of metrics in the log, the loggers and the console. A row contains
     means over all iterations since the previous row. Default: one row per iteration (SAC: per 1,000 steps)."""
     seed: Annotated[int, Between(0, 2**32 - 1)] = 0
-    """Seed of weights, sampling and environments, 0 to 4,294,967,295. Environment i of rank r, which has n, gets
-    seed + r * n + i; a pool counts arenas."""
+    """Seed of weights, sampling and environments, 0 to 4,294,967,295. Environment i of rank r gets
+    seed + r * n + i, where n is the number of environments (in a pool: arenas) of each rank."""
 
     def __post_init__(self) -> None:
         check_settings(self, "--")
@@ -126,8 +126,8 @@ class TrainArgs:
                 )
         if size % sequence_length:
             raise ValueError(
-                f"--minibatch_size {size} must be a multiple of --agent.sequence_length {sequence_length}, which an "
-                "agent with memory learns from in one piece"
+                f"--minibatch_size {size} must be a multiple of --agent.sequence_length {sequence_length}, because "
+                "the agent learns from whole sequences"
             )
         if batch % size:
             raise ValueError(f"--batch_size {batch} must be a multiple of --minibatch_size {size}")
@@ -180,7 +180,7 @@ class SACArgs:
     """SAC: save the replay buffers in checkpoints, so that a resumed run is bit-identical (Gymnasium ids: with
     `exact_resume`). Default: a resumed run refills them."""
     buffer_folder: str | None = None
-    """SAC: folder for files that hold the replay buffers; they are deleted at the end of the run. Default: the buffers
+    """SAC: folder for files that store the replay buffers; they are deleted at the end of the run. Default: the buffers
     are in the device's memory."""
     per_alpha: Share = 0.0
     """SAC: exponent of prioritized replay, 0 to 1: steps are sampled in proportion to their error to this power, for
@@ -199,11 +199,11 @@ class SACArgs:
         check_settings(self, "--")
         for name, needed in (("per_beta", "per_alpha"), ("demonstration_share", "demonstrations")):
             if getattr(self, name) != getattr(SACArgs, name) and not getattr(self, needed):
-                raise ValueError(f"--{name} has no effect without --{needed}; add that, or leave it out")
+                raise ValueError(f"--{name} has no effect without --{needed}; set that too, or leave --{name} out")
         if self.hold_random_actions and self.train_interval == 1:
-            raise ValueError("--hold_random_actions has no effect with --train_interval 1; raise it, or leave it out")
+            raise ValueError("--hold_random_actions has no effect with --train_interval 1; raise the interval")
         if self.buffer_folder is not None and not self.buffer_folder.strip():
-            raise ValueError("--buffer_folder is empty; name a folder, or leave the flag out for the device's memory")
+            raise ValueError("--buffer_folder is empty; name a folder, or omit the flag to use the device's memory")
 
 
 @dataclass(frozen=True)
@@ -215,8 +215,8 @@ class StartArgs:
     runs_dir: str = "runs"
     """Folder that contains all runs."""
     resume: bool | str = False
-    """Resume the run named by `run_id`; or give a run id, or the path of a checkpoint, milestone or run. If no run is
-    named, a terminal shows a menu of milestones; otherwise the most recent run that fits resumes, or a new run
+    """Resume the run named by `run_id`; or pass a run id, or the path of a checkpoint, milestone or run. If no run is
+    named, a terminal shows a menu of milestones; otherwise the most recent run that fits is resumed, or a new run
     starts."""
     force: bool = False
     """Delete an existing run with this `run_id` and start from scratch."""
@@ -234,13 +234,13 @@ class StartArgs:
         if self.group is not None:
             check_run_id(self.group, "--group")
         if not self.runs_dir.strip():
-            raise ValueError("--runs_dir is empty; name a folder, or leave the flag out for runs")
+            raise ValueError("--runs_dir is empty; name a folder, or omit the flag to use runs")
         if self.force and self.resume:
-            raise ValueError("--force deletes the run that --resume goes on with; leave one of them out")
+            raise ValueError("--force deletes the run that --resume continues; leave one of them out")
         if self.force and self.run_id is None:
             raise ValueError("--force needs --run_id, the run to delete and start again")
         if isinstance(self.resume, str) and self.run_id not in (None, self.resume):
-            raise ValueError(f"--resume {self.resume} says which run goes on; leave --run_id out")
+            raise ValueError(f"--resume {self.resume} already names the run to resume; leave --run_id out")
         if self.inference and not (self.resume or self.initialize_from):
             raise ValueError("--inference needs weights: add --run_id NAME --resume, or --initialize_from RUN_OR_PATH")
 
@@ -303,14 +303,14 @@ class Hardware:
 def check_run_id(name: str, flag: str = "--run_id") -> None:
     """Raise ValueError if a name is empty, a path, hidden, too long, or not a valid folder name on all systems."""
     if not name.strip():
-        raise ValueError(f"{flag} is empty; give the run a name, or leave the flag out to name it after the time")
+        raise ValueError(f"{flag} is empty; set a name, or leave the flag out")
     shown = escape_control_characters(name)
     if Path(name).name != name or name.startswith("."):
-        raise ValueError(f"{flag} {shown}: must be a plain name, not a path, and not begin with a dot")
+        raise ValueError(f"{flag} {shown}: must be a plain name, not a path, and must not begin with a dot")
     if _DEVICES.fullmatch(name):
-        raise ValueError(f"{flag} {shown}: is the name of a device on Windows, where no folder can have it")
+        raise ValueError(f"{flag} {shown}: is a device name on Windows, so no folder can have it; choose another")
     if _NOT_IN_NAMES.search(name) or name.startswith("-") or len(name) > _MAX_NAME or not name.isprintable():
         raise ValueError(
             f"{flag} {shown}: must not begin with a dash, be longer than {_MAX_NAME} characters, end with a dot "
-            'or a space, or have invisible characters or any of these: < > : " | ? *'
+            'or a space, or contain invisible characters or any of these: < > : " | ? *'
         )

@@ -110,7 +110,7 @@ def check_agent(agent: LightningModule) -> None:
     missing = [f"{method}()" for method in methods if own[method] is getattr(ActorCritic, method)]
     if missing:
         raise TypeError(
-            f"--agent {name} lacks {', '.join(missing)}; fabric_rl.ActorCritic says what an agent has to do"
+            f"--agent {name} lacks {', '.join(missing)}; see fabric_rl.ActorCritic for what an agent must implement"
         )
 
 
@@ -120,7 +120,7 @@ def mask_shape(space: gymnasium.Space[Any], num_envs: int) -> tuple[int, int]:
         return num_envs, int(space.n)
     if isinstance(space, gymnasium.spaces.MultiDiscrete):
         return num_envs, int(space.nvec.sum())
-    raise ValueError(f"infos['action_mask'] needs discrete actions, but they are {space}")
+    raise ValueError(f"infos['action_mask'] needs discrete actions, but the action space is {space}")
 
 
 def _try_agent(
@@ -181,7 +181,7 @@ def _try_agent(
     _tensor(f"{name}.training_step(): the loss", loss, ())
     if not loss.requires_grad:
         raise ValueError(
-            f"{name}.training_step(): the loss has no gradient; it is detached, or reads none of the agent's parameters"
+            f"{name}.training_step(): the loss has no gradient; it is detached, or uses none of the agent's parameters"
         )
     if not isinstance(stats, dict) or not all(isinstance(key, str) for key in stats):
         raise ValueError(f"{name}.training_step(): the statistics must be a dict of names and tensors, got {stats!r}")

@@ -102,11 +102,11 @@ class Hooks:
         for callback in self.callbacks:
             same = next((pair for pair in kept if pair[0] == type(callback).__qualname__), None)
             if same is not None:
-                with state_error_context(f"what was saved of {same[0]}"):
+                with state_error_context(f"the saved state of {same[0]}"):
                     callback.load_state_dict(same[1])
                 kept.remove(same)
         for name in (name for name, saved in kept if saved):
-            logger.info("%s: in the checkpoint, but not in this run, which continues without it", name)
+            logger.info("%s is in the checkpoint, but not in this run, which continues without it", name)
 
 
 def _checked(batch: Any, callback: Callback) -> Minibatch:  # noqa: ANN401 - whatever was returned
@@ -120,7 +120,7 @@ def _checked(batch: Any, callback: Callback) -> Minibatch:  # noqa: ANN401 - wha
         steps.pop(name, None)
     other = next((name for name, shape in steps.items() if shape != steps["returns"]), None)
     if other is not None:
-        raise ValueError(f"{where}: {other} has {steps[other]} steps, returns {steps['returns']}")
+        raise ValueError(f"{where}: {other} has {steps[other]} steps, but returns has {steps['returns']}")
     return batch
 
 
@@ -190,4 +190,4 @@ class Callbacks(Callback):
             if name in state:
                 part.load_state_dict(state[name])
             elif part.state_dict():
-                warnings.warn(f"nothing was saved of {name}, which starts again", RuntimeWarning, stacklevel=2)
+                warnings.warn(f"{name} has no saved state and starts from scratch", RuntimeWarning, stacklevel=2)

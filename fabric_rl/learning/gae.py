@@ -49,7 +49,7 @@ def gae(
     """
     if not rewards.shape == values.shape == next_values.shape:
         raise ValueError(
-            "gae: rewards, values and next_values must have one shape, got "
+            "gae: rewards, values and next_values must have the same shape, got "
             f"{list(rewards.shape)}, {list(values.shape)}, {list(next_values.shape)}"
         )
     if terminated.shape != done.shape or terminated.shape not in (rewards.shape[:2], rewards.shape):

@@ -77,19 +77,19 @@ class FrozenLearner:
         Return reasons why the run is not bit-identical to an uninterrupted one.
         """
         check_weights(state["agent"], self.agent)
-        with state_error_context("what was saved of the optimizer"):
+        with state_error_context("the saved state of the optimizer"):
             check_optimizer(self.optimizer, state["optimizer"], "--agent")
         precise = _same_dtypes(self.agent.state_dict(), state["agent"])
         load_full_state_dict(self.agent, state["agent"])
         precise_optimizer, differs = self._load_optimizer(state["optimizer"]["state"])
         if not (precise and precise_optimizer):
-            differs.insert(0, "weights of another --precision")
+            differs.insert(0, "weights with a different --precision")
         for name, part in (("precision", self._precision), ("kl_adaptive", self._kl_adaptive)):
             if state[name]:  # empty without a gradient scaler, None without this schedule
                 if part is not None:
                     load_child_state(part, state[name], name)
             elif part is not None and part.state_dict():
-                differs.append(f"nothing was saved of {name}")
+                differs.append(f"{name} has no saved state")
         return differs
 
     def _load_optimizer(self, saved: Mapping[int, Mapping[str, Any]]) -> tuple[bool, list[str]]:
@@ -104,7 +104,7 @@ class FrozenLearner:
             else:  # this parameter never had a gradient
                 del optimizer.state[parameters[number]]
         missing = len(own.keys() - saved.keys()) if saved else 0  # empty before the first step
-        lost = f"nothing was saved of the optimizer's memory of {missing} of {len(own)} parameters"
+        lost = f"the optimizer has no saved state for {missing} of {len(own)} parameters"
         return precise, [lost] if missing else []
 
     def load_weights(self, weights: dict[str, Tensor]) -> None:
@@ -147,8 +147,8 @@ class Learner(FrozenLearner):
         self._before = {name: p.detach().clone() for name, p in self.agent.named_parameters()}
         self._experience.append(batch if self._experience.maxlen == 1 else batch.map(torch.clone))
         advice = (
-            f"take a smaller one (with --batch_size {self.args.batch_size or minibatch_size} optimizer steps stay as "
-            "they are), or --callbacks+=fabric_rl.callbacks.AdaptiveBatchSize, which finds one that fits"
+            f"use a smaller one (with --batch_size {self.args.batch_size or minibatch_size}, optimizer steps stay "
+            "the same), or --callbacks+=fabric_rl.callbacks.AdaptiveBatchSize, which finds one that fits"
         )
         named = oom_hint(self.fabric.device, f"--minibatch_size {minibatch_size}", advice)
         with named, single_thread(if_small=is_small(self.agent, minibatch_size)):
@@ -183,7 +183,7 @@ class Learner(FrozenLearner):
         self._shuffle.set_state(check_generator_state(state["shuffle"]))
         kept = self._experience.maxlen or 1
         missing = min(kept, iterations) - len(self._experience)
-        return [f"nothing was saved of {missing} older rollouts"] if kept > 1 and missing > 0 else []
+        return [f"{missing} older rollouts were not saved"] if kept > 1 and missing > 0 else []
 
 
 def check_weights(weights: Mapping[str, Tensor], agent: nn.Module) -> None:
@@ -199,7 +199,7 @@ def check_weights(weights: Mapping[str, Tensor], agent: nn.Module) -> None:
         if len(lines) == len({*own, *weights}):
             more += "; they have no weights in common"
         raise CheckpointError(
-            f"the checkpoint is of another agent than {unsharded_class(agent).__name__} with these settings: "
+            f"the checkpoint is of a different agent than {unsharded_class(agent).__name__} with these settings: "
             f"{'; '.join(lines[:3])}{more}"
         )
     try:
@@ -247,7 +247,7 @@ def check_optimizer(optimizer: Any, saved: Mapping[str, Any], owner: str) -> Non
     optimizer.optimizer.zero_grad()
     own = optimizer.optimizer.state_dict()
     if [group["params"] for group in own["param_groups"]] != [group["params"] for group in saved["param_groups"]]:
-        raise ValueError(f"the optimizer has other groups of parameters than that of {owner}")
+        raise ValueError(f"the optimizer has different parameter groups from that of {owner}")
     check_structure(saved["state"], own["state"], f"the state of the optimizer of {owner}")
 
 

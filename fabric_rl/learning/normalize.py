@@ -109,12 +109,12 @@ class RunningMoments(nn.Module):
                 call this method.
 
         Raises:
-            ValueError: The samples have another shape.
+            ValueError: The samples have a different shape.
         """
         if batch.dim() < len(self.shape) or batch.shape[batch.dim() - len(self.shape) :] != self.shape:
             raise ValueError(
-                f"{type(self).__name__} of samples {list(self.shape)} got a batch {list(batch.shape)}; "
-                "it must end with the axes of a sample"
+                f"{type(self).__name__} for samples of shape {list(self.shape)} got a batch of shape "
+                f"{list(batch.shape)}, which must end with the shape of a sample"
             )
         added = Moments(*(x.to(self.mean) for x in all_reduce_moments(moments_of(batch, len(self.shape)), fabric)))
         for buffer, total in zip(

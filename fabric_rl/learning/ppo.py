@@ -63,8 +63,8 @@ def ppo_loss(
     values = {tuple(x.shape) for x in (value, old_value, returns)}
     if len(steps) != 1 or len(values) != 1 or value.shape[: log_prob.dim()] != log_prob.shape:
         raise ValueError(
-            "ppo_loss: log_prob, entropy, old_log_prob and advantage must have one shape [B], value, old_value and "
-            f"returns that one or [B, K]; got {sorted(steps)} and {sorted(values)}"
+            "ppo_loss: log_prob, entropy, old_log_prob and advantage must have the same shape [B], and value, "
+            f"old_value and returns that shape or [B, K]; got {sorted(steps)} and {sorted(values)}"
         )
     log_ratio = log_prob.float() - old_log_prob.float()
     ratio = log_ratio.exp()

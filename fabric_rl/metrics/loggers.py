@@ -54,7 +54,7 @@ class Loggers:
             step: Agent-steps done.
         """
         for each in self._loggers:
-            with self._surviving(each, "has not got the settings of the run"):
+            with self._surviving(each, "did not get the settings of the run"):
                 if isinstance(each, TensorBoardLogger):
                     table = (f"| {name} | {value} |" for name, value in settings.items())
                     each.experiment.add_text("settings", "\n".join(["| setting | value |", "|---|---|", *table]), step)
@@ -66,7 +66,7 @@ class Loggers:
     def log(self, metrics: dict[str, float], step: int) -> None:
         """Log one iteration; a logger that fails is not used again."""
         for each in list(self._loggers):
-            with self._surviving(each, "failed and is left out from now on", leave_out=True):
+            with self._surviving(each, "failed and is no longer used", leave_out=True):
                 each.log_metrics(metrics, step)
 
     def log_outcome(self, settings: Mapping[str, Any], summary: Mapping[str, Any], step: int) -> None:
@@ -86,7 +86,7 @@ class Loggers:
         plain = {name: x if isinstance(x, bool | int | float) else str(x) for name, x in settings.items()}
         for each in self._loggers:
             if isinstance(each, TensorBoardLogger):
-                with self._surviving(each, "has not got the settings of the run"):
+                with self._surviving(each, "did not get the settings of the run"):
                     for old in Path(each.log_dir, _OUTCOME).glob("events.out.tfevents.*"):
                         old.unlink()
                     each.experiment.add_hparams(plain, chosen, run_name=_OUTCOME, global_step=step)
@@ -94,7 +94,7 @@ class Loggers:
     def finalize(self) -> None:
         """Let every logger write its buffered metrics at the end of the run."""
         for each in self._loggers:
-            with self._surviving(each, "failed at the end"):
+            with self._surviving(each, "failed at the end of the run"):
                 each.finalize("success")
 
     @contextmanager
@@ -168,7 +168,7 @@ class MetricsFile(Logger):
         except OSError as error:
             if len(self._waiting) == 1:  # warn once, until it works again
                 reason = error.strerror or error
-                logger.warning("%s cannot be written (%s); its rows wait until it can", self.path, reason)
+                logger.warning("%s cannot be written (%s); its rows are kept until it can be", self.path, reason)
 
     def log_hyperparams(self, params: dict[str, Any] | Namespace, *args: object, **kwargs: object) -> None:
         """Do nothing: a run keeps its settings in `config.yaml`."""

@@ -76,7 +76,7 @@ def read_metrics(file: str | Path) -> dict[str, Curve]:
     except OSError as error:
         raise ValueError(f"{file} cannot be read ({error.strerror}); the run has logged no metrics") from error
     if rows and "step" not in rows[0]:
-        raise ValueError(f"{file} has no column 'step'; it is no metrics file of a run")
+        raise ValueError(f"{file} has no column 'step'; it is not the metrics file of a run")
     for row in rows:
         step = parse_number(row.pop("step"))
         for name, cell in row.items():

@@ -95,7 +95,7 @@ def check_bfloat16() -> None:
     if probe.returncode == -signal.SIGILL:
         raise ValueError(
             "--precision bf16-mixed: this machine does not run the bfloat16 tile instructions that its processor "
-            f"reports; set {_ISA}=AVX512_CORE_BF16 before Python starts, which is slower than 32-true, or use 32-true"
+            f"reports; set {_ISA}=AVX512_CORE_BF16 before Python starts (slower than 32-true), or use 32-true"
         )
 
 

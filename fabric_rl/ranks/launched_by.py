@@ -101,8 +101,8 @@ def check_devices(devices: int | str) -> None:
     most = max(_MOST_RANKS, _MOST_RANKS_PER_CORE * here)
     if str(devices).isdecimal() and int(devices) > most and detect_launcher().by is None:
         raise ValueError(
-            f"--devices {devices}: each is a process with half a gigabyte of its own, but this machine has {here} "
-            f"core{'s' if here > 1 else ''}; as many as cores are fastest, more than {most} are refused"
+            f"--devices {devices}: each is a process that needs half a gigabyte, but this machine has {here} "
+            f"core{'s' if here > 1 else ''}; one per core is fastest, and at most {most} are allowed"
         )
 
 
@@ -190,7 +190,7 @@ def check_same_settings(fabric: Fabric, settings: str | None) -> None:
         lines = [line for line in lines if not line.startswith(_OF_RANK_0)]
         if lines:
             raise ValueError(
-                f"rank {rank} has other settings than rank 0: {', '.join(lines[:3])}; start every machine with the "
+                f"rank {rank} has different settings from rank 0: {', '.join(lines[:3])}; start every machine with the "
                 "same flags and the same --config file"
             )
 
@@ -270,7 +270,7 @@ def run_before_restart() -> Path | None:
     folder = Path(agents.get("run").decode())
     if not (folder / "checkpoints").is_dir():
         raise FileNotFoundError(
-            f"--runs_dir: torchrun has moved rank 0 to a machine that does not see {folder}; use a shared folder"
+            f"--runs_dir: torchrun has moved rank 0 to a machine that cannot see {folder}; use a shared folder"
         )
     return folder
 

@@ -118,9 +118,9 @@ def fabric_kwargs(num_players: int, hardware: dict[str, Any], patience: timedelt
     """
     given = {name: hardware.get(name, os.environ.get(f"LT_{name.upper()}")) for name in ("strategy", "accelerator")}
     if given["strategy"] not in (None, "auto", "ddp"):
-        raise ValueError(f"--num_players goes with --strategy ddp only, not with {given['strategy']}")
+        raise ValueError(f"--num_players works only with --strategy ddp, not with {given['strategy']}")
     if given["accelerator"] == "mps":
-        raise ValueError("--num_players goes with --accelerator cpu or gpu, not with mps")
+        raise ValueError("--num_players works with --accelerator cpu or gpu, not with mps")
     if str(hardware.get("precision", os.environ.get("LT_PRECISION"))).startswith("16"):
         raise ValueError("--num_players: --precision 16-mixed is not supported; use bf16-mixed or 32-true")
     each, rank, world_size = _place(hardware)
@@ -159,7 +159,7 @@ def _place(hardware: dict[str, Any]) -> tuple[int, int, int]:
         return launched.ranks // launched.machines, launched.rank, launched.ranks
     devices = str(hardware["devices"])
     if not devices.isdecimal() or int(devices) < 1:
-        raise ValueError(f"--devices {devices}: --num_players needs a number of ranks for each machine")
+        raise ValueError(f"--devices {devices}: with --num_players, set it to the number of ranks per machine")
     each, rank = int(devices), launched.rank
     if rank is None:
         rank = int(os.environ.get("NODE_RANK", 0)) * each + launched.local_rank

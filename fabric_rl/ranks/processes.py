@@ -41,7 +41,7 @@ def exit_with_launcher() -> None:
     os.environ.pop(ENDS_WITH_PARENT, None)  # this process is the parent of its own ranks
     if sys.platform != "win32" and (has_time or os.environ.get("LOCAL_RANK", "0") != "0"):
         seconds = 60.0 if has_time else 5.0  # without rank 0, nothing is saved
-        end_with_parent(_wait_for_launcher, seconds, f"{program_name()}: the launcher is gone; this rank ends")
+        end_with_parent(_wait_for_launcher, seconds, f"{program_name()}: the launcher is gone; stopping this rank")
 
 
 def _wait_for_launcher() -> None:

@@ -109,7 +109,7 @@ def fsdp_error_context(module: nn.Module) -> Iterator[None]:
         first = str(error).partition("\n")[0]
         raise ValueError(
             f"--strategy fsdp: {unsharded_class(module).__name__}.training_step() fails with sharded weights "
-            f"({first}); in its fsdp_units, name only submodules that are used by being called, or () for none; or use "
+            f"({first}); in its fsdp_units, name only submodules that are called as functions (() for none), or use "
             "--strategy ddp"
         ) from error
 
@@ -168,7 +168,7 @@ def _shard(agent: nn.Module, mesh: DeviceMesh) -> nn.Module:
     scalars = [key for key, parameter in agent.named_parameters() if not parameter.dim()]
     if scalars:
         raise ValueError(
-            f"--strategy fsdp cannot divide the 0-dimensional parameter {scalars[0]} of {name}; give it the shape [1], "
+            f"--strategy fsdp cannot shard the 0-dimensional parameter {scalars[0]} of {name}; give it the shape [1], "
             "or use --strategy ddp"
         )
     if device == "cpu" and not WORKS_ON_CPU:

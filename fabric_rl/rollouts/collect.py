@@ -211,8 +211,8 @@ class _GroupCollector:
         if key not in step.infos:
             why = {
                 "final_obs": "an episode was truncated, but infos lacks 'final_obs'",
-                "action_mask": "reset() gave an action mask, but the infos of a step lack 'action_mask'",
-                "reward_signals": "it names reward signals, but infos lacks 'reward_signals'",
+                "action_mask": "reset() returned an action mask, but infos lacks 'action_mask'",
+                "reward_signals": "the environment has reward signals, but infos lacks 'reward_signals'",
             }[key]
             raise ValueError(f"--env {self.env}.step(): {why}")
         return check_array(f"--env {self.env}.step(): infos[{key!r}]", step.infos[key], shape, kind)

@@ -142,21 +142,21 @@ class Collector:
             Reasons why the run is not bit-identical to an uninterrupted one.
         """
         differs = []
-        load_child_state(self.episodes, state["episodes"], "what was saved of the episodes")
+        load_child_state(self.episodes, state["episodes"], "the saved state of the episodes")
         if self._scaler is not None:
             if state["scaler"] is None:
-                differs.append("nothing was saved of the deviation of the returns")
+                differs.append("the standard deviation of the returns has no saved state")
             else:
-                load_child_state(self._scaler, state["scaler"], "what was saved of the deviation of the returns")
+                load_child_state(self._scaler, state["scaler"], "the saved standard deviation of the returns")
         self._ready, self._took = state["ahead"], seconds
         if state["env"] is not None or self._ready:
-            with state_error_context("what was saved of the rollout"):
+            with state_error_context("the saved state of the rollout"):
                 self.rollout.load_state_dict(state["rollout"])
         if state["env"] is None:
-            differs += ["nothing was saved of the environment"] if self.env_state() is not None else []
+            differs += ["the environment has no saved state"] if self.env_state() is not None else []
             self._begin_new_episodes(iteration)
         else:
-            with state_error_context(f"what was saved of --env {type(self.envs).__name__}"):
+            with state_error_context(f"the saved state of --env {type(self.envs).__name__}"):
                 cast(HasState, self.envs).load_state_dict(state["env"])
         return differs
 
@@ -198,7 +198,7 @@ class OverlappedCollector(Collector):
         if random:
             raise ValueError(
                 f"--overlap: --agent {type(agent).__name__} uses {type(random[0]).__name__}, which draws random "
-                "numbers while the policy that plays does; leave one of them out"
+                "numbers at the same time as the policy that acts; leave one of them out"
             )
         # Parameters keep requires_grad despite no_grad, because autocast would cast others again at every use.
         self._actor = copy.deepcopy(agent).to(fabric.device)

@@ -66,7 +66,7 @@ class RemoteEnv(VectorEnv):
     def check_parameters(self, values: dict[str, ParameterValue]) -> None:
         """Raise a ValueError if the players' environments have no parameters; the players check the values."""
         if not self.description.has_parameters:
-            raise ValueError(f"{self.description.name} has no parameters, so it cannot set {', '.join(values)}")
+            raise ValueError(f"{self.description.name} has no parameters, so {', '.join(values)} cannot be set")
 
     def set_parameters(self, values: dict[str, ParameterValue]) -> None:
         """Do nothing, because the players set them."""

@@ -181,7 +181,7 @@ class Rollout:
             more = f" and --signals {len(signals)} ({', '.join(signals)})" if signals else ""
             raise ValueError(
                 f"{type(env).__name__} has {wanted - len(signals)} reward signals ({names}){more}, "
-                f"{type(agent).__name__} {heads} value heads; set --agent.value_heads {wanted}"
+                f"but {type(agent).__name__} has value_heads={heads}; set --agent.value_heads {wanted}"
             )
         return heads
 
@@ -353,7 +353,7 @@ def _requested_fields(agent: ActorCritic | None) -> tuple[str, ...]:
     unknown = [name for name in names if name not in MINIBATCH_FIELDS]
     if unknown:
         raise ValueError(
-            f"{type(agent).__name__}.minibatch_fields: a minibatch has no {unknown[0]!r} to ask for; there are "
+            f"{type(agent).__name__}.minibatch_fields: a minibatch has no field {unknown[0]!r}; choose from "
             f"{', '.join(MINIBATCH_FIELDS)}"
         )
     return names

@@ -62,7 +62,7 @@ def check_tuple(what: str, value: Any, names: tuple[str, ...]) -> tuple[Any, ...
 def describe_type(value: Any) -> str:  # noqa: ANN401 - whatever was returned
     """Describe the type of a value for messages."""
     if value is None:
-        return "None (is a return missing?)"
+        return "None (is a return statement missing?)"
     return f"a tuple of {len(value)}" if isinstance(value, tuple) else type(value).__name__
 
 

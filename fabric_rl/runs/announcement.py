@@ -83,16 +83,16 @@ class Announcement(Callback):
 def _how_it_starts(name: str, start: Start, args: TrainArgs, changes: Sequence[str]) -> list[str]:
     whose = f" with the weights of {start.weights.path}" if start.weights else ""
     if not start.going_on:
-        return [f"run {name} begins{whose}"] if whose else []
+        return [f"starting run {name}{whose}"] if whose else []
     steps = start.steps or 0
     if start.state is None:
-        lines = [f"run {name} has no checkpoint yet: it begins again{whose}"]
+        lines = [f"run {name} has no checkpoint yet: it starts from the beginning{whose}"]
     else:
-        how = "" if start.state["exact"] else " (equivalent to a run without breaks, not bit-identical)"
+        how = "" if start.state["exact"] else " (equivalent to an uninterrupted run, not bit-identical)"
         lines = [f"resuming run {name} after {steps:,} steps, from {start.path}{how}"]
     lines += [f"changed: {line}" for line in changes]
     if steps >= args.total_timesteps:
-        lines.append(f"nothing to do: it has done its {args.total_timesteps:,} steps; raise --total_timesteps to go on")
+        lines.append(f"nothing to do: all {args.total_timesteps:,} steps are done; raise --total_timesteps to continue")
     return lines
 
 
@@ -115,5 +115,5 @@ def _rounded_up(state: TrainState) -> list[str]:
     planned = state.steps + (state.iterations - state.iteration) * each
     if state.done or planned <= _FAR_BEYOND * asked:
         return []
-    why = f"the last iteration is finished, and each has {each:,} steps"
-    return [f"--total_timesteps {asked:,} becomes {planned:,}: {why}"]
+    why = f"iterations are not cut short, and each has {each:,} steps"
+    return [f"--total_timesteps {asked:,} is rounded up to {planned:,}: {why}"]

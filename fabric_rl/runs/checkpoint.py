@@ -112,22 +112,22 @@ def read(path: str | Path) -> dict[str, Any]:
             content = torch.load(file, map_location="cpu", weights_only=True)
             found = content.pop(_FORMAT, 1) if isinstance(content, dict) else 1
             if type(found) is not int or found < 1:
-                raise ValueError("no format")
+                raise ValueError("an invalid format number")
             if found > FORMAT:
                 raise NewerFormatError(
-                    f"checkpoint {path} has format {found}, this fabric-rl reads {FORMAT}: install a newer one"
+                    f"checkpoint {path} has format {found}, but this fabric-rl reads {FORMAT}; install a newer version"
                 )
             state = decode_state(content, size)
         except (OSError, MemoryError, CheckpointError):
             raise
         except pickle.UnpicklingError as error:
             raise CheckpointError(
-                f"checkpoint {path} is refused: it holds more than numbers and text; loading it would execute code"
+                f"checkpoint {path} was rejected: it contains more than numbers and text; loading it would execute code"
             ) from error
         except Exception as error:  # a forged file with a right checksum may fail in any way
-            raise CheckpointError(f"checkpoint {path} is refused: fabric-rl did not write it") from error
+            raise CheckpointError(f"checkpoint {path} was rejected: fabric-rl did not write it") from error
     if not isinstance(state, dict):
-        raise CheckpointError(f"checkpoint {path} is refused: it holds a {type(state).__name__}, not a run's state")
+        raise CheckpointError(f"checkpoint {path} was rejected: it is a {type(state).__name__}, not a run's state")
     return state
 
 
@@ -175,7 +175,7 @@ def load_latest(
         except NewerFormatError:
             raise
         except CheckpointError as error:
-            warnings.warn(f"{error}; trying the one before", CheckpointWarning, stacklevel=2)
+            warnings.warn(f"{error}; trying the previous one", CheckpointWarning, stacklevel=2)
     if found:
         raise CheckpointError(f"none of the {len(found)} checkpoints in {folder} can be read")
     return None
@@ -210,7 +210,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
     """
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
-            raise OSError(errno.EINVAL, "It is no regular file")
+            raise OSError(errno.EINVAL, "It is not a regular file")
         with open(path, "rb") as file:
             yield file
     except OSError as error:
@@ -223,7 +223,7 @@ def _check(path: Path, file: BinaryIO) -> int:
     file.seek(max(0, size))
     trailer = file.read()
     if size < 0 or trailer[: len(_MARK)] != _MARK:
-        raise CheckpointError(f"checkpoint {path} is cut short, or fabric-rl did not write it")
+        raise CheckpointError(f"checkpoint {path} is truncated, or fabric-rl did not write it")
     _, length, expected = _TRAILER.unpack(trailer)
     digest, left = hashlib.sha256(), size
     file.seek(0)
@@ -265,7 +265,7 @@ def load_checkpoint(path: str | Path) -> tuple[Path, dict[str, Any]]:
     except CheckpointError as error:
         raise CheckpointError(f"{error}; {_instead(path) or 'start a new run'}") from error
     if found is None:
-        raise CheckpointError("; ".join(filter(None, (f"{path}: holds no checkpoints", _instead(path)))))
+        raise CheckpointError("; ".join(filter(None, (f"{path}: contains no checkpoints", _instead(path)))))
     return found
 
 
@@ -274,14 +274,14 @@ def _read_run_state(path: Path) -> dict[str, Any]:
     try:
         check_run_state(state)
     except ValueError as error:
-        raise CheckpointError(f"checkpoint {path} is refused: it is not that of a run ({error})") from error
+        raise CheckpointError(f"checkpoint {path} was rejected: it is not a run's checkpoint ({error})") from error
     return state
 
 
 def _read_named(path: Path) -> dict[str, Any]:
     state = _read_run_state(path)
     if state["steps"] != checkpoint_steps(path):  # renamed: the newest by name may be an older one
-        raise CheckpointError(f"checkpoint {path} is refused: its content is from step {state['steps']:,}")
+        raise CheckpointError(f"checkpoint {path} was rejected: its content is from step {state['steps']:,}")
     return state
 
 
@@ -292,8 +292,8 @@ def _instead(path: Path) -> str:
         return ""
     folders.sort(key=lambda folder: int(folder.name))
     names = ", ".join(f"{folder.parent.name}/{folder.name}" for folder in folders[-_NAMED:])
-    few = f"milestones are {names}" if len(folders) <= _NAMED else f"{len(folders)} milestones end with {names}"
-    return f"its {few}: --resume {folders[-1]}"
+    few = f"milestones {names}" if len(folders) <= _NAMED else f"{len(folders)} milestones, such as {names}"
+    return f"use one of its {few}: --resume {folders[-1]}"
 
 
 def check_run_state(state: Mapping[str, Any]) -> None:
@@ -305,10 +305,10 @@ def check_run_state(state: Mapping[str, Any]) -> None:
     check_value("num_threads", state.get("num_threads", 1), Annotated[int, Between(1, MOST_THREADS)])  # torch crashes
     check_value("num_players", state.get("num_players", 0), Annotated[int, Between(0, state["world_size"])])
     if len(state["callbacks"]) != len(state["callback_names"]):
-        raise ValueError(f"{len(state['callback_names'])} callbacks with {len(state['callbacks'])} states cannot be")
+        raise ValueError(f"it has {len(state['callback_names'])} callbacks, but {len(state['callbacks'])} states")
     if len(state["ranks"]) != state["world_size"] or not 0 <= state["iteration"] <= state["steps"]:
         raise ValueError(
-            f"{state['iteration']} iterations of {state['steps']} steps on {len(state['ranks'])} ranks cannot be"
+            f"{state['iteration']} iterations, {state['steps']} steps and {len(state['ranks'])} ranks are inconsistent"
         )
 
 
@@ -350,7 +350,7 @@ class _Decoder:
     def decode(self, state: Any, depth: int) -> Any:  # noqa: ANN401
         self._items -= 1
         if depth > 2 * _DEEPEST or self._items < 0:  # the pairs of a dict are an additional level
-            raise ValueError("nested too deeply, or more than a file of that size holds")
+            raise ValueError("nested too deeply, or more than a file of that size can contain")
         if isinstance(state, list | tuple) and not isinstance(state, torch.Size):
             return type(state)(self.decode(item, depth + 1) for item in state)
         if isinstance(state, Tensor):
@@ -376,9 +376,9 @@ class _Decoder:
     def _tensor(self, tensor: Tensor) -> Tensor:
         tensor = tensor.detach()
         if not _is_dense(tensor) or tensor.device.type == "meta":
-            raise ValueError("no dense tensor")
+            raise ValueError("not a dense tensor")
         if not tensor.nbytes <= tensor.untyped_storage().nbytes() <= self._size:
-            raise ValueError("a tensor that is larger than what was saved of it")
+            raise ValueError("a tensor that is larger than its saved storage")
         if tensor.dtype == torch.bool:
             self._spend(tensor.numel())
             if tensor.numel() and tensor.view(torch.uint8).max() > 1:
@@ -388,7 +388,7 @@ class _Decoder:
     def _content(self, data: Tensor) -> bytes:
         data = self._tensor(data)
         if data.dtype != torch.uint8 or data.dim() != 1:
-            raise ValueError("bytes that are none")
+            raise ValueError("invalid bytes")
         self._spend(len(data))
         return data.numpy().tobytes()
 
@@ -399,10 +399,10 @@ class _Decoder:
 
     def _array(self, dtype: "np.dtype[Any]", shape: list[int], data: Tensor) -> NDArray[Any]:
         if not _is_plain(dtype) or not all(type(length) is int and length >= 0 for length in shape):
-            raise ValueError("an array of something else than numbers and text")
+            raise ValueError("an array of something other than numbers and text")
         content = self._content(data)
         if math.prod(shape) * dtype.itemsize != len(content) or not (content or math.prod(shape) <= 1):
-            raise ValueError("an array of another size than its content")
+            raise ValueError("an array whose size differs from its content")
         array: NDArray[Any] = np.ndarray(shape, dtype, buffer=content).copy()
         _check_values(array)
         return array
@@ -415,7 +415,7 @@ def _ordered(plain: dict[Any, Any], attributes: dict[str, Any]) -> "OrderedDict[
     if versions:
         numbers = [number for each in versions.values() for number in each.values()]
         if not all(isinstance(name, str) for name in versions) or not all(isinstance(x, int | None) for x in numbers):
-            raise ValueError("versions of modules that are none")
+            raise ValueError("invalid versions of modules")
         ordered.__dict__["_metadata"] = OrderedDict((name, dict(each)) for name, each in versions.items())
     return ordered
 
@@ -443,13 +443,13 @@ def _check_values(array: NDArray[Any]) -> None:
     elif array.dtype.kind == "U" and array.size:
         codes = np.frombuffer(array.tobytes(), np.dtype(f"{array.dtype.byteorder}u4"))
         if codes.max(initial=0) > sys.maxunicode:
-            raise ValueError("a character that is none")
+            raise ValueError("an invalid character")
 
 
 def _encode(obj: Any, where: str, depth: int) -> Any:  # noqa: ANN401
     kind = type(obj)
     if depth > _DEEPEST:
-        raise TypeError(f"checkpoint: {where} is nested too deeply, more than {_DEEPEST} levels cannot be loaded again")
+        raise TypeError(f"checkpoint: {where} is nested too deeply; at most {_DEEPEST} levels can be loaded again")
     if kind in _PLAIN:
         return obj
     if kind is int:
@@ -457,14 +457,14 @@ def _encode(obj: Any, where: str, depth: int) -> Any:  # noqa: ANN401
     if isinstance(obj, Tensor):
         tensor = obj.detach()
         if not _is_dense(tensor):
-            raise TypeError(f"checkpoint: {where} is no dense tensor; only those can be saved")
+            raise TypeError(f"checkpoint: {where} is not a dense tensor; only dense ones can be saved")
         # torch.save writes the whole storage behind a view.
         return tensor.clone() if tensor.untyped_storage().nbytes() > tensor.nbytes else tensor
     if kind is bytes:
         return {_TAG: "bytes", "data": _byte_tensor(obj)}
     if kind is np.ndarray or isinstance(obj, np.generic):
         if not _is_plain(obj.dtype):
-            raise TypeError(f"checkpoint: {where} is a numpy array of {obj.dtype}; only numbers and text can be saved")
+            raise TypeError(f"checkpoint: {where} is a NumPy array of {obj.dtype}; only numbers and text can be saved")
         return {
             _TAG: "array" if kind is np.ndarray else "scalar",
             "dtype": np.lib.format.dtype_to_descr(obj.dtype),  # type: ignore[no-untyped-call]
@@ -489,7 +489,7 @@ def _encode(obj: Any, where: str, depth: int) -> Any:  # noqa: ANN401
         return encoded
     raise TypeError(
         f"checkpoint: {where} is a {kind.__module__}.{kind.__qualname__}, which cannot be loaded without executing "
-        "code; keep numbers, text, arrays, tensors, lists and dicts in state_dict()"
+        "code; use only numbers, text, arrays, tensors, lists and dicts in state_dict()"
     )
 
 

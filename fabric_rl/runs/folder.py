@@ -91,7 +91,7 @@ class Run:
                 made.discard_if_empty()
             if isinstance(error, FileExistsError) and base.is_dir():
                 raise FileExistsError(
-                    f"--run_id {name}: {base / name} already exists; choose another run id, go on with it (--resume) "
+                    f"--run_id {name}: {base / name} already exists; choose another run id, resume it (--resume), "
                     "or delete it and start again (--force)"
                 ) from error
             if isinstance(error, OSError) and not isinstance(error, BlockingIOError):
@@ -131,12 +131,12 @@ class Run:
         check_run_id(run_id)
         folder = Path(runs_dir) / run_id
         if _is_unfinished(folder):
-            raise FileNotFoundError(f"--run_id {run_id}: it was killed before it began; start it without --resume")
+            raise FileNotFoundError(f"--run_id {run_id}: the run was killed before it began; start it without --resume")
         if not (folder / _CHECKPOINTS).is_dir():
             known = list(Path(runs_dir).glob(f"[!.]*/{_CHECKPOINTS}"))
             newest = sorted(known, key=lambda path: path.stat().st_mtime, reverse=True)[:_NAMED]
             names = ", ".join(path.parent.name for path in newest)
-            there = f"there are {names} in {Path(runs_dir).absolute()}" if known else f"{runs_dir} holds no runs"
+            there = f"the runs in {Path(runs_dir).absolute()} are {names}" if known else f"{runs_dir} contains no runs"
             if len(known) > _NAMED:
                 there = f"the newest of {len(known)} are {names}; fabric-rl runs lists all"
             raise FileNotFoundError(f"--run_id {run_id}: no such run to resume; {there}")
@@ -152,7 +152,7 @@ class Run:
             self._lock.acquire(timeout=_PATIENCE)
         except Timeout as error:
             raise BlockingIOError(
-                f"--run_id {self.name}: another process works on {self.dir}; stop it first, or choose another run id"
+                f"--run_id {self.name}: another process is using {self.dir}; stop it first, or choose another run id"
             ) from error
         except (OSError, NotImplementedError):  # a file system without locks
             pass
@@ -165,7 +165,7 @@ class Run:
                     pass
             except OSError as error:
                 raise OSError(
-                    f"--resume: cannot write into {folder} ({error.strerror}); make it writable, or begin a new run "
+                    f"--resume: cannot write to {folder} ({error.strerror}); make it writable, or start a new run "
                     f"elsewhere with --initialize_from {self.dir}"
                 ) from error
 

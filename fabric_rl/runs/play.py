@@ -55,5 +55,5 @@ if __name__ == "__main__":
     if "--check" not in sys.argv:
         print(*(f"state {row}: action {action}" for row, action in enumerate(out["action"][:10].tolist())), sep="\n")
     elif wrong := [name for name in out if not np.allclose(out[name], known[name], tolerance, tolerance)]:
-        sys.exit(f"not as it should be: {', '.join(wrong)}")
-    print(f"{len(known['obs'])} states" + ": all as it should be" * ("--check" in sys.argv))
+        sys.exit(f"different from check.npz: {', '.join(wrong)}")
+    print(f"{len(known['obs'])} states" + ": all outputs match check.npz" * ("--check" in sys.argv))

@@ -133,7 +133,7 @@ class Provenance:
         try:
             old, new = (flat_settings(settings or {}) for settings in (read_yaml(self.config), yaml.safe_load(config)))
         except (OSError, ValueError):
-            return [f"all settings: {self.config} is damaged"]
+            return [f"unknown, because {self.config} is damaged"]
         differ = changed(old, new)
         came = {name for name in DEFAULTS if name not in old and new.get(name) == DEFAULTS[name]}
         came |= {"num_threads"}.difference(old)
@@ -183,7 +183,7 @@ class Provenance:
         """Return the weights with which a run without a checkpoint starts again; None for new ones.
 
         Raises:
-            CheckpointError: The run only plays, or its weights cannot be read.
+            CheckpointError: The run only played, or its weights cannot be read.
         """
         kept = self._read_weights_json()
         if kept is None and not self._initial.exists():
@@ -192,7 +192,7 @@ class Provenance:
         whose = self._initial.absolute() if plays and self._initial.exists() else whose
         again = f"start it again with --run_id {self.folder.name} --force --initialize_from {whose}"
         if plays:
-            raise CheckpointError(f"--resume: run {self.folder.name} only plays; {again} --inference")
+            raise CheckpointError(f"--resume: run {self.folder.name} only played without learning; {again} --inference")
         try:
             return Weights(self._initial, read_initial(self._initial))
         except CheckpointError as error:
@@ -210,7 +210,7 @@ def find_config(path: Path) -> Path:
     """Return the `config.yaml` of the run or export that a file belongs to; raise a CheckpointError if it has none."""
     found = next((folder / CONFIG for folder in path.absolute().parents if (folder / CONFIG).is_file()), None)
     if found is None:
-        raise CheckpointError(f"{path}: no {CONFIG} in the folders above it: environment and agent are not known")
+        raise CheckpointError(f"{path}: no {CONFIG} in the folders above it, so environment and agent are unknown")
     return found
 
 
@@ -225,7 +225,7 @@ def read_initial(path: Path) -> dict[str, Tensor]:
     if not isinstance(agent, dict) or not all(
         isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in agent.items()
     ):
-        raise CheckpointError(f"checkpoint {path} is refused: it holds no weights")
+        raise CheckpointError(f"checkpoint {path} was rejected: it contains no weights")
     return agent
 
 
@@ -308,7 +308,7 @@ def git_patch(folder: Path, besides: Path, commit: str = "HEAD") -> str:
     patch = _git(folder, "-c", "core.quotepath=off", "diff", commit, "--no-color", "--no-ext-diff") or ""
     patch += "".join(_added(path, path.relative_to(folder).as_posix()) for path in paths)
     if len(patch) > MOST_BYTES:
-        patch = patch[: patch.rindex("\n", 0, MOST_BYTES) + 1] + "... cut off: git apply does not take it\n"
+        patch = patch[: patch.rindex("\n", 0, MOST_BYTES) + 1] + "... cut off: git apply will not accept it\n"
     return patch
 
 

@@ -131,7 +131,7 @@ def find_run(runs_dir: str | Path, run_id: str) -> RunRecord:
             return load_run(folder)
     hint = (
         did_you_mean(run_id, run_names(runs_dir))
-        or "; `fabric-rl runs` lists what there is (--runs_dir FOLDER elsewhere)"
+        or "; `fabric-rl runs` lists all runs (--runs_dir FOLDER for another folder)"
     )
     raise ValueError(f"there is no run {run_id} in {runs_dir}{hint}")
 

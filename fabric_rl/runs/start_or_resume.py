@@ -136,7 +136,7 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
     if not start.inference and (folder := launched_by.run_before_restart()) is not None:
         launched = launched_by.detect_launcher()
         counts = (launched.restarts, launched.most_restarts)
-        logger.info("torchrun has started the ranks of run %s again (restart %s of at most %s)", folder.name, *counts)
+        logger.info("torchrun has restarted the ranks of run %s (restart %s of at most %s)", folder.name, *counts)
         return _claim(latest_start(Run(folder)))
     if start.resume:
         own = partial(build_fingerprint, env, agent, args.seed)
@@ -144,8 +144,8 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
         if chosen is not None:
             return _play(chosen, start.runs_dir, config) if start.inference else _claim(chosen)
         if start.inference and start.initialize_from is None:
-            raise CheckpointError(f"--inference: {start.runs_dir} holds no run that fits")
-        logger.info("--resume: %s holds no run that fits; a new one begins", start.runs_dir)
+            raise CheckpointError(f"--inference: {start.runs_dir} contains no run that fits --env and --agent")
+        logger.info("--resume: %s contains no run that fits --env and --agent; starting a new one", start.runs_dir)
     weights, trained_with = None, ""
     if start.initialize_from is not None:
         path = resolve_checkpoint_path("--initialize_from", start.runs_dir, start.initialize_from)
@@ -174,8 +174,8 @@ def _play(other: Start, runs_dir: str, config: str | None) -> Start:
     """Create a new run that plays with the weights of another run."""
     assert other.run is not None
     if other.state is None or other.path is None:
-        other.run.provenance.weights()  # raises a better message if that run only plays, too
-        raise CheckpointError(f"--inference: {other.run.dir} holds no checkpoints to play with")
+        other.run.provenance.weights()  # raises a better message if that run only played, too
+        raise CheckpointError(f"--inference: {other.run.dir} contains no checkpoints to play with")
     weights = Weights(other.path, other.state["agent"], inference=True)
     return Start(Run.create(runs_dir, weights=weights, config=config), weights=weights)
 
@@ -187,7 +187,7 @@ def _trained_with(name: str, weights: Path, config: str) -> str:
     except (OSError, ValueError):
         return ""
     differ = describe_env_differences(theirs, flat_settings(yaml.safe_load(config)))
-    return f"--initialize_from {name}: it was trained with {differ}; set these, or begin without it" if differ else ""
+    return f"--initialize_from {name}: it was trained with {differ}; set these, or start without it" if differ else ""
 
 
 def _clean_up(failed: Start) -> None:
@@ -204,14 +204,14 @@ def _as_user_error(error: BaseException, failed: Start) -> BaseException:
     """Return the error itself, or an error that tells the user what it means."""
     training, run = failed.training, failed.run
     if lost := describe_lost_rank(error):
-        what_next = "start again"
+        what_next = "start the run again"
         if launched_by.detect_launcher().restarts < launched_by.detect_launcher().most_restarts:
-            what_next = "torchrun starts all ranks again"
+            what_next = "torchrun restarts all ranks"
         elif training and run is not None:
-            what_next = f"go on from the last checkpoint with --run_id {run.name} --resume"
+            what_next = f"continue from the last checkpoint with --run_id {run.name} --resume"
         return LostRankError(f"{lost}; {what_next}")
     if training and isinstance(error, SystemExit) and not error.code:  # would look like success
-        return RuntimeError("training stopped: something in it has called sys.exit()")
+        return RuntimeError("training stopped: something called sys.exit()")
     mistake = isinstance(error, (*USER_ERRORS, gymnasium.error.Error)) and not isinstance(error, SettingError)
     # During training, no flag is at fault, and the traceback matters.
     return RuntimeError(f"training stopped: {error}") if training and mistake else error
@@ -261,7 +261,7 @@ def resume_choice(
         try:
             path, state = load_checkpoint(record.folder)
         except CheckpointError as error:
-            logger.info("--resume: run %s is left out: %s", record.name, error)
+            logger.info("--resume: skipping run %s: %s", record.name, error)
             continue
         problems = changed(state["fingerprint"], own, "nothing")
         if not problems:
@@ -307,7 +307,7 @@ def owning_run(path: Path) -> Run:
     for folder in (path, *path.parents):
         if (folder / "checkpoints").is_dir():
             return Run(folder)
-    raise CheckpointError(f"{path} is not in a run folder; begin a new run from it with --initialize_from {path}")
+    raise CheckpointError(f"{path} is not in a run folder; start a new run from it with --initialize_from {path}")
 
 
 def load_weights(path: str | Path, inference: bool = False) -> Weights:
@@ -341,7 +341,7 @@ def resolve_checkpoint_path(flag: str, runs_dir: str | Path, name: str, bots: Se
     run, own = Path(runs_dir, name), Path(name)
     if run != own and run.is_dir() and any((own / file).is_file() for file in (EXPORTED, METADATA)):
         raise CheckpointError(
-            f"{flag} {name}: {run} is a run and {own} an exported agent; say which: {run} or {own.absolute()}"
+            f"{flag} {name}: {run} is a run and {own} is an exported agent; pass the path: {run} or {own.absolute()}"
         )
     if run.is_dir():
         return run
@@ -352,13 +352,11 @@ def resolve_checkpoint_path(flag: str, runs_dir: str | Path, name: str, bots: Se
     said = f"{flag} {name}: no such checkpoint, run or milestone"
     run = own.parent if own.name == BEST else own
     if run != own and run.name and (Path(runs_dir, run).is_dir() or run.is_dir()):
-        raise CheckpointError(
-            f"{said}; {BEST}/ is kept by the callbacks Evaluation and MilestoneMatches once they play"
-        )
+        raise CheckpointError(f"{said}; {BEST}/ exists once the callbacks Evaluation or MilestoneMatches have played")
     agents = sorted(file.parent.name for file in PRETRAINED.glob(f"*/{EXPORTED}"))
     near = did_you_mean(run.name, [*run_names(runs_dir), *agents, *bots])
     known = [f"bots: {', '.join(bots)}"] if bots else []
-    known += [f"included agents: {', '.join(agents)}", f"runs are looked for in {Path(runs_dir).absolute()}"]
+    known += [f"included agents: {', '.join(agents)}", f"runs are searched for in {Path(runs_dir).absolute()}"]
     raise CheckpointError(f"{said}{near} ({'; '.join(known)})")
 
 
@@ -392,7 +390,7 @@ def check_fingerprint(theirs: Mapping[str, str], own: Mapping[str, str]) -> None
     differ = changed(theirs, own, "nothing")
     differ.pop("networks", None)
     if differ:
-        lines = (f"{name} {there} there, {here} here" for name, (there, here) in differ.items())
+        lines = (f"{name} {there} in the checkpoint, {here} here" for name, (there, here) in differ.items())
         raise CheckpointError(f"the checkpoint does not fit --env and --agent: {'; '.join(lines)}")
 
 
@@ -479,15 +477,15 @@ def ask_for_milestone(milestones: Sequence[Milestone], left_out: int) -> Milesto
     if len(milestones) > len(shown):
         console.print(f"and {len(milestones) - len(shown)} older ones: --resume RUNS_DIR/RUN/milestones/PHASE/STEPS")
     if left_out:
-        console.print(f"{left_out} of other environments or agents are left out")
+        console.print(f"not shown: {left_out} of other environments or agents")
     try:
         while True:
-            answer = console.input("Go on from which milestone? Enter for the latest checkpoint: ").strip()
+            answer = console.input("Resume from which milestone? Press Enter for the latest checkpoint: ").strip()
             if not answer:
                 return None
             if answer.isdecimal() and 1 <= int(answer) <= len(shown):
                 return shown[int(answer) - 1]
-            console.print(f"a number from 1 to {len(shown)}, please")
+            console.print(f"enter a number from 1 to {len(shown)}")
     except (EOFError, KeyboardInterrupt):
-        console.print("\nnothing is started")
+        console.print("\nnothing was started")
         raise KeyboardInterrupt from None

@@ -144,7 +144,7 @@ def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") 
     weights = load_weights(resolve_checkpoint_path("agent", runs_dir, str(name)))
     target = Path(folder)
     if target.exists():
-        raise FileExistsError(f"{target} exists already; choose a new folder")
+        raise FileExistsError(f"{target} already exists; choose a new folder")
     settings = inference_config(weights.path)
     target.mkdir(parents=True)
     write_text(target / CONFIG, settings)
@@ -169,7 +169,7 @@ def _section(weights: Path, name: str) -> Any:  # noqa: ANN401 - a class path, o
     section = read_section(config, name)
     if section is None:
         raise ValueError(
-            f"{config}: does not say which {name} the agent was trained with; give it to "
+            f"{config}: does not say which {name} the agent was trained with; pass it to "
             f"fabric_rl.load_trained(..., {name}=...)"
         )
     return section
@@ -185,7 +185,7 @@ def _to_play(section: Any) -> Any:  # noqa: ANN401
         raise ValueError(f"{section['class_path']} cannot be imported: {error}") from error
     given = section.get("init_args") or {}
     if not isinstance(given, dict):
-        raise ValueError(f"init_args of {section['class_path']} must be settings by their names, got {given!r:.100}")
+        raise ValueError(f"init_args of {section['class_path']} must be a dict of settings, got {given!r:.100}")
     settings = {name: _to_play(value) for name, value in given.items() if name not in unneeded}
     return section | {"init_args": settings}
 
@@ -270,7 +270,7 @@ class Policy:
         """
         memory = torch.from_numpy(np.array(state["memory"], np.float32))
         if memory.numel() and memory.shape[1:] != (self.agent.memory_size,):
-            raise ValueError(f"a memory of {list(memory.shape)} numbers, not of {self.agent.memory_size} for each car")
+            raise ValueError(f"the memory has shape {list(memory.shape)}, not [cars, {self.agent.memory_size}]")
         self._memory = memory
         if self._dice is not None:
             dice = torch.from_numpy(np.array(state["dice"], np.uint8))
@@ -328,32 +328,32 @@ class ExportedAgent(ActorCritic):
             digest, named, _, _ = about["sha256"], about["model"], about["squash"], about["layout"].items()
             self.memory_size = int(about["memory_size"])
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            beside = f"{METADATA} beside it does not say so"
-            raise CheckpointError(f"{model} was not written by fabric-rl export: {beside} (no {error})") from error
+            beside = f"{METADATA} beside it is missing or incomplete"
+            raise CheckpointError(f"{model} was not written by fabric-rl export: {beside} ({error})") from error
         if named != model.name:  # play.py would load the named file
-            raise CheckpointError(f"{model} is not the model of {METADATA} beside it, which names {named!r}")
+            raise CheckpointError(f"{model} does not belong to {METADATA} beside it, which names {named!r}")
         if hashlib.sha256(model.read_bytes()).hexdigest() != digest:
             raise CheckpointError(f"{model} is damaged: its checksum is not the one in {METADATA}")
         own = observation_space.shape or ()
         fits = len(own) == len(shape) and all(size in (None, here) for size, here in zip(shape, own, strict=True))
         if not fits or actions != str(action_space):
             raise CheckpointError(
-                f"{model} sees {shape} and chooses from {actions}; here are observations {list(own)} and {action_space}"
+                f"{model} needs observations {shape} and actions {actions}, but got {list(own)} and {action_space}"
             )
         try:
             self.policy = load_policy(model.parent)
         except ImportError as error:
             raise ImportError(f"{model} needs {error.name}; pip install {error.name}") from error
         except Exception as error:  # a forged file with a right checksum may fail in any way
-            raise CheckpointError(f"{model} cannot be played: {error}") from error
+            raise CheckpointError(f"{model} cannot be loaded: {error}") from error
 
     def check_layout(self, layout: dict[str, Any]) -> None:
         """Raise CheckpointError unless columns and actions have the same meaning as when the agent was exported."""
         for part, there in self.policy.about["layout"].items():
             if there != layout.get(part):
                 raise CheckpointError(
-                    f"{self.model}: the {part} of {METADATA} are not those that its settings make here; play it with "
-                    f"fabric-rl {self.policy.about['versions'].get('fabric-rl')}, or export it anew"
+                    f"{self.model}: the {part} in {METADATA} differ from those that its settings produce here; use "
+                    f"fabric-rl {self.policy.about['versions'].get('fabric-rl')}, or export it again"
                 )
 
     def act(
@@ -394,7 +394,7 @@ class ExportedAgent(ActorCritic):
             index = torch.multinomial(chances.flatten(0, 1), 1).reshape(len(chances), *(space.shape or ()))
             return index + torch.as_tensor(np.asarray(getattr(space, "start", 0)))
         if "mean" not in out or not isinstance(space, gymnasium.spaces.Box):
-            raise ValueError(f"{self.model} tells its likeliest actions only, so it cannot draw any (--sample, guests)")
+            raise ValueError(f"{self.model} returns only its likeliest actions and cannot sample (--sample, guests)")
         action = torch.normal(out["mean"], out["std"]).reshape(-1, *space.shape)
         low, high = torch.from_numpy(space.low), torch.from_numpy(space.high)
         return low + (high - low) * (action.tanh() + 1) / 2 if self.policy.about["squash"] else action

@@ -72,7 +72,7 @@ class ReplayLearner(FrozenLearner):
         """
         if minibatch_size != self.args.batch_size:
             raise ValueError(
-                "--callbacks: SAC learns from batches in one piece; leave out what makes minibatches of them"
+                "--callbacks: SAC does not divide batches; leave out the callback that changes the minibatch size"
             )
         self.replay.add(batch)
         losses: dict[str, float] = {}
@@ -110,7 +110,7 @@ class ReplayLearner(FrozenLearner):
             if self._sac.per_alpha:
                 if stats.get("td_error", loss).dim() != 1:
                     name = type(self.agent).__name__
-                    raise SettingError(f"--per_alpha: --agent {name} does not report the statistic td_error, [B]")
+                    raise SettingError(f"--per_alpha: --agent {name} does not report a statistic td_error [B]")
                 self.replay.update_priorities(drawn, stats["td_error"][: len(drawn)])
             names = list(stats)
             rows.append(torch.stack([x.float().mean() if x.dim() else x.float() for x in stats.values()]))
@@ -169,11 +169,11 @@ class ReplayLearner(FrozenLearner):
     def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
         self._draws.set_state(check_generator_state(state["draws"]))
         if state["replay"] is None:
-            return ["nothing was saved of the replay buffer (--save_replay_buffer), which fills anew before it learns"]
-        with state_error_context("what was saved of the replay buffer"):
+            return ["the replay buffer was not saved (--save_replay_buffer) and is refilled before learning"]
+        with state_error_context("the saved state of the replay buffer"):
             self.replay.load_state_dict(state["replay"])
         state["replay"].clear()  # frees memory
         return []
 
     def describe_lost(self, state: Mapping[str, Any]) -> list[str]:
-        return ["its replay buffer fills anew before it learns"] if state["replay"] is not None else []
+        return ["the replay buffer is refilled before learning"] if state["replay"] is not None else []

@@ -54,7 +54,7 @@ def _check_memory(size: int, needed: int, folder: str | Path | None, device: tor
         other = "" if folder is not None else ", or keep it on disk with --buffer_folder"
         each = f" for each of {ranks} ranks" if ranks > 1 else ""
         raise ValueError(
-            f"--buffer_size {size} needs {_format(needed)}{each}, and {where} has {_format(free)}; take a smaller "
+            f"--buffer_size {size} needs {_format(needed)}{each}, but {where} has {_format(free)}; use a smaller "
             f"one{other}"
         )
 
@@ -148,7 +148,7 @@ class ReplayBuffer:
         self._keep_ends, self._alpha = keep_ends, alpha
         self._rows = size // num_envs + 1
         if self._rows < 3:
-            raise ValueError(f"--buffer_size {size} holds less than two steps of {num_envs} sub-environments")
+            raise ValueError(f"--buffer_size {size} holds fewer than two steps of each of {num_envs} sub-environments")
         given = {name: tensor for name in _COLUMNS if (tensor := getattr(like, name)) is not None}
         shapes = {name: (self._rows, num_envs, *tensor.shape[1:]) for name, tensor in given.items()}
         needed = sum(math.prod(shape) * given[name].element_size() for name, shape in shapes.items())
@@ -185,7 +185,7 @@ class ReplayBuffer:
         if rest or not 0 < steps < self._rows:
             raise ValueError(
                 f"--buffer_size: {len(batch.obs)} steps of {self.num_envs} sub-environments do not fit into "
-                f"{self._rows - 1} rows; a rollout has --train_interval steps of each"
+                f"{self._rows - 1} rows; a rollout has --train_interval steps each"
             )
         columns = {name: _rows(getattr(batch, name), steps) for name in self._columns}
         assert batch.next_obs is not None
@@ -389,11 +389,10 @@ class ReplayBuffer:
         rows, ends = len(state["reward"]), int(self._kept(state["done"], state["terminated"]).sum())
         if rows >= self._rows:
             raise ValueError(
-                f"--buffer_size is too small for the steps that the checkpoint holds; give at least "
-                f"{rows * self.num_envs}"
+                f"--buffer_size is too small for the steps in the checkpoint; set it to at least {rows * self.num_envs}"
             )
         if len(state["last"]) != ends:
-            raise ValueError(f"it has {len(state['last'])} last observations of {ends} episodes that ended")
+            raise ValueError(f"it has {len(state['last'])} last observations for {ends} episodes that ended")
         lengths = {name: rows + (name in _ALSO_AFTER) for name in self._columns}
         own = {name: x.new_zeros(()).expand(lengths[name], *x.shape[1:]) for name, x in self._columns.items()}
         own["last"] = self._last.new_zeros(()).expand(ends, *self._last.shape[1:])
@@ -480,7 +479,7 @@ def demonstration_buffer(
     steps have no rewards, there are fewer than two, or they do not fit into memory.
     """
     if any(each.reward is None for each in trajectories) or sum(len(each.action) for each in trajectories) < 2:
-        raise ValueError("--demonstrations: two steps are the least, each with the reward that it was given")
+        raise ValueError("--demonstrations: at least two steps are needed, each with its reward")
 
     def column(parts: Sequence[NDArray[Any]]) -> Tensor:
         return torch.from_numpy(np.concatenate(parts)).to(like.obs.device)
@@ -512,6 +511,6 @@ def demonstration_buffer(
     replay.add(steps)
     weight = column([x.weight for x in trajectories])
     if not weight.any():
-        raise ValueError("--demonstrations: all of their steps have the weight 0")
+        raise ValueError("--demonstrations: all of their steps have weight 0")
     replay.update_priorities(torch.arange(len(reward)), weight, least=0.0)
     return replay

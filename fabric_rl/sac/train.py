@@ -101,19 +101,19 @@ class OffPolicyAlgorithm(Algorithm):
 
     def minibatch_size(self, args: TrainArgs, rollout_steps: int, agent: ActorCritic) -> int:
         if not isinstance(agent, OffPolicyAgent):
-            raise TypeError(f"--agent {type(agent).__name__} learns from rollouts; fabric_rl.train trains it")
+            raise TypeError(f"--agent {type(agent).__name__} learns from rollouts; train it with fabric_rl.train")
         size, length = args.batch_size or BATCH_SIZE, agent.sequence_length
         if size % length:
             raise ValueError(
-                f"--batch_size {size} must be a multiple of --agent.sequence_length {length}, which an agent with "
-                "memory learns from in one piece"
+                f"--batch_size {size} must be a multiple of --agent.sequence_length {length}, because the agent "
+                "learns from whole sequences"
             )
         if size == 1 and self.demonstrations:
-            raise ValueError("--batch_size 1 has no room for steps of --demonstrations beside the run's own; raise it")
+            raise ValueError("--batch_size 1 has no room for both --demonstrations and the run's own steps; raise it")
         for flag, given in (("per_alpha", self.sac.per_alpha), ("demonstrations", self.sac.demonstrations)):
             if given and agent.learns_sequences:
                 raise ValueError(
-                    f"--{flag} does not go with an agent that has --agent.memory_size; leave one of them out"
+                    f"--{flag} does not work with an agent that has --agent.memory_size; leave one of them out"
                 )
         return size
 
@@ -138,13 +138,13 @@ class OffPolicyAlgorithm(Algorithm):
     ) -> ReplayLearner:
         self._check_buffer(state, rollout, rollout_steps)
         if self.sac.demonstrations and not self.demonstrations:
-            raise ValueError("--demonstrations: files are named, but nothing of what they hold was given")
+            raise ValueError("--demonstrations names files, but the argument demonstrations has no episodes")
         if self.sac.reward_signal_num_update and not signals.signals:
             raise ValueError("--reward_signal_num_update has no effect without --signals; leave it out")
         for signal in signals.signals:
             if signal.epochs is not None:
                 name = type(signal).__name__
-                raise ValueError(f"--signals {name}: epochs are PPO's passes; SAC has --reward_signal_num_update")
+                raise ValueError(f"--signals {name}: epochs is only for PPO; for SAC, use --reward_signal_num_update")
         return ReplayLearner(state, timers, self.sac, rollout, gamma, signals, self.demonstrations)
 
     def _check_buffer(self, state: TrainState, rollout: Rollout, rollout_steps: int) -> None:
@@ -155,27 +155,27 @@ class OffPolicyAlgorithm(Algorithm):
         for wrong, message in (
             (
                 rollout_steps > sac.buffer_size,
-                f"--buffer_size {sac.buffer_size} holds fewer steps than a rollout, --train_interval "
+                f"--buffer_size {sac.buffer_size} is smaller than a rollout, --train_interval "
                 f"{sac.train_interval} x {envs} sub-environments",
             ),
             (
                 sac.buffer_init_steps > whole,
-                f"--buffer_init_steps {sac.buffer_init_steps} never are in the buffers of all ranks, which hold "
+                f"--buffer_init_steps {sac.buffer_init_steps} does not fit into the buffers of all ranks, which hold "
                 f"{whole} steps; raise --buffer_size",
             ),
             (
                 sac.hold_random_actions and rollout.action_mask is not None,
-                "--hold_random_actions does not go with action masks, which change every step; leave it out",
+                "--hold_random_actions does not work with action masks, which change every step; leave it out",
             ),
             (
                 sequence > rows,
-                f"--agent.burn_in {agent.burn_in} and sequence_length {agent.sequence_length} are more steps than the "
-                f"buffer holds of each sub-environment, {rows}; raise --buffer_size",
+                f"--agent.burn_in {agent.burn_in} plus sequence_length {agent.sequence_length} does not fit into the "
+                f"buffer, which holds {rows} steps of each sub-environment; raise --buffer_size",
             ),
             (
                 sac.n_step > rows,
-                f"--n_step {sac.n_step} never are in the buffer, which holds {rows} of each sub-environment; raise "
-                "--buffer_size",
+                f"--n_step {sac.n_step} does not fit into the buffer, which holds {rows} steps of each "
+                "sub-environment; raise --buffer_size",
             ),
         ):
             if wrong:
@@ -190,7 +190,7 @@ def _loop_settings(args: TrainArgs, sac: SACArgs) -> TrainArgs:
     given += ["lr_schedule kl_adaptive"] if args.lr_schedule == "kl_adaptive" else []
     if given:
         raise ValueError(
-            f"{', '.join(f'--{name}' for name in given)}: PPO has this, SAC does not; leave it out, "
-            "or use a preset of SAC (configs/sac_*.yaml)"
+            f"{', '.join(f'--{name}' for name in given)}: only PPO uses this, not SAC; leave it out, "
+            "or use an SAC preset (configs/sac_*.yaml)"
         )
     return replace(args, num_steps=sac.train_interval, summary_freq=args.summary_freq or STEPS_PER_ROW)

@@ -64,7 +64,7 @@ class Algorithm:
         """
         if isinstance(agent, OffPolicyAgent):
             name = type(agent).__name__
-            raise TypeError(f"--agent {name} learns from replayed steps: fabric_rl.train_off_policy trains it")
+            raise TypeError(f"--agent {name} learns from replayed steps; train it with fabric_rl.train_off_policy")
         return args.minibatch_for(rollout_steps, agent.sequence_length)
 
     def make_batch(self, size: int, flat: Minibatch, agent: ActorCritic) -> Minibatch | Transitions:
@@ -122,7 +122,7 @@ def build(
     names = [signal.name for signal in reward_signals]
     length_flag, size_flag = algorithm.flags
     what = f"a rollout of {length_flag} {args.num_steps} in {envs.num_envs} sub-environments"
-    with oom_hint(fabric.device, what, "take fewer of either"):
+    with oom_hint(fabric.device, what, "use fewer steps or sub-environments"):
         rollout = Rollout(args.num_steps, envs, fabric.device, module, names)
     rollout_steps = args.num_steps * (envs.num_envs if link is None else link.envs_per_trainer)
     minibatch_size = algorithm.minibatch_size(args, rollout_steps, module)
@@ -140,7 +140,7 @@ def build(
         bare_optimizer._step_supports_amp_scaling = False
     first_seed = args.seed + peers.global_rank * (envs.num_seeds if isinstance(envs, HasSeeds) else envs.num_envs)
     check_same_on_all_ranks(fabric, {"steps of a rollout": rollout_steps, "steps of a minibatch": minibatch_size})
-    with oom_hint(fabric.device, f"a minibatch of {size_flag} {minibatch_size}", "take a smaller one"):
+    with oom_hint(fabric.device, f"a minibatch of {size_flag} {minibatch_size}", "use a smaller one"):
         minibatch = dry_run_parts(
             fabric, envs, module, first_seed, names, partial(algorithm.make_batch, minibatch_size)
         )
@@ -184,7 +184,7 @@ def build(
     )
     learns = trains and not inference
     if learns and reward_signals and is_sharded(module):
-        raise ValueError("--signals: --strategy fsdp cannot divide their networks; use --strategy ddp")
+        raise ValueError("--signals: --strategy fsdp cannot shard their networks; use --strategy ddp")
     added = IntrinsicRewards(reward_signals, args, fabric, peers, rollout.num_envs, learns)
     learner = (
         algorithm.learner(state, peers, timers, rollout, rollout_steps, gamma, added)
@@ -203,8 +203,8 @@ def _make_env(env: EnvFactory, seed: int) -> VectorEnv:
         if "'seed'" not in str(error):
             raise
         raise TypeError(
-            f"--env is called with seed=... and must take it ({error}); a Gymnasium id goes with --env_id, a function "
-            "of your own begins with: def make(seed):"
+            f"--env is called with seed=... and must accept it ({error}); pass a Gymnasium id with --env_id, and begin "
+            "a function of your own with def make(seed):"
         ) from error
     if not isinstance(envs, VectorEnv):
         raise TypeError(f"--env {type(envs).__name__} is not a gymnasium.vector.VectorEnv")
@@ -249,7 +249,7 @@ def _discounts(args: TrainArgs, rollout: Rollout) -> Tensor:
     gammas, signals = args.gammas, max(1, len(rollout.reward_signals))
     if len(gammas) not in (1, signals):
         names = f" ({', '.join(rollout.reward_signals)})" if signals > 1 else ""
-        raise ValueError(f"--gamma has {len(gammas)} discounts, the environment {signals} reward signals{names}")
+        raise ValueError(f"--gamma has {len(gammas)} discounts for the {signals} reward signals of --env{names}")
     return torch.tensor(gammas * (signals // len(gammas)) if signals > 1 else gammas[0])
 
 

@@ -29,5 +29,5 @@ def dump_on_nan(session: Session) -> Iterator[None]:
             evidence = {"rollout": rollout, "weights_before": session.learner.weights_before, "message": str(error)}
             with suppress(OSError, RuntimeError):  # a full disk
                 torch.save(evidence, path)
-                where = f". Rollout and the weights before it are in {path}"
+                where = f". The rollout and the weights before it are in {path}"
         raise NonFiniteError(f"{error}{where}") from error

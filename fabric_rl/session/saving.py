@@ -64,7 +64,7 @@ class Saver:
             return {}
         newest = checkpoint.latest_valid(self._run.checkpoints)
         lost = steps - (0 if newest is None else checkpoint_steps(newest))
-        logger.error("the last %s steps are not saved; newest good checkpoint: %s", f"{lost:,}", newest)
+        logger.error("the last %s steps were not saved; newest good checkpoint: %s", f"{lost:,}", newest)
         return {"unsaved_steps": lost, "checkpoint": None if newest is None else str(newest)}
 
     def begin(self, resumed: dict[str, Any] | None) -> None:
@@ -94,7 +94,7 @@ class Saver:
             best = self._run.dir / BEST
             if (steps := read_json(best / "meta.json").get("steps") or 0) > self._session.state.steps:
                 move_aside(best, self._run.dir / SET_ASIDE)
-                logger.info("best weights, of %s steps: moved to %s", f"{steps:,}", self._run.dir / SET_ASIDE)
+                logger.info("newer best weights (%s steps) moved to %s", f"{steps:,}", self._run.dir / SET_ASIDE)
         except OSError as error:
             logger.warning("newer files of %s cannot be moved to %s: %s", self._run.dir, SET_ASIDE, error)
         if moved:
@@ -142,8 +142,8 @@ class Saver:
             for write in writes:
                 write(state)
         except (OSError, checkpoint.CheckpointError) as error:
-            goes_on = "" if self._session.state.done else "training continues, "
-            warnings.warn(f"{error}; {goes_on}older checkpoints stay", RuntimeWarning, stacklevel=2)
+            goes_on = "" if self._session.state.done else "training continues, and "
+            warnings.warn(f"{error}; {goes_on}older checkpoints are kept", RuntimeWarning, stacklevel=2)
 
     def _passed(self, interval: int | None) -> bool:
         """Return whether this iteration crossed a multiple of `interval` agent-steps."""

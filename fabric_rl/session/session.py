@@ -131,7 +131,7 @@ class Session:
         except ValueError as error:
             raise CheckpointError(str(error)) from error
         if differs and self.fabric.is_global_zero:
-            warnings.warn(f"{'; '.join(differs)}: equivalent, not bit-identical", stacklevel=2)
+            warnings.warn(f"{'; '.join(differs)}: the run is equivalent, not bit-identical", stacklevel=2)
         return not differs and bool(resume["exact"])
 
     def state_dict(self, new_episodes: bool = False) -> dict[str, Any] | None:
@@ -173,7 +173,7 @@ class Session:
         had, has = [each["name"] for each in saved.get("signals", [])], [each.name for each in self.signals.signals]
         if len(had) != len(has):  # each has a value head
             before, here = (", ".join(names) or "none" for names in (had, has))
-            raise ValueError(f"--signals: the run had {before}, here: {here}; give the same ones, or no --config")
+            raise ValueError(f"--signals: the run had {before}, not {here}; use the same ones, or leave --config out")
         check_weights(saved["agent"], self.agent)
 
     def _load(self, saved: dict[str, Any]) -> list[str]:
@@ -196,7 +196,7 @@ class Session:
         with state_error_context("the checkpoint", "this run"):
             differs = self.learner.load_state_dict(saved) + self.signals.load_state_dict(saved.get("signals", []))
         if saved.get("num_threads", threads := torch.get_num_threads()) != threads:  # older checkpoints have none
-            differs.append(f"--num_threads {threads}, where it had {saved['num_threads']}")
+            differs.append(f"--num_threads {threads} instead of {saved['num_threads']}")
         state.steps, state.metrics = saved["steps"], dict(saved["metrics"])
         left = math.ceil(max(0, self.args.total_timesteps - state.steps) / state.steps_per_iteration)
         state.iteration = state.iterations - left
@@ -207,7 +207,7 @@ class Session:
                 differs += self._load_rank(saved, mine)
             else:
                 self.collector.load_statistics(mine)
-                differs += ["another number of ranks or sub-environments", *self.learner.describe_lost(mine)]
+                differs += ["a different number of ranks or sub-environments", *self.learner.describe_lost(mine)]
         everyone = gather_object(self.fabric, differs) or []
         return list(self.fabric.broadcast(list(dict.fromkeys(why for each in everyone for why in each))))
 
@@ -220,6 +220,6 @@ class Session:
         torch.set_rng_state(check_generator_state(mine["torch"]))
         if self.fabric.device.type == "cuda":
             if mine["cuda"] is None:
-                return [*differs, "nothing was saved of the GPU's random numbers"]
+                return [*differs, "the GPU's random generator has no saved state"]
             torch.cuda.set_rng_state(mine["cuda"], self.fabric.device)
         return differs

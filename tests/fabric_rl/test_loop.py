@@ -439,7 +439,7 @@ def test_an_environment_that_checks_for_itself_stops_the_run_in_the_same_way(tra
             return super().step(actions)
 
     with pytest.raises(
-        NonFiniteError, match=r"^MyReward: nan in the rewards of arena 1\. Rollout and the weights before"
+        NonFiniteError, match=r"^MyReward: nan in the rewards of arena 1\. The rollout and the weights before"
     ):
         train_known(env=Checking, total_timesteps=60)
     assert load_evidence(tmp_path)["rollout"]["obs"][0, :, 0].tolist() == [102, 1201, 2101]

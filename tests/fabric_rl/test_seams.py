@@ -140,9 +140,7 @@ def test_fields_are_kept_with_older_rollouts(trained, known_agent):
 
 
 def test_a_field_that_does_not_exist_is_refused_by_name(trained, known_agent):
-    with pytest.raises(
-        ValueError, match=r"Asking\.minibatch_fields: a minibatch has no 'rewards' to ask for; there are"
-    ):
+    with pytest.raises(ValueError, match=r"Asking\.minibatch_fields: a minibatch has no field 'rewards'; choose from"):
         trained(asking(known_agent, "rewards"))
 
 
@@ -208,7 +206,9 @@ def test_a_batch_whose_parts_have_other_numbers_of_steps_is_refused(trained):
         def on_learn_start(self, state):
             return state.batch._replace(advantage=state.batch.advantage[:4])
 
-    with pytest.raises(ValueError, match=r"Ragged\.on_learn_start\(\): advantage has \[4\] steps, returns \[15\]"):
+    with pytest.raises(
+        ValueError, match=r"Ragged\.on_learn_start.*: advantage has \[4\] steps, but returns has \[15\]"
+    ):
         trained(callbacks=[Ragged()])
 
 

@@ -96,7 +96,7 @@ $ --env_id Nope-v0
 --env_id CartPole-v1 --num_steps 16 --agent agents.RecurrentPPOAgent --agent.sequence_length 5
     --num_steps 16 must be a multiple of RecurrentPPOAgent's --agent.sequence_length 5
 --env_id CartPole-v1 --num_steps 16 --agent.value_heads 2
-    1 reward signals (its reward), PPOLightningAgent 2 value heads; set --agent.value_heads
+    1 reward signals (its reward), but PPOLightningAgent has value_heads=2; set --agent.value_heads
 --env_id CartPole-v1 --num_steps 16 --gamma [0.9,0.99]
     --gamma has 2 discounts
 --env_id CartPole-v1 --num_steps 16 --accelerator cpu --precision 16-mixed
@@ -142,9 +142,9 @@ $ --render --num_players 1 --devices 2 --accelerator cpu
 --env_id Acrobot-v1 --signals+=fabric_rl.signals.GAIL --signals.demos [configs/demonstrations/cartpole.frd]
     error: --signals GAIL: demos .. cartpole.frd: its env is CartPole-v1, not Acrobot-v1
 --env_id CartPole-v1 --signals+=fabric_rl.signals.RND --agent agents.PPOLightningAgent --agent.value_heads 3
-    --signals 1 (rnd), PPOLightningAgent 3 value heads; set --agent.value_heads 2
+    --signals 1 (rnd), but PPOLightningAgent has value_heads=3; set --agent.value_heads 2
 --env_id CartPole-v1 --agent agents.SACLightningAgent --signals+=fabric_rl.signals.RND --signals.epochs 2
-    error: --signals RND: epochs are PPO's passes; SAC has --reward_signal_num_update$
+    error: --signals RND: epochs is only for PPO; for SAC, use --reward_signal_num_update$
 --env_id CartPole-v1 --signals+=fabric_rl.signals.RND --signals.strenght 1
     --signals.strenght: RND has no such setting; did you mean strength?
 --extrinsic_strength -1
@@ -164,7 +164,7 @@ $ --run_id taken
 --devices 0 --accelerator cpu
     --devices
 $ --devices 1000 --accelerator cpu
-    error: --devices 1000: each is a process with half a gigabyte of its own, but this machine has
+    error: --devices 1000: each is a process that needs half a gigabyte, but this machine has
 $ --devices 1000 --num_players 999
     error: --devices 1000: each is a process
 --strategy nonsense
@@ -247,7 +247,7 @@ stray
 --env_id CartPole-v1 --num_steps 16 --agent malformed.WithoutInit
     --agent WithoutInit: its __init__ must call super().__init__(observation_space, action_space)
 --env_id CartPole-v1 --num_steps 16 --agent malformed.WithoutMethods
-    --agent WithoutMethods lacks value(), training_step(), configure_optimizers(); fabric_rl.ActorCritic says
+    --agent WithoutMethods lacks value(), training_step(), configure_optimizers(); see fabric_rl.ActorCritic for
 --env_id CartPole-v1 --num_steps 16 --agent malformed.FailsToBuild
     error: FailsToBuild: KeyError: 'layers' (malformed.py, line
 --env_id CartPole-v1 --num_steps 16 --agent malformed.NothingToOptimize
@@ -257,31 +257,31 @@ $ --env_id CartPole-v1 --num_steps 16 --agent malformed.Unused --strategy ddp --
 --env_id CartPole-v1 --num_steps 16 --agent malformed.Optimizers
     --agent Optimizers.configure_optimizers() must return one torch optimizer
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --num_steps 64 --gae_lambda 0.9
-    error: --num_steps, --gae_lambda: PPO has this, SAC does not; leave it out, or use a preset of SAC
+    error: --num_steps, --gae_lambda: only PPO uses this, not SAC; leave it out, or use an SAC preset
     (configs/sac_*.yaml)$
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --estimator malformed.Advantages
     error: --estimator: only PPO estimates advantages, not SAC; leave it out$
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --overlap true
-    error: --overlap: PPO has this, SAC does not; leave it out, or use a preset of SAC (configs/sac_*.yaml)$
+    error: --overlap: only PPO uses this, not SAC; leave it out, or use an SAC preset (configs/sac_*.yaml)$
 --env_id CartPole-v1 --agent agents.SACLightningAgent --kickstart Kickstart --kickstart.reference school_1v1
     error: --kickstart: SACLightningAgent takes no reference; use one of the PPO agents$
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --demonstrations [{tmp}/none.frd]
     error: --demonstrations .. none.frd: there is no such file
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --lr_schedule kl_adaptive
-    error: --lr_schedule kl_adaptive: PPO has this, SAC does not; leave it out, or use a preset of SAC
+    error: --lr_schedule kl_adaptive: only PPO uses this, not SAC; leave it out, or use an SAC preset
     (configs/sac_*.yaml)$
 --env_id Pendulum-v1 --tau 0.01 --buffer_size 10
     error: --buffer_size, --tau: only agents have that which learn with SAC; leave it out$
 --config configs/bot_school.yaml --devices 1 --initialize_from school_1v1 --env.obs envs.DefaultObs
     error: --initialize_from school_1v1: it was trained with --env.obs envs.AdvancedObsPlus (yours:
-    envs.DefaultObs); set these, or begin without it (the checkpoint is of another agent than PPO
+    envs.DefaultObs); set these, or start without it (the checkpoint is of a different agent than PPO
 $ --config configs/sac_rocket_1v1.yaml --initialize_from school_1v1
     error: --initialize_from school_1v1: it was trained with --env.action null (yours: envs.ContinuousAction);
-    set these, or begin without it (the checkpoint is of another agent than
+    set these, or start without it (the checkpoint is of a different agent than
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --buffer_size 1000000000000
-    error: --buffer_size 1000000000000 needs ..  GiB .. , and this machine's memory has
+    error: --buffer_size 1000000000000 needs ..  GiB .. , but this machine's memory has
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --buffer_size 10 --train_interval 50
-    error: --buffer_size 10 holds fewer steps than a rollout, --train_interval 50 x 4 sub-environments$
+    error: --buffer_size 10 is smaller than a rollout, --train_interval 50 x 4 sub-environments$
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --tau 0
     --tau must be a number above 0 and at most 1, got 0.0
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --init_entcoef 1

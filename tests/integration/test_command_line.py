@@ -244,7 +244,7 @@ def test_config_files_train(forks, root, tmp_path, name):
     run = forks.start("--config", file, *few(file), "--runs_dir", tmp_path, "--run_id", name)
     statuses, out, err = forks.wait([run])
     assert (statuses, err) == ([0], "")
-    assert re.search(r"^--total_timesteps 1 becomes [\d,]+: the last iteration is finished, and", out, re.MULTILINE)
+    assert re.search(r"^--total_timesteps 1 is rounded up to [\d,]+: iterations are not cut", out, re.MULTILINE)
     assert json.loads((tmp_path / name / "summary.json").read_text())["iterations"] == 1
     tags = set(events(tmp_path / name).Tags()["scalars"])  # every component of the reward and the game itself show up
     assert {"game/touches_per_minute", "game/goals_per_minute"} <= tags

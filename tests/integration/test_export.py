@@ -73,11 +73,11 @@ def test_an_exported_folder_runs_without_this_framework(policies, tmp_path):
 
     assert len((tmp_path / "bot" / "play.py").read_text().splitlines()) <= 60
     assert (shown := play()).returncode == 0 and "state 9: action " in shown.stdout, shown.stderr
-    assert (checked := play("--check")).returncode == 0 and checked.stdout.endswith("states: all as it should be\n")
+    assert (checked := play("--check")).returncode == 0 and checked.stdout.endswith(": all outputs match check.npz\n")
     known = dict(np.load(tmp_path / "bot" / "check.npz"))
     known["action"][3] += 1
     np.savez(tmp_path / "bot" / "check.npz", **known)
-    assert (wrong := play("--check")).returncode == 1 and "not as it should be: action" in wrong.stderr
+    assert (wrong := play("--check")).returncode == 1 and "different from check.npz: action" in wrong.stderr
 
     about = json.loads((tmp_path / "bot" / "metadata.json").read_text())
     assert about["layout"]["actions"]["table"] == LookupTable().table.tolist()
@@ -184,7 +184,7 @@ def test_mistakes_with_exports_are_one_line(policies, tmp_path, capsys, monkeypa
     about = json.loads((new / "metadata.json").read_text())
     about["layout"]["actions"]["table"][7][1] = 0.25
     (new / "metadata.json").write_text(json.dumps(about))
-    assert "new/policy.onnx: the actions of metadata.json are not those" in error("evaluate", new)
+    assert "new/policy.onnx: the actions in metadata.json differ from those" in error("evaluate", new)
     (new / "policy.onnx").write_bytes(b"cut")
     assert "new/policy.onnx is damaged" in error("record", new)
     env = partial(RocketSimPool, 2)

@@ -132,14 +132,18 @@ def test_it_plays_without_learning_too(forks, tmp_path):
         (["--num_players", 1], 1, "--num_players 1 leaves no rank that trains, as there is 1 rank in all"),
         (["--num_players", 3], 2, "--num_players 3 leaves no rank that trains, as there are 2 ranks in all"),
         (["--num_players", 1, "--overlap"], 2, "--num_players always collects one rollout ahead; leave --overlap out"),
-        (["--num_players", 1, "--strategy", "fsdp"], 2, "--num_players goes with --strategy ddp only, not with fsdp"),
+        (["--num_players", 1, "--strategy", "fsdp"], 2, "--num_players works only with --strategy ddp, not with fsdp"),
         (["--num_players", -1], 2, "--num_players must be a whole number of at least 0, got -1"),
         (
             ["--num_players", 1, "--env.num_envs", 3],
             3,
             "--num_players: 2 trainers cannot share the players' 3 sub-environments evenly",
         ),
-        (["--num_players", 1, "--agent.value_heads", 2], 2, "Masked has 1 reward signals (its reward), Certain 2"),
+        (
+            ["--num_players", 1, "--agent.value_heads", 2],
+            2,
+            "Masked has 1 reward signals (its reward), but Certain has value_heads=2",
+        ),
         (["--num_players", 1, "--env", "envs.GymnasiumEnvs", "--env.env_id", "Nothing-v0"], 2, "Nothing"),
     ],
 )

@@ -83,7 +83,7 @@ def test_what_cannot_be_written_is_said_once_and_can_be_given_later(own, capsys)
     assert "env (<lambda> is not in a module that can be imported), agent (Own is not in a mod" in note
     assert [settings_of(runs / "own")[name] for name in ("env", "agent")] == [None, None]
     with pytest.raises(
-        ValueError, match=r"does not say which env .* give it to fabric_rl.load_trained\(.*, env="
+        ValueError, match=r"does not say which env .* pass it to fabric_rl.load_trained\(.*, env="
     ) as no:
         load_trained("own", runs)
     assert "\n" not in str(no.value)
@@ -120,5 +120,5 @@ def test_mistakes_are_exceptions_of_one_line(tmp_path: Path, monkeypatch, argume
 
 def test_an_environment_without_a_seed_is_told_so(tmp_path):
     start = StartArgs(runs_dir=str(tmp_path))
-    with pytest.raises(TypeError, match=r"^--env is called with seed=\.\.\. and must take it .*env_id"):
+    with pytest.raises(TypeError, match=r"^--env is called with seed=\.\.\. and must accept it .*env_id"):
         main(env=partial(gymnasium.make_vec, "CartPole-v1", num_envs=2), start=start)

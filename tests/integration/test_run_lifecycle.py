@@ -44,13 +44,16 @@ def test_what_a_run_leaves_behind(first):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--run_id", "first"], "--run_id first: .* already exists; choose another run id, go on .* or delete it"),
+        (["--run_id", "first"], "--run_id first: .* already exists; choose another run id, resume it .* or delete it"),
         (["--resume=false", "--run_id", "first"], "already exists"),
-        (["--run_id", "b", "--resume"], "--run_id b: no such run to resume; there are first"),
-        (["--run_id", "first", "--resume", "--force"], "--force deletes the run that --resume goes on with"),
-        (["--resume", "first", "--run_id", "other"], "--resume first says which run goes on; leave --run_id out"),
-        (["--run_id", ""], "--run_id is empty; give the run a name"),
-        (["--run_id=", "--resume"], "--run_id is empty; give the run a name"),
+        (["--run_id", "b", "--resume"], "--run_id b: no such run to resume; the runs in "),
+        (["--run_id", "first", "--resume", "--force"], "--force deletes the run that --resume continues"),
+        (
+            ["--resume", "first", "--run_id", "other"],
+            "--resume first already names the run to resume; leave",
+        ),
+        (["--run_id", ""], "--run_id is empty; set a name"),
+        (["--run_id=", "--resume"], "--run_id is empty; set a name"),
         (["--force"], "--force needs --run_id"),
         (["--resume", "--initialize_from", "first"], "--resume loads weights, optimizer and counters"),
         (["--inference"], "--inference needs weights"),
@@ -61,7 +64,7 @@ def test_what_a_run_leaves_behind(first):
         ),
         (
             ["--run_id", "first", "--resume", "--env_id", "Acrobot-v1", "--total_timesteps", 704],
-            r"observations Box\(\[-4.8.*actions Discrete\(2\) there, Discrete\(3\) here",
+            r"observations Box\(\[-4.8.*actions Discrete\(2\) in the checkpoint, Discrete\(3\) here",
         ),
         (["--callbacks+", f"{PARTS}.Unsavable"], r"Unsavable.state_dict\(\): checkpoint: state\['thing'\] is a built"),
         (["--keep_checkpoints", 0], "--keep_checkpoints must be a whole number of at least 1"),
@@ -93,7 +96,7 @@ def test_resumed_with_its_own_settings_and_changes(copy_of_first, call):
     assert timers["learn"]["children"]["optimizer"]["count"] == 4  # two minibatches
     assert settings_of(run)["minibatch_size"] == 32
     status, out, err = call(*flags)
-    assert (status, err) == (0, []) and "nothing to do: it has done its 768 steps" in out
+    assert (status, err) == (0, []) and "nothing to do: all 768 steps are done" in out
 
 
 def test_going_back_to_a_milestone_leaves_the_later_time_behind(copy_of_first, call):
@@ -117,7 +120,7 @@ def test_going_back_to_a_milestone_leaves_the_later_time_behind(copy_of_first, c
 def test_a_finished_run_stays_as_it_is(first, call, which):
     before = content_of(first)
     status, out, err = call("--run_id", "first", *which)
-    assert (status, err) == (0, []) and "nothing to do: it has done its 640 steps" in out
+    assert (status, err) == (0, []) and "nothing to do: all 640 steps are done" in out
     assert content_of(first) == before
 
 
@@ -144,9 +147,9 @@ def test_a_run_killed_before_its_first_checkpoint_begins_again(first, begin, cal
     assert end(process)[0] == -signal.SIGKILL
     assert names_in(runs / "early/checkpoints") == []
     status, _, err = call("--resume", "early", "--inference", "--total_timesteps", 64)
-    assert status == 2 and "holds no checkpoints to play with" in err[0]
+    assert status == 2 and "contains no checkpoints to play with" in err[0]
     status, out, err = call(*flags, "--resume")
-    assert (status, err) == (0, []) and "run early has no checkpoint yet: it begins again" in out
+    assert (status, err) == (0, []) and "run early has no checkpoint yet: it starts from the beginning" in out
     assert equal(weights_of(runs / "early"), weights_of(first))
     assert steps_in(runs / "early") == list(range(64, 641, 64))
 
@@ -199,7 +202,7 @@ def test_callbacks_find_their_own_memory_and_a_logger_that_fails_is_left_out(cal
     )
     flags = [*CARTPOLE, "--run_id", "memory", "--total_timesteps"]
     status, _, err = call(*flags, 128, "--config", tmp_path / "more.yaml", "--logger", f"{PARTS}.Broken")
-    assert status == 0 and len(err) == 1 and "Broken failed and is left out" in err[0]
+    assert status == 0 and len(err) == 1 and "Broken failed and is no longer used" in err[0]
     assert "Broken failed" in (runs / "memory/log.txt").read_text()
     assert load_checkpoint(runs / "memory")[1]["callbacks"][0] == {"seen": 2}
     turned = [f"--callbacks+={PARTS}.Other", f"--callbacks+={PARTS}.Counting"]
@@ -241,7 +244,7 @@ def test_a_signal_saves_and_ends_in_order(begin, end, call, runs, number):
     steps = load_checkpoint(runs / name)[1]["steps"]
     status, out, _ = call("--run_id", name, "--resume", "--total_timesteps", steps + 64)
     assert status == 0
-    assert "(equivalent to a run without breaks, not bit-identical)" in out
+    assert "(equivalent to an uninterrupted run, not bit-identical)" in out
 
 
 # ---------------------------------------------------------------- looking at runs

@@ -28,9 +28,9 @@ def test_damaged_checkpoints(copy_of_first, call):
     files[-2].write_bytes(content)
     status, out, err = call("--run_id", "damaged", "--resume")
     assert status == 0 and "after 384 steps" in out
-    assert len(err) == 2 and "cut short" in err[0] and "its checksum is wrong" in err[1]
+    assert len(err) == 2 and "is truncated" in err[0] and "its checksum is wrong" in err[1]
     log = (run / "log.txt").read_text()
-    assert "WARNING checkpoint" in log and "cut short" in log and "its checksum is wrong" in log
+    assert "WARNING checkpoint" in log and "is truncated" in log and "its checksum is wrong" in log
     assert steps_in(run) == list(range(64, 641, 64))
     for file in list_checkpoints(run / "checkpoints"):
         torch.save({"agent": {}}, file)
@@ -50,11 +50,11 @@ def test_foreign_files_among_the_checkpoints(copy_of_first, call, refused):
     status, out, err = call("--run_id", "foreign", "--resume", "--total_timesteps", 704)
     assert status == 0 and "after 640 steps" in out and "newer checkpoints: 5 moved" in out
     reasons = ["did not write it", "Is a directory", "did not write it", "its content is from step 640"]
-    reasons.append("not that of")
+    reasons.append("not a run's checkpoint")
     assert len(err) == 5 and [text for text, line in zip(reasons, err, strict=True) if text not in line] == []
     assert load_checkpoint(run)[1]["steps"] == 704
     line = refused(*CARTPOLE, "--initialize_from", folder / "set_aside/step_000000000900.ckpt")
-    assert "is refused: it is not that of a run (it lacks " in line
+    assert "was rejected: it is not a run's checkpoint (it lacks " in line
 
 
 def test_damaged_runs_are_named_when_the_newest_run_is_looked_for(trained, call, tmp_path):
@@ -62,7 +62,7 @@ def test_damaged_runs_are_named_when_the_newest_run_is_looked_for(trained, call,
         path.write_bytes(path.read_bytes()[:-1])
     status, out, err = call(*CARTPOLE, "--resume", "--total_timesteps", 64, "--runs_dir", tmp_path)
     assert status == 0 and len(err) == 3
-    assert "run broken is left out: none of the 3 checkpoints" in out and "a new one begins" in out
+    assert "skipping run broken: none of the 3 checkpoints" in out and "starting a new one" in out
 
 
 @pytest.mark.slow
@@ -71,7 +71,7 @@ def test_one_process_at_a_time_works_on_a_run(begin, call, refused, end, runs):
     until(lambda: (runs / "mine/checkpoints").exists() and names_in(runs / "mine/checkpoints"))
     for flag in ("--resume", "--force"):
         line = refused(*CARTPOLE, "--run_id", "mine", flag, "--total_timesteps", 64)
-        assert f"--run_id mine: another process works on {runs / 'mine'}; stop it first" in line
+        assert f"--run_id mine: another process is using {runs / 'mine'}; stop it first" in line
     kill(process.pid)
     assert end(process)[0] == -signal.SIGKILL
     assert call("--run_id", "mine", "--resume", "--total_timesteps", 64)[0] == 0  # nothing is left of its lock

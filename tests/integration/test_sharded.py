@@ -111,7 +111,7 @@ def test_one_rank_goes_on_without_fsdp(ranks, folder):
     saved = last(folder, "adam")
     saved["fingerprint"]["agent"] = "agents.ppo.PPOLightningAgent"  # of which AdamAgent is a subclass
     args = TrainArgs(total_timesteps=256, num_steps=16, minibatch_size=16, update_epochs=1)
-    with pytest.warns(UserWarning, match="another number of ranks"):
+    with pytest.warns(UserWarning, match="a different number of ranks"):
         summary = train(fabric, partial(GymnasiumEnvs, "CartPole-v1", 2), agent, args, plain=True, resume=saved)
     assert (summary["world_size"], summary["total_steps"]) == (1, 256)
 
@@ -119,7 +119,7 @@ def test_one_rank_goes_on_without_fsdp(ranks, folder):
 def test_what_cannot_be_sharded_is_one_line(ranks):
     scalar, misspelt, bypassed = ranks[0]["refused"]
     assert ranks[1]["refused"][:2] == [scalar, misspelt]
-    assert "strategy fsdp cannot divide the 0-dimensional parameter temperature of Scalar" in scalar
+    assert "strategy fsdp cannot shard the 0-dimensional parameter temperature of Scalar" in scalar
     assert "strategy fsdp: fsdp_units of Misspelt names 'acter', which is not one of its submodules (" in misspelt
     assert "strategy fsdp: Bypassed.training_step() fails with sharded weights (" in bypassed
     assert all("strategy ddp" in line or "actor" in line for line in ranks[0]["refused"])

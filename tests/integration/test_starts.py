@@ -59,7 +59,7 @@ def test_killed_before_its_first_checkpoint_it_begins_again_to_the_bit(child, fi
     shutil.rmtree(source)
     status, out, err = call("--run_id", "early", "--resume", *TOTAL[len(CARTPOLE) :])
     assert (status, err) == (0, [])
-    assert f"run early has no checkpoint yet: it begins again with the weights of {runs / 'early/initial.ckpt'}" in out
+    assert f"no checkpoint yet: it starts from the beginning with the weights of {runs / 'early/initial.ckpt'}" in out
     changed = re.findall("changed: (.*)", out)
     assert changed == ["total_timesteps: 100000000 -> 640", "checkpoint_every_timesteps: 1000000000 -> 128"]
     assert equal(weights_of(runs / "early"), weights_of(child))
@@ -81,8 +81,8 @@ def test_torchrun_begins_it_again(child, tmp_path, runs):
         kill(rank)
         assert launched.wait() == 0, launched.err
         out = launched.out
-    assert "torchrun has started the ranks of run r again (restart 1 of at most 1)" in out
-    assert "run r has no checkpoint yet: it begins again with the weights of" in out
+    assert "torchrun has restarted the ranks of run r (restart 1 of at most 1)" in out
+    assert "run r has no checkpoint yet: it starts from the beginning with the weights of" in out
     assert equal(weights_of(tmp_path / "r"), weights_of(child))
 
 
@@ -91,7 +91,7 @@ def test_its_configuration_runs_again_as_it_is(child, call, runs):
     assert (settings_of(child)["initialize_from"], settings_of(child)["inference"]) == (str(copy), False)
     assert json.loads((child / "weights.json").read_text())["inference"] is False
     status, out, err = call("--config", child / "config.yaml", "--run_id", "again")
-    assert (status, err) == (0, []) and f"run again begins with the weights of {copy}" in out
+    assert (status, err) == (0, []) and f"starting run again with the weights of {copy}" in out
     assert equal(weights_of(runs / "again"), weights_of(child))
     assert rows_of(runs / "again") == rows_of(child)
 
@@ -115,7 +115,7 @@ def test_its_configuration_does_not_keep_it_from_going_on(child, call, refused, 
 def test_a_new_run_begins_as_its_configuration_says_where_none_fits(child, call, tmp_path):
     status, out, err = call("--config", child / "config.yaml", "--resume", "--runs_dir", tmp_path)
     assert (status, err) == (0, [])
-    assert "holds no run that fits; a new one begins" in out
+    assert "contains no run that fits --env and --agent; starting a new one" in out
     (run,) = tmp_path.iterdir()
     assert equal(weights_of(run), weights_of(child))
 
@@ -134,7 +134,9 @@ def test_a_run_that_plays(first, call, refused, runs):
     for flags in (["--run_id", "player", "--resume"], ["--resume", "player", "--inference"]):
         before = sorted(runs.iterdir())
         again = f"start it again with --run_id player --force --initialize_from {own} --inference"
-        assert f"--resume: run player only plays; {again}" in refused(*flags, "--total_timesteps", 640)
+        assert f"--resume: run player only played without learning; {again}" in refused(
+            *flags, "--total_timesteps", 640
+        )
         assert sorted(runs.iterdir()) == before
     assert len(rows_of(player)) == 2
 
@@ -188,7 +190,7 @@ def test_a_run_killed_before_its_parts_were_built_goes_on_with_its_own_task(call
     task = ["--env", f"{PARTS}.Dying", "--env.num_envs", 3, "--num_steps", 32, "--total_timesteps", 96]
     assert call("--run_id", "died", *task, DIES=1)[0] == -signal.SIGKILL
     status, out, err = call("--run_id", "died", "--resume")
-    assert (status, err) == (0, []) and "run died has no checkpoint yet: it begins again" in out
+    assert (status, err) == (0, []) and "run died has no checkpoint yet: it starts from the beginning" in out
     assert settings_of(runs / "died")["env"]["class_path"] == f"{PARTS}.Dying"
     assert saved(runs / "died")["steps"] == 96
 
@@ -203,7 +205,7 @@ def test_iterations_of_another_size_are_counted_as_what_they_were(copy_of_first,
     for total, (flags, iterations) in sizes.items():
         status, _, err = call("--run_id", "sizes", "--resume", *flags, "--total_timesteps", total)
         assert status == 0 and len(err) == 1
-        assert "another number of ranks or sub-environments: equivalent, not bit-identical" in err[0]
+        assert "a different number of ranks or sub-environments: the run is equivalent, not bit-identical" in err[0]
         assert saved(run)["exact"] is False
         assert (saved(run)["steps"], saved(run)["iteration"]) == (total, iterations)
         assert json.loads((run / "summary.json").read_text())["iterations"] == iterations
@@ -222,7 +224,7 @@ def test_the_number_of_threads_is_a_setting_of_the_run(call, refused, runs):
     assert "changed: num_threads" not in out
     status, out, err = call("--run_id", "threads", "--resume", "--total_timesteps", 384, "--num_threads", 2)
     assert status == 0 and "changed: num_threads: 3 -> 2" in out
-    assert "--num_threads 2, where it had 3: equivalent, not bit-identical" in err[0]
+    assert "--num_threads 2 instead of 3: the run is equivalent, not bit-identical" in err[0]
     assert settings_of(run)["num_threads"] == saved(run)["num_threads"] == 2
     assert "--num_threads must be a whole number from 1 to 1,024, got 0" in refused(*CARTPOLE, "--num_threads", 0)
 
@@ -274,15 +276,15 @@ def test_ctrl_c_and_ctrl_d_start_nothing(choice, begin, forks, key):
     before = {path: path.stat().st_mtime_ns for path in choice.rglob("*")}
     screen, status = ask(begin, forks, choice, ["99\n", key])
     assert status == 130
-    assert "a number from 1 to 20, please" in screen
-    assert "nothing is started" in screen
+    assert "enter a number from 1 to 20" in screen
+    assert "nothing was started" in screen
     assert {path: path.stat().st_mtime_ns for path in choice.rglob("*")} == before
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in screen.splitlines() if line.startswith("│")]
     assert rows[1] == ["2", "fits", "late", "1,021", "21.5", "1,021", "2030-01-01 12:21"]
     assert rows[0][1:4] == ["fits", "real", "256"] and rows[0][5:] == ["-", "2031-01-01 12:00"]
     assert [row[3] for row in rows[1:]] == [f"{steps:,}" for steps in range(1021, 1002, -1)]
     assert "and 3 older ones: --resume RUNS_DIR/RUN/milestones/PHASE/STEPS" in screen
-    assert "1 of other environments or agents are left out" in screen
+    assert "not shown: 1 of other environments or agents" in screen
 
 
 def test_a_number_goes_on_from_that_milestone_and_enter_from_the_latest_checkpoint(choice, begin, forks, tmp_path):

@@ -146,7 +146,7 @@ def test_a_machine_that_dies_ends_the_other_and_the_run_goes_on(hosts, both, one
     assert hosts.pids(0) == []
     (line,) = nodes[0].errors
     assert "another rank (on 10.213.7.2) has died or cannot be reached" in line
-    assert line.endswith("go on from the last checkpoint with --run_id r --resume")
+    assert line.endswith("continue from the last checkpoint with --run_id r --resume")
     assert f"2 ranks on 2 machines (cpu), {CORES} of {CORES} cores each" in nodes[0].out
     assert saved(runs / "r")["steps"] == STEPS // 2
 

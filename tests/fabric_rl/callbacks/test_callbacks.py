@@ -543,8 +543,8 @@ def test_too_little_memory_is_one_line_that_names_the_flag(fabric):
     with pytest.raises(NotEnoughMemoryError) as raised:
         trained(fabric, [calls], agent=Endless, minibatch_size=16, batch_size=32)
     message = str(raised.value)
-    assert re.match(r"--minibatch_size 16 needs more memory than cpu has left; take a smaller one", message)
-    assert "(with --batch_size 32 optimizer steps stay as they are)" in message and "\n" not in message
+    assert re.match(r"--minibatch_size 16 needs more memory than cpu has left; use a smaller one", message)
+    assert "(with --batch_size 32, optimizer steps stay the same)" in message and "\n" not in message
     assert calls.seen[-1][0].startswith("exception --minibatch_size 16")
 
 

@@ -126,7 +126,7 @@ def test_run_model_help_shows_its_own_name(command):
 
 def test_devices_without_end_are_refused(command):
     result = command("run", "model", "--accelerator=cpu", "--devices=1000", __file__)
-    assert_one_error_line(result, "lightning run model: error: --devices 1000: each is a process with half a gigabyte")
+    assert_one_error_line(result, "lightning run model: error: --devices 1000: each is a process that needs half")
 
 
 @pytest.mark.slow

@@ -147,4 +147,4 @@ def test_a_damaged_milestone_is_lines_without_python(league, tmp_path):
     (tmp_path / "r/summary.json").write_text("{}")
     (tmp_path / "r" / CONFIG).write_text("env: envs.RocketSimPool\nagent: agents.PPOLightningAgent\n")
     status, _, errors = league("r", "--runs_dir", tmp_path)
-    assert status == 2 and "trying the one before" in errors and not re.search(r"\.py:\d", errors)
+    assert status == 2 and "trying the previous one" in errors and not re.search(r"\.py:\d", errors)

@@ -181,7 +181,7 @@ def test_an_agent_of_ones_own_and_one_that_no_format_can_hold(tmp_path):
     write_policy(Foreign(*spaces).eval(), env, "onnx", tmp_path, {"layout": {}}, steps=4)
     loaded = ExportedAgent(tmp_path / "policy.onnx", *spaces)
     assert json.loads((tmp_path / "metadata.json").read_text())["outputs"] == ["action"]
-    with pytest.raises(ValueError, match="tells its likeliest actions only"):
+    with pytest.raises(ValueError, match="returns only its likeliest actions"):
         policy(loaded, deterministic=False)(env.look()[0], np.ones(8, bool))
     with pytest.raises(ValueError, match="--format onnx cannot represent Forgetful: its action differs"):
         write_policy(Forgetful(*spaces).eval(), env, "onnx", tmp_path, {}, steps=4)
@@ -215,17 +215,15 @@ def refused(model, observation_space=VECTOR, action_space=SPACES["Discrete"][0])
 
 def test_files_that_are_no_policies_are_one_line(exported, tmp_path):
     model = spoilt(exported, tmp_path)
-    assert "sees [6] and chooses from Discrete(5, start=1); here are observations [7]" in refused(
-        model, Box(-1, 1, (7,))
-    )
-    assert "here are observations [6] and Discrete(4)" in refused(model, action_space=Discrete(4))
+    assert "needs observations [6] and actions Discrete(5, start=1), but got [7]" in refused(model, Box(-1, 1, (7,)))
+    assert "but got [6] and Discrete(4)" in refused(model, action_space=Discrete(4))
     model.write_bytes(model.read_bytes()[:-9])
     assert "is damaged: its checksum is not the one in metadata.json" in refused(model)
     model = spoilt(exported, tmp_path, sha256=hashlib.sha256(b"nonsense").hexdigest())
     model.write_bytes(b"nonsense")
-    assert "cannot be played: " in refused(model)
+    assert "cannot be loaded: " in refused(model)
     other = tmp_path.parent / "other.onnx"
-    assert "is not the model of metadata.json beside it" in refused(spoilt(exported, tmp_path, model=str(other)))
+    assert "does not belong to metadata.json beside it" in refused(spoilt(exported, tmp_path, model=str(other)))
     for lacks in ("sha256", "inputs", "memory_size", "model", "squash", "layout"):
         assert "was not written by fabric-rl export" in refused(spoilt(exported, tmp_path, **{lacks: None}))
     (tmp_path / "metadata.json").unlink()
@@ -235,7 +233,7 @@ def test_files_that_are_no_policies_are_one_line(exported, tmp_path):
 def test_another_table_or_other_columns_are_refused(exported):
     agent = ExportedAgent(exported / "policy.onnx", VECTOR, SPACES["Discrete"][0])
     agent.check_layout({"actions": {"table": [[1.0]]}, "observations": {}})
-    with pytest.raises(CheckpointError, match=r"policy.onnx: the actions of metadata.json are not those that its set"):
+    with pytest.raises(CheckpointError, match=r"policy.onnx: the actions in metadata.json differ from those that"):
         agent.check_layout({"actions": {"table": [[0.5]]}})
 
 

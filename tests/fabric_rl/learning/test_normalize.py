@@ -85,7 +85,7 @@ def test_no_sample_one_sample_and_an_empty_batch():
 
 def test_a_batch_of_another_shape_is_refused():
     for shape in ((4, 3), (), (2, 4)):
-        with pytest.raises(ValueError, match=r"RunningMoments of samples \[2\] got a batch"):
+        with pytest.raises(ValueError, match=r"RunningMoments for samples of shape \[2\] got a batch"):
             RunningMoments(2).update(torch.zeros(shape))
 
 

@@ -83,8 +83,8 @@ def test_random_data_against_the_definition(shape, gamma, lam):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"values": torch.zeros(3)}, r"must have one shape, got \[3, 1\], \[3\], \[3, 1\]"),
-        ({"next_values": torch.zeros(2, 1)}, r"must have one shape, got \[3, 1\], \[3, 1\], \[2, 1\]"),
+        ({"values": torch.zeros(3)}, r"must have the same shape, got \[3, 1\], \[3\], \[3, 1\]"),
+        ({"next_values": torch.zeros(2, 1)}, r"must have the same shape, got \[3, 1\], \[3, 1\], \[2, 1\]"),
         ({"terminated": torch.zeros(1, 3, dtype=torch.bool)}, r"terminated \[1, 3\] and done \[3, 1\]"),
         ({"done": torch.zeros(3, dtype=torch.bool)}, r"done \[3\] must be \[T, N\] = \[3, 1\]"),
     ],

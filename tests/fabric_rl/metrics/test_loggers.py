@@ -76,7 +76,7 @@ def test_other_loggers_get_them_as_hyperparameters_and_one_that_fails_is_a_warni
     service = Service()
     Loggers([Service(down=True), CSVLogger(tmp_path), service]).log_settings(SETTINGS, [], 0)
     assert service.config == SETTINGS
-    warned = "warning: Service has not got the settings of the run (ConnectionError: nobody answers)\n"
+    warned = "warning: Service did not get the settings of the run (ConnectionError: nobody answers)\n"
     assert capsys.readouterr().err.endswith(warned)
 
 

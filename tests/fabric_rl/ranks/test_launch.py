@@ -67,7 +67,9 @@ def test_more_ranks_than_a_machine_has_room_for_are_refused_where_they_are_start
     launched({})
     for devices in (1, most, str(most), "auto", "0,99", -1):
         launched_by.check_devices(devices)
-    with pytest.raises(ValueError, match=f"--devices {most + 1}: .* {cores} cores?; as many .* more than {most} are"):
+    with pytest.raises(
+        ValueError, match=f"--devices {most + 1}: .* {cores} cores?; one per core .* at most {most} are"
+    ):
         launched_by.check_devices(most + 1)
     for variables in (TORCHRUN, SLURM):
         launched(variables)
@@ -138,7 +140,7 @@ def test_the_run_is_remembered_by_the_launch_and_only_by_it(launched, tmp_path):
     launched_by.forget_run()
     assert launched_by.run_before_restart() is None
     launched_by.remember_run(tmp_path / "of_another_machine")
-    with pytest.raises(FileNotFoundError, match=r"does not see .*of_another_machine; use a shared folder"):
+    with pytest.raises(FileNotFoundError, match=r"cannot see .*of_another_machine; use a shared folder"):
         launched_by.run_before_restart()
 
 

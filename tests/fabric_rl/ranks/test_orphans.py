@@ -22,7 +22,7 @@ time.sleep(2)
 """
 STARTS_ONE = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {RANK!r}])"
 TORCHELASTIC = {"TORCHELASTIC_RUN_ID": "x", "TORCHELASTIC_USE_AGENT_STORE": "True", "MASTER_ADDR": "127.0.0.1"}
-GONE = "train_fabric.py: the launcher is gone; this rank ends\n"
+GONE = "train_fabric.py: the launcher is gone; stopping this rank\n"
 
 
 def start(code, **variables):

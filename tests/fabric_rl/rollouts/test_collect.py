@@ -224,7 +224,7 @@ LIES = {
         r"terminated must be bools of shape \[3\], got bool of shape \[\]",
     ),
     "truncated 0/1": (lambda s: (*s[:3], s[3].astype(int), s[4]), "truncated must be bools of shape .* got int64"),
-    "no infos": (lambda s: (*s[:4], None), r"infos must be a dict, got None \(is a return missing\?\)"),
+    "no infos": (lambda s: (*s[:4], None), r"infos must be a dict, got None \(is a return statement missing\?\)"),
     "four things": (lambda s: s[:4], r"must return a tuple \(observations, rewards, .*\), got a tuple of 4"),
     "nothing": (lambda s: None, r"must return a tuple .* got None"),
     "final_obs": (
@@ -429,9 +429,13 @@ def test_masks_reach_the_agent_and_the_batch():
 
 
 def test_signals_must_fit_the_value_heads(counter_env):
-    with pytest.raises(ValueError, match=r"ManySided has 2 reward signals \(win, style\), MemoryAgent 1 value heads"):
+    with pytest.raises(
+        ValueError, match=r"ManySided has 2 reward signals \(win, style\), but MemoryAgent has value_heads=1"
+    ):
         Rollout(8, ManySided(), agent=MemoryAgent(8))
-    with pytest.raises(ValueError, match=r"CounterEnv has 1 reward signals \(its reward\), TwoHeads 2 value heads"):
+    with pytest.raises(
+        ValueError, match=r"CounterEnv has 1 reward signals \(its reward\), but TwoHeads has value_heads=2"
+    ):
         Rollout(8, counter_env(), agent=TwoHeads())
 
 
@@ -603,7 +607,7 @@ def test_a_discount_for_each_signal_or_one_for_all():
     for gamma, expected in (((0.9, 0.5), [0.9, 0.5]), (0.9, [0.9, 0.9])):
         torch.testing.assert_close(_discounts(TrainArgs(gamma=gamma), rollout), torch.tensor(expected))
     assert _discounts(TrainArgs(gamma=0.9), Rollout(3, ManySided(signals=False))).dim() == 0
-    with pytest.raises(ValueError, match=r"--gamma has 3 discounts, the environment 2 reward signals \(win, style\)"):
+    with pytest.raises(ValueError, match=r"--gamma has 3 discounts for the 2 reward signals of --env \(win, style\)"):
         _discounts(TrainArgs(gamma=(0.9, 0.5, 0.1)), rollout)
 
 

@@ -204,7 +204,7 @@ def test_a_file_cut_short_anywhere_is_refused(good):
     whole = good.read_bytes()
     for size in (0, 1, 47, 48, 49, len(whole) // 2, len(whole) - 48, len(whole) - 1):
         good.write_bytes(whole[:size])
-        with pytest.raises(CheckpointError, match="cut short") as error:
+        with pytest.raises(CheckpointError, match="is truncated") as error:
             read(good)
         assert str(good) in one_line(error)
 
@@ -275,7 +275,7 @@ def test_sealed_nonsense_is_refused(tmp_path):
         contents[name] = (tmp_path / "inner").read_bytes()
     for name, content in contents.items():
         seal(tmp_path / f"{name}.ckpt", content)
-        with pytest.raises(CheckpointError, match="refused") as error:
+        with pytest.raises(CheckpointError, match="was rejected") as error:
             read(tmp_path / f"{name}.ckpt")
         one_line(error)
 
@@ -470,7 +470,7 @@ def test_a_forged_checkpoint_is_refused_in_one_line(tmp_path, lie):
         path = forged(tmp_path / "step_000000000001.ckpt", {"a": lie})
     except RecursionError:
         pytest.skip("this Python does not write so deep a file")
-    with pytest.raises(CheckpointError, match=r"is refused: fabric-rl did not write it$"):
+    with pytest.raises(CheckpointError, match=r"was rejected: fabric-rl did not write it$"):
         read(path)
 
 
@@ -492,7 +492,7 @@ def test_a_file_of_a_newer_format_is_refused_in_one_line_and_no_older_one_takes_
     monkeypatch.setattr("fabric_rl.runs.checkpoint.FORMAT", 2)
     write(tmp_path / checkpoint_name(2), {"steps": 2})
     monkeypatch.undo()
-    says = r"^checkpoint .*step_000000000002\.ckpt has format 2, this fabric-rl reads 1: install a newer one$"
+    says = r"^checkpoint .*step_000000000002\.ckpt has format 2, but this fabric-rl reads 1; install a newer version$"
     with pytest.raises(NewerFormatError, match=says):
         read(tmp_path / checkpoint_name(2))
     with pytest.raises(NewerFormatError, match=says):
@@ -505,7 +505,7 @@ def test_what_is_no_number_of_a_format_is_damaged_and_an_older_file_takes_its_pl
     monkeypatch.setattr("fabric_rl.runs.checkpoint.FORMAT", number)
     write(tmp_path / checkpoint_name(2), {"steps": 2})
     monkeypatch.undo()
-    with pytest.warns(CheckpointWarning, match="is refused: fabric-rl did not write it; trying the one before"):
+    with pytest.warns(CheckpointWarning, match="was rejected: fabric-rl did not write it; trying the previous one"):
         assert load_latest(tmp_path) == (tmp_path / checkpoint_name(1), {"steps": 1})
 
 
@@ -566,5 +566,5 @@ def test_no_changed_byte_and_no_lost_end_goes_unnoticed(content, tmp_path_factor
     for bad in (damaged, content[:place], content[place + 1 :]):
         path.write_bytes(bad)
         for reader in (read, verify):
-            with pytest.raises(CheckpointError, match=r"damaged\.ckpt is (damaged|cut short)"):
+            with pytest.raises(CheckpointError, match=r"damaged\.ckpt is (damaged|truncated)"):
                 reader(path)

@@ -37,7 +37,7 @@ def half_made(folder, *files):
 )
 def test_a_folder_whose_start_was_killed_is_taken_by_the_next_start(tmp_path, files):
     folder = half_made(tmp_path / "r", *files)
-    with pytest.raises(FileNotFoundError, match=r"^--run_id r: it was killed before it began; start it without --res"):
+    with pytest.raises(FileNotFoundError, match=r"^--run_id r: the run was killed before it began; start it"):
         Run.find(tmp_path, "r")
     assert Run.create(tmp_path, "r", config=CONFIG).dir == folder
     assert Run.find(tmp_path, "r").provenance.config.read_text() == CONFIG
@@ -54,7 +54,7 @@ def test_a_folder_that_another_process_makes_is_left_to_it(tmp_path, monkeypatch
     monkeypatch.setattr("fabric_rl.runs.folder._PATIENCE", 0.1)
     other = Run(half_made(tmp_path / "r"))
     other.claim()
-    with pytest.raises(BlockingIOError, match="another process works on"):
+    with pytest.raises(BlockingIOError, match="another process is using"):
         Run.create(tmp_path, "r")
     assert other.dir.is_dir()
 
@@ -68,7 +68,7 @@ def test_a_folder_that_cannot_be_written_is_said_before_anything_happens(tmp_pat
     try:
         if root:
             os.seteuid(65534)
-        with pytest.raises(OSError, match=r"^--resume: cannot write into .*; make it writable, or begin a new run"):
+        with pytest.raises(OSError, match=r"^--resume: cannot write to .*; make it writable, or start a new run"):
             run.check_writable()
     finally:
         if root:
@@ -121,11 +121,11 @@ def texts(run):
 
 
 BAD_NAMES = {
-    **dict.fromkeys(["", "  "], "--run_id is empty; give the run a name"),
+    **dict.fromkeys(["", "  "], "--run_id is empty; set a name"),
     **dict.fromkeys(
         ["a:b", "what?", "-x", "n" * 101, "tab\there", "dot.", "a\u2028b"], "must not begin with a dash, be longer"
     ),
-    **dict.fromkeys(["CON", "nul", "Aux.txt", "com1", "LPT9.tar.gz"], "is the name of a device on Windows"),
+    **dict.fromkeys(["CON", "nul", "Aux.txt", "com1", "LPT9.tar.gz"], "is a device name on Windows"),
     "a\u202eb": r"^--run_id a\\u202eb: must not",  # invisible: told, and not shown
 }
 
@@ -177,7 +177,8 @@ def test_a_run_that_plays_keeps_what_it_plays_with(tmp_path):
     settings = yaml.safe_load(run.provenance.config.read_text())
     assert (settings["inference"], settings["initialize_from"]) == (True, str(run.dir / "initial.ckpt"))
     with pytest.raises(
-        CheckpointError, match=r"^--resume: run r only plays; .*--initialize_from .*initial.ckpt --inference$"
+        CheckpointError,
+        match=r"^--resume: run r only played without learning; .*--initialize_from .*initial.ckpt --inference$",
     ):
         run.provenance.weights()
 
@@ -340,7 +341,7 @@ def test_a_long_patch_is_cut(project, monkeypatch):
     monkeypatch.setattr(code, "MOST_BYTES", 200)
     (project / "new.py").write_text("line\n" * 100)
     patch = git_patch(project, project / "runs")
-    assert len(patch) < 300 and patch.endswith("git apply does not take it\n")
+    assert len(patch) < 300 and patch.endswith("git apply will not accept it\n")
 
 
 def test_a_run_keeps_its_code_and_each_start(project, tmp_path, monkeypatch):

@@ -89,23 +89,25 @@ def test_a_run_whose_checkpoints_are_damaged_names_its_milestones(tmp_path):
     with pytest.raises(CheckpointError) as raised:
         choose.load_checkpoint(run)
     assert str(raised.value) == (
-        f"none of the 2 checkpoints in {run / 'checkpoints'} can be read; its milestones are main/000000000050, "
+        f"none of the 2 checkpoints in {run / 'checkpoints'} can be read; use one of its milestones main/000000000050, "
         f"main/000000000100, late/000000000120: --resume {newest}"
     )
     assert choose.resume_choice(tmp_path, None, str(newest), dict).state["steps"] == 120
     make_milestone(run, "main", 10)
-    with pytest.raises(CheckpointError, match="its 4 milestones end with main/000000000050, main/000000000100, late/0"):
+    with pytest.raises(
+        CheckpointError, match="use one of its 4 milestones, such as main/000000000050, main/000000000100, "
+    ):
         choose.load_checkpoint(run)
 
 
 def test_a_run_without_checkpoints_names_its_milestones(tmp_path):
     run = make_run(tmp_path / "r")
-    with pytest.raises(CheckpointError, match=r"r: holds no checkpoints$"):
+    with pytest.raises(CheckpointError, match=r"r: contains no checkpoints$"):
         choose.load_checkpoint(run)
     only = make_milestone(run, "main", 50)
     with pytest.raises(CheckpointError) as raised:
         choose.load_checkpoint(run)
-    assert str(raised.value).endswith(f"holds no checkpoints; its milestones are main/000000000050: --resume {only}")
+    assert str(raised.value).endswith(f"no checkpoints; use one of its milestones main/000000000050: --resume {only}")
 
 
 # ---------------------------------------------------------------- milestones that fit
@@ -144,7 +146,7 @@ def test_only_a_number_that_is_shown_chooses_a_milestone(monkeypatch, tmp_path):
         ("runs/frist", "; did you mean first? (included agents: school_1v1, school_2v2)"),
         ("school1v1", "; did you mean school_1v1? (included agents: school_1v1, school_2v2)"),
         ("frist/best", "; did you mean first? (included agents: school_1v1, school_2v2)"),
-        ("first/best", "; best/ is kept by the callbacks Evaluation and MilestoneMatches once they play"),
+        ("first/best", "; best/ exists once the callbacks Evaluation or MilestoneMatches have played"),
         ("best", " (included agents: school_1v1, school_2v2)"),
     ],
 )
@@ -152,7 +154,7 @@ def test_a_name_of_nothing_says_what_could_be_meant(tmp_path, name, message):
     (tmp_path / "first/checkpoints").mkdir(parents=True)
     with pytest.raises(CheckpointError) as caught:
         choose.resolve_checkpoint_path("--initialize_from", tmp_path, name)
-    message = message.replace("school_2v2)", f"school_2v2; runs are looked for in {tmp_path})")
+    message = message.replace("school_2v2)", f"school_2v2; runs are searched for in {tmp_path})")
     assert str(caught.value) == f"--initialize_from {name}: no such checkpoint, run or milestone{message}"
 
 
@@ -162,10 +164,10 @@ def test_a_run_and_an_exported_agent_of_one_name_are_told_apart_by_the_user(tmp_
     (tmp_path / "duo").mkdir()
     assert choose.resolve_checkpoint_path("agent", "runs", "duo") == Path("runs/duo")  # a folder that is no agent
     (tmp_path / "duo/weights.ckpt").touch()
-    with pytest.raises(CheckpointError, match="agent duo: runs/duo is a run and duo an exported agent; say which: "):
+    with pytest.raises(CheckpointError, match="agent duo: runs/duo is a run and duo is an exported agent; pass the"):
         choose.resolve_checkpoint_path("agent", "runs", "duo")
     (tmp_path / "duo/weights.ckpt").rename(tmp_path / "duo/metadata.json")  # of another format
-    with pytest.raises(CheckpointError, match="say which"):
+    with pytest.raises(CheckpointError, match="pass the path"):
         choose.resolve_checkpoint_path("agent", "runs", "duo")
     assert choose.resolve_checkpoint_path("agent", "runs", "runs/duo") == Path("runs/duo")
     assert choose.resolve_checkpoint_path("agent", "runs", str(tmp_path / "duo")) == tmp_path / "duo"

@@ -192,7 +192,7 @@ def test_what_signals_pay_is_left_open_and_what_nobody_knows_is_allowed():
 def test_a_step_without_a_reward_is_refused():
     broken = trajectory(10, 3)
     broken.reward = None
-    with pytest.raises(ValueError, match="--demonstrations: two steps are the least, each with the reward"):
+    with pytest.raises(ValueError, match="--demonstrations: at least two steps are needed, each with its reward"):
         buffer_of([broken])
 
 
@@ -263,7 +263,7 @@ def test_from_the_command_line_with_a_signal_that_imitates(tmp_path, capsys):
     [
         (["--demonstrations", "[nowhere.frd]"], "--demonstrations nowhere.frd: there is no such file"),
         (["--demonstrations", "[configs/demonstrations/chaser_1v1.frd]"], "--demonstrations .*states of Rocket League"),
-        (["--per_beta", "0.5"], "--per_beta has no effect without --per_alpha; add that, or leave it out"),
+        (["--per_beta", "0.5"], "--per_beta has no effect without --per_alpha; set that too, or leave --per_beta out"),
         (["--demonstration_share", "0.3"], "--demonstration_share has no effect without --demonstrations"),
         (["--reward_signal_num_update", "2"], "--reward_signal_num_update has no effect without --signals"),
     ],
@@ -411,7 +411,7 @@ def test_the_environments_reward_has_a_strength(fabric, counter_env):
 
 def test_passes_of_ppo_are_refused(fabric, counter_env):
     with pytest.raises(
-        ValueError, match=r"^--signals After: epochs are PPO's passes; SAC has --reward_signal_num_update$"
+        ValueError, match=r"^--signals After: epochs is only for PPO; for SAC, use --reward_signal_num_update$"
     ):
         watched(fabric, counter_env, partial(After, epochs=1))
 
@@ -470,5 +470,5 @@ def test_a_resumed_run_ends_to_the_bit_as_one_that_never_stopped(fabric, tmp_pat
         assert all(torch.equal(tensor, right["module"][name]) for name, tensor in left["module"].items())
     for name, tensor in whole["ranks"][0]["replay"].items():
         assert torch.equal(tensor, resumed["ranks"][0]["replay"][name]), name
-    with pytest.raises(CheckpointError, match="signals: the run had rnd, curiosity, here: rnd; give the same ones"):
+    with pytest.raises(CheckpointError, match="signals: the run had rnd, curiosity, not rnd; use the same ones"):
         run(fabric, tmp_path, "broken", env, resume=stopped, signals=SIGNALS[:1])

@@ -291,18 +291,18 @@ def test_signals_pay_for_sequences(fabric, env_id):
         (
             {"per_alpha": 0.5},
             {},
-            r"^--per_alpha does not go with an agent that has --agent.memory_size; leave one of them out$",
+            r"^--per_alpha does not work with an agent that has --agent.memory_size; leave one of them out$",
         ),
-        ({"demonstrations": ("a.frd",)}, {}, "^--demonstrations does not go with an agent that"),
+        ({"demonstrations": ("a.frd",)}, {}, "^--demonstrations does not work with an agent that"),
         (
             {},
             {"sequence_length": 5},
-            "^--batch_size 32 must be a multiple of --agent.sequence_length 5, which",
+            "^--batch_size 32 must be a multiple of --agent.sequence_length 5, because",
         ),
         (
             {"buffer_size": 11, "buffer_init_steps": 0},
             {},
-            "^--agent.burn_in 2 and sequence_length 4 are more steps than the buffer .*, 5; raise --buffer_size$",
+            "^--agent.burn_in 2 plus sequence_length 4 does not fit .* 5 steps of each sub-env.*; raise --buffer_size$",
         ),
         ({}, {"memory_size": 5}, "agent.memory_size must be even for an LSTM"),
     ],

@@ -212,8 +212,8 @@ def test_a_restored_buffer_draws_the_same(added):
         (lambda s: s.pop("obs"), "obs"),
         (lambda s: s.update(reward=s["reward"] * torch.nan), r"it\['reward'\] has NaN"),
         (lambda s: s.update(obs=s["obs"][:-1]), r"it\['obs'\] is torch.float32 of shape \[6, 2, 1\]"),
-        (lambda s: s.update(done=torch.zeros_like(s["done"])), "last observations of 0 episodes that ended"),
-        (lambda s: s.update({k: v.repeat(9, *[1] * (v.dim() - 1)) for k, v in s.items()}), "give at least 108"),
+        (lambda s: s.update(done=torch.zeros_like(s["done"])), "last observations for 0 episodes that ended"),
+        (lambda s: s.update({k: v.repeat(9, *[1] * (v.dim() - 1)) for k, v in s.items()}), "set it to at least 108"),
     ],
 )
 def test_a_state_of_something_else_is_refused(spoil, message):
@@ -239,12 +239,12 @@ def test_a_buffer_that_does_not_fit_is_said_at_once(tmp_path, monkeypatch):
     monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
     batch = Episodes(2, seed=0).rollout(1)
     with pytest.raises(
-        ValueError, match=r"^--buffer_size 1000000000000000 needs .* GiB, and this machine's memory has"
+        ValueError, match=r"^--buffer_size 1000000000000000 needs .* GiB, but this machine's memory has"
     ):
         buffer_of(10**15, batch, 2)
-    with pytest.raises(ValueError, match=r"and the disk of --buffer_folder .* has [\d.]+ GiB; take a smaller one$"):
+    with pytest.raises(ValueError, match=r"but the disk of --buffer_folder .* has [\d.]+ GiB; use a smaller one$"):
         buffer_of(10**15, batch, 2, tmp_path)
-    with pytest.raises(ValueError, match=r"--buffer_size 3 holds less than two steps of 2 sub-environments"):
+    with pytest.raises(ValueError, match=r"--buffer_size 3 holds fewer than two steps of each of 2 sub-environments"):
         buffer_of(3, batch, 2)
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match=r"--buffer_folder .*file cannot be used for 0.\d+ MiB: File exists"):
@@ -259,7 +259,7 @@ def test_the_ranks_of_a_machine_share_its_memory(monkeypatch):
     with pytest.raises(ValueError, match=r"needs .* for each of 100000 ranks"):  # and with the tree 58
         ReplayBuffer(size, batch, 2, torch.Generator(), alpha=0.6)
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "1000")
-    with pytest.raises(ValueError, match=r"needs .* MiB for each of 1000 ranks, and this machine's memory has .* GiB"):
+    with pytest.raises(ValueError, match=r"needs .* MiB for each of 1000 ranks, but this machine's memory has .* GiB"):
         buffer_of(steps // 100, batch, 2)
 
 
@@ -285,7 +285,7 @@ def test_a_buffer_takes_its_space_on_the_disk_when_it_is_made(tmp_path):
         pytest.skip("nobody may mount a disk here")
     script = _ON_A_SMALL_DISK.format(folder=tmp_path)
     done = subprocess.run([*small, sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
-    needed = rf"^--buffer_size 16000 needs 4.* MiB, and the disk of --buffer_folder {tmp_path} has 1.* MiB; take a"
+    needed = rf"^--buffer_size 16000 needs 4.* MiB, but the disk of --buffer_folder {tmp_path} has 1.* MiB; use a"
     assert re.match(needed, done.stdout), done.stdout + done.stderr
 
 

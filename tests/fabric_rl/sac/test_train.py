@@ -145,7 +145,7 @@ def test_random_actions_are_not_held_where_that_means_nothing(fabric):
     with pytest.raises(ValueError, match="--hold_random_actions has no effect with --train_interval 1"):
         SACArgs(hold_random_actions=True)
     env = partial(RocketSimPool, num_arenas=1, action=HybridTable())
-    with pytest.raises(ValueError, match="hold_random_actions does not go with action masks"):
+    with pytest.raises(ValueError, match="hold_random_actions does not work with action masks"):
         sac = SACArgs(hold_random_actions=True, train_interval=4)
         train_off_policy(fabric, env, SACLightningAgent, TrainArgs(total_timesteps=24, batch_size=4), sac=sac)
 
@@ -163,7 +163,7 @@ def test_another_number_of_sub_environments_loses_the_buffer_and_says_so(fabric,
     )
     saved, more = load_checkpoint(run.dir)[1], replace(args, total_timesteps=60)
     env = partial(GymnasiumEnvs, "CartPole-v1", 3)
-    with pytest.warns(UserWarning, match="sub-environments; its replay buffer fills anew before it learns"):
+    with pytest.warns(UserWarning, match="sub-environments; the replay buffer is refilled before learning"):
         train_off_policy(fabric, env, SACLightningAgent, more, plain=True, sac=sac, resume=saved)
 
 
@@ -245,7 +245,7 @@ def test_a_callback_that_makes_minibatches_is_told(counted):
         def on_iteration_start(self, state):
             state.minibatch_size = 20
 
-    with pytest.raises(ValueError, match=r"^--callbacks: SAC learns from batches in one piece; leave out what makes"):
+    with pytest.raises(ValueError, match=r"^--callbacks: SAC does not divide batches; leave out the callback"):
         counted(callbacks=[Smaller()])
 
 
@@ -269,15 +269,15 @@ def test_settings_of_ppo_are_refused(fabric, counter_env, name):
     args = TrainArgs(**{name: (other | {"combine_advantages": "mean"}).get(name, 1)})
     with pytest.raises(
         ValueError,
-        match=rf"^--{name}: PPO has this, SAC does not; leave it out, or use a preset of SAC \(configs/sac",
+        match=rf"^--{name}: only PPO uses this, not SAC; leave it out, or use an SAC preset \(configs/sac",
     ):
         train_off_policy(fabric, counter_env, Counts, args)
 
 
 def test_each_loop_refuses_the_others_agents(fabric, counter_env):
-    with pytest.raises(TypeError, match=r"Counts learns from replayed steps: fabric_rl\.train_off_policy trains it"):
+    with pytest.raises(TypeError, match=r"learns from replayed steps; train it with fabric_rl\.train_off_policy"):
         train(fabric, counter_env, Counts, TrainArgs())
-    with pytest.raises(TypeError, match=r"PPOLightningAgent learns from rollouts; fabric_rl\.train trains it"):
+    with pytest.raises(TypeError, match=r"PPOLightningAgent learns from rollouts; train it with fabric_rl\.train"):
         train_off_policy(fabric, counter_env, PPOLightningAgent, TrainArgs())
 
 
@@ -285,21 +285,21 @@ def test_several_reward_signals_need_as_many_heads(fabric):
     reward = RewardSignals({"touch": TouchReward(), "goal": GoalReward()})
     env = partial(RocketSimPool, num_arenas=1, reward=reward)
     with pytest.raises(
-        ValueError, match=r"2 reward signals .*, SACLightningAgent 1 value heads; set --agent.value_heads 2"
+        ValueError, match=r"2 reward signals .*, but SACLightningAgent has value_heads=1; set --agent.value_heads 2"
     ):
         train_off_policy(fabric, env, SACLightningAgent, TrainArgs())
 
 
 def test_a_buffer_that_never_holds_the_first_steps_is_refused(counted):
     with pytest.raises(
-        ValueError, match=r"^--buffer_init_steps 22 never are in .* which hold 21 steps; raise --buffer_size$"
+        ValueError, match=r"^--buffer_init_steps 22 does not fit into .* which hold 21 steps; raise --buffer_size$"
     ):
         counted(sac={"buffer_size": 23, "buffer_init_steps": 22})
 
 
 def test_more_rewards_than_the_buffer_holds_are_refused(counted):
     counted(sac={"buffer_size": 23, "n_step": 7})
-    with pytest.raises(ValueError, match=r"^--n_step 8 never are in the buffer, which holds 7 of each sub-env"):
+    with pytest.raises(ValueError, match=r"^--n_step 8 does not fit into the buffer, which holds 7 steps of each"):
         counted(sac={"buffer_size": 23, "n_step": 8})
 
 
@@ -366,7 +366,7 @@ def test_a_run_that_is_resumed_ends_to_the_bit_as_one_that_never_stopped(fabric,
 def test_without_its_buffer_a_run_says_what_it_has_forgotten(fabric, tmp_path):
     stopped = whole_run(fabric, tmp_path, "r", save=False, stop_after=7)
     assert not stopped["exact"] and stopped["ranks"][0]["replay"] is None
-    with pytest.warns(UserWarning, match=r"nothing was saved of the replay buffer.*equivalent, not bit-identical"):
+    with pytest.warns(UserWarning, match=r"the replay buffer was not saved.*equivalent, not bit-identical"):
         whole_run(fabric, tmp_path, "r", save=False, resume=stopped)
 
 
@@ -374,7 +374,7 @@ def test_another_agents_checkpoint_is_refused(fabric, tmp_path):
     stopped = whole_run(fabric, tmp_path, "r", stop_after=1)
     env = partial(RocketSimPool, num_arenas=2, team_size=(1, 2), action=ContinuousAction())
     with pytest.raises(
-        ValueError, match=r"agent agents.sac.SACLightningAgent there, agents.ppo.PPOLightningAgent here"
+        ValueError, match=r"agent agents.sac.SACLightningAgent in the checkpoint, agents.ppo.PPOLightningAgent here"
     ):
         train(fabric, env, PPOLightningAgent, TrainArgs(num_steps=4, minibatch_size=4), resume=stopped)
 

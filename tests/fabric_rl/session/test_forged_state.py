@@ -83,7 +83,7 @@ FORGED = {
     "a weight that is text": (("agent", WEIGHT), lambda x: "text", f"{WEIGHT}: a str"),
     "other groups in the optimizer": (("optimizer", "param_groups", 0, "params"), lambda x: [9999], "groups"),
     "steps that are no number": (("steps",), lambda x: "64", "steps is '64'"),
-    "more iterations than steps": (("iteration",), lambda x: 65, "65 iterations of 64 steps"),
+    "more iterations than steps": (("iteration",), lambda x: 65, "65 iterations, 64 steps"),
     "more ranks than there were": (("world_size",), lambda x: 2, "ranks"),
     "a generator out of step": (("ranks", 0, "torch"), lambda x: out_of_step(x), "is not a valid generator state"),
     "an arena too few": (("ranks", 0, "env", "arenas"), lambda x: x[:-1], "arenas"),
@@ -111,7 +111,7 @@ def test_as_it_was_it_goes_on(fabric, saved):
 def test_an_optimizer_of_another_precision_is_told(fabric, saved):
     path = ("optimizer", "state", 0, "exp_avg_sq")
     args = TrainArgs(total_timesteps=128, standardize_returns=True, **SIZES)
-    with pytest.warns(UserWarning, match="weights of another --precision"):
+    with pytest.warns(UserWarning, match="weights with a different --precision"):
         train(fabric, POOL, AGENT, args, resume=replaced(saved, path, value_at(saved, path).half()), plain=True)
 
 
@@ -120,7 +120,7 @@ def test_an_optimizer_of_another_precision_is_told(fabric, saved):
     [
         ("num_threads", 10**6, "num_threads must be a whole number from 1 to 1,024"),
         ("num_players", 9, "num_players must be a whole number from 0 to 1"),
-        ("callbacks", [{}], "callbacks with 1 states cannot be"),
+        ("callbacks", [{}], "callbacks, but 1 states"),
     ],
 )
 def test_what_would_crash_or_mix_up_the_start_is_refused_when_the_state_is_read(saved, key, value, said):

@@ -253,7 +253,7 @@ def file_limit():
 
 
 def test_a_disk_that_is_full_at_the_end(known, file_limit, tmp_path):
-    with pytest.warns(RuntimeWarning, match="older checkpoints stay") as warned:
+    with pytest.warns(RuntimeWarning, match="older checkpoints are kept") as warned:
         summary = known("a", 60, callbacks=[FullDisk(begins=3)])
     assert "training continues" not in str([w.message for w in warned if "checkpoint" in str(w.message)][-1])
     good = tmp_path / "a/checkpoints" / checkpoint_name(30)

@@ -259,7 +259,7 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path, overlap):
     run(1024, run=Run.create(tmp_path, "whole"), **common)
     whole = {p.name: load_checkpoint(p)[1] for p in (tmp_path / "whole" / "checkpoints").iterdir()}
     names = sorted(whole)
-    with pytest.raises(CheckpointError, match="signals: the run had rnd, curiosity, here: rnd; give the same"):
+    with pytest.raises(CheckpointError, match="signals: the run had rnd, curiosity, not rnd; use the same"):
         run(1024, BOTH[:1], run=Run.create(tmp_path, "other"), resume=whole[names[0]], **common)
     run(1024, run=Run.create(tmp_path, "again"), resume=whole[names[0]], **common)
     again = load_checkpoint(tmp_path / "again")[1]
@@ -299,7 +299,7 @@ def test_an_agent_with_one_value_head_goes_on_with_signals(agent, caplog):
 
 
 def test_an_agent_without_the_heads_is_told_the_number():
-    with pytest.raises(ValueError, match=r"--signals 2 \(rnd, curiosity\).* 1 value heads; set --agent.value_heads 3"):
+    with pytest.raises(ValueError, match=r"--signals 2 \(rnd, curiosity\).* value_heads=1; set --agent.value_heads 3"):
         run(128, agent=PPOLightningAgent)
 
 
