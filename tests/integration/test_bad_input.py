@@ -186,7 +186,7 @@ $ --env.num_arenas 2 --minibatch_size 64 --env.reward malformed.NotFinite
 $ --env malformed.NoVector
     --env .. VectorEnv
 --callbacks+=fabric_rl.callbacks.Notify
-    error: --callbacks: Notify: a command, a url or both are needed$
+    error: --callbacks: Notify: set command, url or both$
 --callbacks fabric_rl.callbacks.AdaptiveBatchSize --callbacks.share 3
     error: --callbacks: AdaptiveBatchSize: share must be a number above 0 and at most 1, got 3.0$
 --callbacks+=fabric_rl.callbacks.AdaptiveBatchSize --callbacks.share abc
@@ -271,7 +271,7 @@ $ --env_id CartPole-v1 --num_steps 16 --agent malformed.Unused --strategy ddp --
     error: --lr_schedule kl_adaptive: PPO has this, SAC does not; leave it out, or use a preset of SAC
     (configs/sac_*.yaml)$
 --env_id Pendulum-v1 --tau 0.01 --buffer_size 10
-    error: --buffer_size, --tau: only agents have that which learn with SAC; leave it out$
+    error: --buffer_size, --tau: only agents that learn with SAC use this; leave it out$
 --config configs/bot_school.yaml --devices 1 --initialize_from school_1v1 --env.obs envs.DefaultObs
     error: --initialize_from school_1v1: it was trained with --env.obs envs.AdvancedObsPlus (yours:
     envs.DefaultObs); set these, or begin without it (the checkpoint is of another agent than PPO
