@@ -466,7 +466,7 @@ class DebugResets(_DebugTopic):
 class DebugProbe(_DebugTopic):
     """Report the environment's own test of the agent: at the start, every `every_iterations`, and at the end.
 
-    A `RocketSimPool` tests if cars recover from their roofs. The agent samples its actions, as in training, and torch's
+    A `RocketSimPool` tests whether cars recover from their roofs. The agent samples its actions, as in training, and torch's
     random number generators are restored afterwards.
     """
 
@@ -497,7 +497,7 @@ class Debug(Callbacks):
     """Print diagnostics on rank 0 and log them as `debug/...` during training.
 
     On the command line: `--callbacks+=fabric_rl.callbacks.Debug --callbacks.actions true`. See docs/debugging.md for
-    the topics. If an environment does not support a topic, the log names it. Training stays bit-identical.
+    the topics. If an environment does not support a topic, the log says so. Training stays bit-identical.
     """
 
     @checks_arguments

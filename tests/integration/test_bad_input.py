@@ -264,7 +264,7 @@ $ --env_id CartPole-v1 --num_steps 16 --agent malformed.Unused --strategy ddp --
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --overlap true
     error: --overlap: PPO has this, SAC does not; leave it out, or use a preset of SAC (configs/sac_*.yaml)$
 --env_id CartPole-v1 --agent agents.SACLightningAgent --kickstart Kickstart --kickstart.reference school_1v1
-    error: --kickstart: SACLightningAgent takes no reference; use one of the PPO agents$
+    error: --kickstart: SACLightningAgent does not support a reference; use a PPO agent$
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --demonstrations [{tmp}/none.frd]
     error: --demonstrations .. none.frd: there is no such file
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --lr_schedule kl_adaptive

@@ -271,7 +271,7 @@ def test_what_goes_on_is_the_same_to_the_bit(what, tmp_path):
     ("make", "said"),
     [
         (lambda: Kickstart("x", -1.0), "--kickstart.coef must be at least 0"),
-        (lambda: trained(Cloning(["x"])), "cloning: nothing is shown"),
+        (lambda: trained(Cloning(["x"])), "cloning: there are no demonstrations"),
         (
             lambda: trained(
                 Kickstart("x").take(SimpleNamespace(agent=lambda *_: RecurrentPPOAgent(SEEN, Discrete(2))))
@@ -286,13 +286,13 @@ def test_what_goes_on_is_the_same_to_the_bit(what, tmp_path):
         ),
         (
             lambda: pretrain(PPOLightningAgent(SEEN, Discrete(2)), driven(1), CloneArgs()),
-            "validation 0.1: 1 episodes with steps that count, too few to hold 1 back",
+            "validation 0.1: 1 episodes with weighted steps are too few to hold back 1",
         ),
         (
             lambda: pretrain(
                 PPOLightningAgent(SEEN, Discrete(2)), [x._replace(weight=x.weight * 0) for x in driven()], CloneArgs()
             ),
-            "validation 0.1: 0 episodes with steps that count",
+            "validation 0.1: 0 episodes with weighted steps",
         ),
     ],
 )
@@ -329,7 +329,7 @@ def test_agents_of_roles_and_sac_are_told(part):
     space = Box(np.array([-1, 0], np.float32), np.array([1, 1], np.float32))
     roles = {name: PPOLightningAgent for name in ("a", "b")}
     for agent in (RolesAgent(space, Discrete(2), roles), SACLightningAgent(SEEN, Discrete(2))):
-        said = "(cannot imitate|takes no reference); use one of the PPO"
+        said = "(cannot imitate; use one of the|does not support a reference; use a) PPO"
         with pytest.raises(TypeError, match=f"^--(cloning|kickstart): {type(agent).__name__} {said}"):
             part.on_train_start(SimpleNamespace(agent=agent))
 
