@@ -466,8 +466,8 @@ class DebugResets(_DebugTopic):
 class DebugProbe(_DebugTopic):
     """Report the environment's own test of the agent: at the start, every `every_iterations`, and at the end.
 
-    A `RocketSimPool` tests whether cars recover from their roofs. The agent samples its actions, as in training, and torch's
-    random number generators are restored afterwards.
+    A `RocketSimPool` tests whether cars recover from their roofs. The agent samples its actions, as in training, and
+    torch's random number generators are restored afterwards.
     """
 
     name = "probe"

@@ -48,7 +48,7 @@ def test_it_holds_the_mean_in_95_percent(number, ours, theirs):
     ],
 )
 def test_refuses_what_cannot_be(samples, settings):
-    with pytest.raises(ValueError, match="mean_interval: "):
+    with pytest.raises(ValueError, match="mean_interval"):
         mean_interval(samples, **({"resolution": 0.5} | settings))
 
 
