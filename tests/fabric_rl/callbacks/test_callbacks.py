@@ -309,7 +309,7 @@ def test_pause_save_go_on_and_stop(begin, ended, session, tmp_path):
 @POSIX
 def test_control_c_ends_a_pause(begin, ended, session, tmp_path):
     run = begin("play")
-    session.until("keys, ")
+    session.until(r"keys \(")
     session.types("p")
     _, found = session.until(r"paused after ([\d,]+) steps")
     session.types("\x03")
@@ -477,7 +477,7 @@ def test_where_minibatches_begin(fabric):
 def test_without_psutil_nothing_changes(fabric, monkeypatch):
     monkeypatch.setitem(sys.modules, "psutil", None)  # as if it were not installed
     history = History()
-    with pytest.warns(RuntimeWarning, match="changes nothing: without a GPU it needs psutil") as warned:
+    with pytest.warns(RuntimeWarning, match="has no effect: without a GPU, it needs psutil") as warned:
         trained(fabric, [AdaptiveBatchSize(smallest=4), history], minibatch_size=16, batch_size=64)
     assert len(warned) == 1
     assert {row["ppo/minibatch_size"] for row in history.rows} == {16}

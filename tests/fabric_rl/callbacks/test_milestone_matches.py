@@ -221,7 +221,7 @@ def test_a_match_that_fails_is_a_warning(fabric, tmp_path):
 
 
 def test_a_run_without_a_folder(fabric):
-    with pytest.raises(ValueError, match="keeps no milestones"):
+    with pytest.raises(ValueError, match="this run has no folder"):
         MilestoneMatches().on_train_start(state_of(fabric, None))
 
 

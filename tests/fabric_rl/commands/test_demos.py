@@ -62,7 +62,7 @@ def test_agents_with_other_eyes_and_hands_learn_from_it(chased):
 @pytest.mark.parametrize(
     ("env", "said"),
     [
-        (partial(RocketSimPool, tick_skip=4), "a frame every 8 ticks, but the environment uses 4"),
+        (partial(RocketSimPool, tick_skip=4), "a frame every 8 ticks, but the environment decides every 4"),
         (partial(RocketSimPool, team_size=2), "1v1, but the environment has 2v2"),
         (partial(GymnasiumEnvs, "CartPole-v1"), "states of Rocket League, not observations of CartPole-v1"),
     ],

@@ -282,7 +282,7 @@ def test_what_goes_on_is_the_same_to_the_bit(what, tmp_path):
             lambda: trained(
                 Kickstart("x").take(SimpleNamespace(agent=lambda *_: PPOLightningAgent(SEEN, MultiBinary(2))))
             ),
-            "kickstart.reference x: its policy is another kind",
+            "kickstart.reference x: the distribution of its policy differs",
         ),
         (
             lambda: pretrain(PPOLightningAgent(SEEN, Discrete(2)), driven(1), CloneArgs()),
@@ -307,7 +307,7 @@ def test_a_squashed_reference_is_for_squashed_agents_alone():
     kickstart = Kickstart("x").take(SimpleNamespace(agent=lambda *_: build(squash=True)))
     env = SimpleNamespace(single_observation_space=SEEN, single_action_space=None)
     state = SimpleNamespace(agent=build(), env=env, fabric=SimpleNamespace(device="cpu"))
-    with pytest.raises(ValueError, match=r"reference x: its policy is another kind .*squash"):
+    with pytest.raises(ValueError, match=r"reference x: the distribution of its policy differs .*squash"):
         kickstart.on_train_start(state)
     state.agent = build(squash=True)
     kickstart.on_train_start(state)
