@@ -92,8 +92,8 @@ def _of_pool(demonstration: Demonstration, recipe: PoolFactory, soft: bool, rewa
         raise ValueError(f"{path} contains observations of {about.get('env')}, not states of Rocket League")
     if about["tick_skip"] != recipe.tick_skip:
         raise ValueError(
-            f"{path} has a frame every {about['tick_skip']} ticks, but the environment decides every {recipe.tick_skip}; "
-            f"record it with --tick_skip {recipe.tick_skip}"
+            f"{path} has a frame every {about['tick_skip']} ticks, but the environment decides every "
+            f"{recipe.tick_skip}; record it with --tick_skip {recipe.tick_skip}"
         )
     blue, orange = about["teams"].count(0), about["teams"].count(1)
     with closing(recipe.build(num_arenas=1)) as pool:
