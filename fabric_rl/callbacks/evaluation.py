@@ -101,7 +101,7 @@ class Evaluation(Callback):
         self._worse = 0 if better else self._worse + due
         state.metrics |= found | {"eval/best_return": self._best[0]}
         if due and self._worse >= (self.patience or math.inf):
-            logger.info("evaluation: no better than %.5g %s times in a row; training ends", self._best[0], self._worse)
+            logger.info("evaluation: none of the last %s returns beat %.5g; training ends", self._worse, self._best[0])
             state.stop = True
 
     def _play(self, state: TrainState, envs: VectorEnv) -> dict[str, float]:

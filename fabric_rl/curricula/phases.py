@@ -148,7 +148,7 @@ class Phases(Callback):
         if self._begun_at < 0:  # the phase was chosen by hand for a resumed run
             self._begun_at = state.steps
         if self._begun_at > state.steps:
-            raise ValueError(f"Phases: in the checkpoint, the phase begins after its {state.steps:,} steps")
+            raise ValueError(f"Phases: the saved phase begins at step {self._begun_at}, after the run's {state.steps}")
         self._enter(state)
 
     def on_iteration_end(self, state: TrainState) -> None:
