@@ -49,7 +49,7 @@ class AttentionPPOAgent(PPOAgent):
         space = self.observation_space
         if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 2 or 0 in space.shape:
             raise ValueError(
-                f"{name} reads sets of objects (Box [objects, features], as of EntityObs), but the environment has "
+                f"{name} reads sets of objects (Box [objects, features], as from EntityObs), but the environment has "
                 f"{space}; choose --env.obs envs.EntityObs or another --agent"
             )
         features = space.shape[1]

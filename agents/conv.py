@@ -20,13 +20,13 @@ class ConvPPOAgent(PPOAgent):
     """
 
     encoder: Literal["simple", "nature_cnn", "resnet", "match3"] = "simple"
-    """Convolutions: simple (2 layers, for images of at least 20 pixels), nature_cnn (3 layers, at least 36 pixels),
-    resnet (6 residual blocks, at least 15 pixels) or match3 (2 layers of 3 x 3, for grids of at least 5 cells)."""
+    """Convolutions: simple (2 layers, for images of at least 20 x 20 pixels), nature_cnn (3 layers, 36 x 36), resnet (6
+    residual blocks, 15 x 15) or match3 (2 layers of 3 x 3, for grids of at least 5 x 5 cells)."""
     hidden_sizes: Sequence[Count] = (256,)
     """Sizes of the hidden layers after the convolutions."""
     channels_first: bool | None = None
     """True if the channels (or stacked gray frames) are the first axis of an image, False if they are the last one.
-    Default: the shortest axis has the channels."""
+    Default: the shortest axis is the channel axis."""
     activation: type[nn.Module] = nn.ReLU
     """Class of the activations, for example torch.nn.LeakyReLU."""
     layer_norm: bool = False

@@ -43,7 +43,7 @@ class MultiInputPPOAgent(PPOAgent):
         entries: dict[str, gymnasium.spaces.Box] = getattr(self.observation_space, "entries", {})
         if not entries:
             raise ValueError(
-                f"{name} reads observations of several entries (Dict, Tuple), but the environment has "
+                f"{name} reads observations with several entries (Dict or Tuple), but the environment has "
                 f"{self.observation_space}; {suggest_agent(self.observation_space)}"
             )
         shape = (self.activation, self.layer_norm, self.ortho_init)
@@ -55,7 +55,7 @@ class MultiInputPPOAgent(PPOAgent):
             layers: list[nn.Module] = [nn.Flatten()]
             inputs = math.prod(entry.shape)
             if is_image(entry):
-                pixels = Pixels(f"{name}: {key}", entry, advice="pad or flatten it by a wrapper (--wrappers)")
+                pixels = Pixels(f"{name}: {key}", entry, advice="pad or flatten it with a wrapper (--wrappers)")
                 if self.normalize_obs:
                     pixels.low, pixels.span = 0.0, 1.0
                 kind = (self.encoder, pixels, self.activation, self.ortho_init)

@@ -30,12 +30,12 @@ class RecurrentPPOAgent(PPOAgent):
     hidden_sizes: Sequence[Count] = (64,)
     """Sizes of the hidden layers before the memory."""
     cell: Literal["lstm", "gru"] = "lstm"
-    """Type of memory: lstm or gru. On the CPU an lstm trains faster."""
+    """Type of memory: lstm or gru. On the CPU, an lstm trains faster."""
     memory_size: Count = 128
-    """Numbers remembered from step to step. As in ML-Agents, an LSTM uses half of them for its hidden state and half
-    for its cell state, so it must be even; a GRU has one state of this size."""
+    """Number of values remembered from step to step. As in ML-Agents, an LSTM uses half of them for its hidden state
+    and half for its cell state, so it must be even; a GRU has one state of this size."""
     sequence_length: Count = 64
-    """Steps per training sequence, and so the reach of the gradients; must divide num_steps."""
+    """Steps per training sequence, and thus how far back gradients reach; must divide num_steps."""
     burn_in: CountOrZero = 0
     """Steps before each sequence that only refresh its memory with the current weights."""
     actor_hidden_sizes: Sequence[Count] = (64,)

@@ -50,13 +50,13 @@ class RolesAgent(ActorCritic):
         space = observation_space
         if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1 or space.low[-1] != 0:
             raise ValueError(
-                "RolesAgent: the observations must be vectors that end with the role's number, as those of "
-                f"envs.TeamRoleObs do, got {space}"
+                "RolesAgent: the observations must be vectors that end with the role's number, such as those of "
+                f"envs.TeamRoleObs, got {space}"
             )
         if not roles or len(roles) != space.high[-1] + 1:
             raise ValueError(
-                f"RolesAgent: --agent.roles has {len(roles)} roles ({', '.join(roles)}), the observations have "
-                f"{int(space.high[-1]) + 1}"
+                f"RolesAgent: --agent.roles has {len(roles)} roles ({', '.join(roles)}), but the observations "
+                f"have {int(space.high[-1]) + 1}"
             )
         inner = gymnasium.spaces.Box(space.low[:-1], space.high[:-1], dtype=space.dtype.type)
         self.roles = nn.ModuleDict({name: build(inner, action_space) for name, build in roles.items()})
@@ -64,11 +64,11 @@ class RolesAgent(ActorCritic):
         for name in ("value_heads", "sequence_length", "burn_in", "minibatch_fields"):
             values = [getattr(agent, name) for agent in self.agents]
             if any(value != values[0] for value in values):
-                raise ValueError(f"RolesAgent: all roles need the same {name}, got {values}")
+                raise ValueError(f"RolesAgent: all roles must have the same {name}, got {values}")
             setattr(self, name, values[0])
         sizes = [agent.memory_size for agent in self.agents]
         if max(sizes) and not min(sizes):
-            raise ValueError(f"RolesAgent: either all roles have memory or none, got memory_size {sizes}")
+            raise ValueError(f"RolesAgent: either all roles or none must have memory, got memory_size {sizes}")
         self.memory_size = max(sizes)
 
     @property
@@ -127,7 +127,7 @@ class RolesAgent(ActorCritic):
         if sequences and bool((minibatch.obs[..., -1] != role).any()):
             raise ValueError(
                 "RolesAgent: a car changed its role within a training sequence; roles of agents with memory must "
-                "stay, so leave out --self_play, which changes sides, or take --agent.sequence_length 1"
+                "not change, so leave out --self_play, which swaps sides, or set --agent.sequence_length 1"
             )
         total = minibatch.obs.new_zeros((), dtype=torch.float32)
         stats: Stats = {}
@@ -160,7 +160,7 @@ class RolesAgent(ActorCritic):
         kinds = {type(optimizer) for optimizer in every}
         if len(kinds) > 1:
             names = ", ".join(sorted(kind.__name__ for kind in kinds))
-            raise ValueError(f"RolesAgent: all roles need the same class of optimizer, got {names}")
+            raise ValueError(f"RolesAgent: all roles must use the same class of optimizer, got {names}")
         kind: Any = kinds.pop()
         optimizer: torch.optim.Optimizer = kind([group for each in every for group in each.param_groups])
         return optimizer

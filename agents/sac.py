@@ -58,7 +58,7 @@ class SACLightningAgent(OffPolicyAgent):
 
     observation_space: gymnasium.Space[Any]
     """Observation space of one sub-environment, a Box with one axis. If it has an attribute `actor_features`, as with
-    `envs.PrivilegedObs`, the actor reads only that many columns; the critics read all."""
+    `envs.PrivilegedObs`, the actor reads only the first `actor_features` columns; the critics read all."""
     action_space: gymnasium.Space[Any]
     """Action space of one sub-environment. A Box needs finite bounds."""
     actor_hidden_sizes: Sequence[Count] = (256, 256)
@@ -79,22 +79,21 @@ class SACLightningAgent(OffPolicyAgent):
     """Initial temperature: the reward that a nat of entropy is worth, above 0."""
     target_entropy: Finite | None = None
     """Entropy in nats that the temperature is tuned to; for Box actions, in units of half the width of the Box.
-    Default: minus the number of dimensions of a Box; for other actions, `entropy_share` of the greatest entropy that
+    Default: minus the number of dimensions of a Box; for other actions, `entropy_share` of the maximum entropy that
     the mask allows."""
     entropy_share: Annotated[float, Between(0, 1, above=True, below=True)] = 0.2
-    """Default target of Discrete and MultiDiscrete actions, as a share of the greatest entropy, between 0 and 1."""
+    """Default target of Discrete and MultiDiscrete actions, as a share of the maximum entropy, between 0 and 1."""
     normalize_obs: bool = False
     """Standardize observations with their running mean and standard deviation."""
     value_heads: Count = 1
     """Number of reward signals (K). Each has its own Q-values and discount; the policy maximizes their sum."""
     memory_size: CountOrZero = 0
-    """Numbers remembered from step to step, see `RecurrentPPOAgent`; 0: no memory. Policy and critics read the same
-    memory in addition to the observation. Only the critics' loss trains it; the target networks have a copy."""
+    """Number of values remembered from step to step, see `RecurrentPPOAgent`; 0: no memory. Policy and critics read the
+    same memory in addition to the observation. Only the critics' loss trains it; the target networks have a copy."""
     cell: Literal["lstm", "gru"] = "lstm"
     """Type of memory: lstm or gru."""
     sequence_length: Count = 32
-    """Steps per training sequence; the batch size must be a multiple of it. Gradients of the memory reach this many
-    steps back."""
+    """Steps per training sequence, and thus how far back gradients of the memory reach; must divide the batch size."""
     burn_in: CountOrZero = 16
     """Steps before each training sequence that refresh the memory stored in the buffer with the current weights."""
 
@@ -124,7 +123,7 @@ class SACLightningAgent(OffPolicyAgent):
         self.log_temperature = nn.Parameter(torch.tensor(math.log(self.init_entcoef)))
         if self.target_entropy is not None and self.target_entropy >= head.greatest_entropy:
             raise ValueError(
-                f"{name}: --agent.target_entropy must be below the greatest entropy, {head.greatest_entropy:.3g}, got "
+                f"{name}: --agent.target_entropy must be below the maximum entropy, {head.greatest_entropy:.3g}, got "
                 f"{self.target_entropy}"
             )
 

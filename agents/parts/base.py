@@ -101,18 +101,18 @@ class PPOAgent(ActorCritic):
     """Action space of one sub-environment: Discrete, MultiDiscrete, MultiBinary or Box."""
     _: KW_ONLY
     ortho_init: bool = True
-    """Orthogonal initialization: gain sqrt 2, but 0.01 for the last layer of the policy and 1 for that of the value,
-    for memory and for projections. Biases are zero, but 1 for the forget gate of an LSTM."""
+    """Orthogonal initialization with gain sqrt(2), except 0.01 for the last layer of the policy and 1 for that of the
+    value function, for memory and for projections. Biases are zero, except 1 for the forget gate of an LSTM."""
     actor_lr: Positive = 1e-3
     """Learning rate of the policy and of layers that it shares with the value function."""
     critic_lr: Positive = 1e-3
     """Learning rate of the layers that only the value function uses."""
     clip_coef: float | Schedule = 0.2
-    """Clip range of PPO, above 0; a number or a schedule over the training."""
+    """Clip range of PPO, above 0; a number or a schedule over the course of training."""
     value_coef: NonNegative = 0.5
     """Weight of the value loss, 0 or more."""
     entropy_coef: float | Schedule = 0.0
-    """Weight of the entropy bonus, 0 or more; a number or a schedule over the training."""
+    """Weight of the entropy bonus, 0 or more; a number or a schedule over the course of training."""
     clip_value_loss: bool = False
     """Clip the update of the value function in the same way as the policy's."""
     value_heads: Count = 1

@@ -26,8 +26,8 @@ def suggest_agent(space: gymnasium.Space[Any]) -> str:
     if any(is_image(entry) for entry in getattr(space, "entries", {}).values()):
         agent = "MultiInputPPOAgent"
     if agent is None:
-        return "take an environment with arrays of numbers; --env_id makes vectors of Dict, Tuple and Discrete"
-    return f"take --agent agents.{agent}, or another --env or --env_id"
+        return "choose an environment with arrays of numbers; --env_id turns Dict, Tuple and Discrete into vectors"
+    return f"choose --agent agents.{agent}, or another --env or --env_id"
 
 
 def is_image(space: gymnasium.Space[Any], side: int = min(MIN_PIXELS.values())) -> bool:
@@ -66,7 +66,7 @@ class Pixels(nn.Module):
         shape: tuple[int, ...] = space.shape if isinstance(space, gymnasium.spaces.Box) else ()
         if not isinstance(space, gymnasium.spaces.Box) or len(shape) not in (2, 3, 4) or 0 in shape:
             raise ValueError(
-                f"{agent} reads images (Box of 2, 3 or 4 axes), but the environment has {space}; {suggest_agent(space)}"
+                f"{agent} reads images (Box with 2 to 4 axes), but the environment has {space}; {suggest_agent(space)}"
             )
         image = shape[-3:]
         if len(shape) == 2:
@@ -75,7 +75,7 @@ class Pixels(nn.Module):
             channels_first = image[0] < min(image[1:])
             if not channels_first and not image[-1] < min(image[:-1]):
                 raise ValueError(
-                    f"{agent}: cannot tell which axis of images of shape {shape} holds the channels; {advice}"
+                    f"{agent}: cannot tell which axis of images of shape {shape} contains the channels; {advice}"
                 )
         frames = shape[0] if len(shape) == 4 else 1
         colours, self.height, self.width = image if channels_first else (image[2], *image[:2])
@@ -157,10 +157,10 @@ def image_encoder(
     """
     height, width = pixels.height, pixels.width
     if min(height, width) < MIN_PIXELS[encoder]:
-        smaller = [f"{other} from {size}" for other, size in MIN_PIXELS.items() if size <= min(height, width)]
+        smaller = [f"{other}: at least {size}" for other, size in MIN_PIXELS.items() if size <= min(height, width)]
         raise ValueError(
             f"{agent}: --agent.encoder {encoder} needs images of at least {MIN_PIXELS[encoder]} pixels a side, but "
-            f"the environment's have {height} x {width}; choose larger images"
+            f"the environment's have {height} x {width} pixels; choose larger images"
             + (f" or another encoder ({', '.join(smaller)})" if smaller else "")
         )
     layers = conv_layers(encoder, pixels.channels, activation, ortho_init)

@@ -277,7 +277,7 @@ class GaussianHead(PolicyHead):
 
     def _log_prob(self, params: Tensor, action: Tensor, action_mask: Tensor | None) -> Tensor:
         if action_mask is not None:
-            raise ValueError("Box actions take no action mask")
+            raise ValueError("Box actions do not support action masks")
         mean, log_std = params.chunk(2, dim=-1)
         raw = action.reshape(mean.shape).float()
         if self.squash:
@@ -329,12 +329,12 @@ def policy_head(
         if gaussian not in (None, GaussianOptions()):
             raise ValueError(
                 f"{agent}: --agent.state_dependent_std, squash and log_std_init are for Box actions, but the "
-                f"environment has {action_space}; leave them out"
+                f"environment has {action_space}; leave these settings out"
             )
         if isinstance(action_space, MultiBinary):
             return BernoulliHead(inputs, action_space, gain)
         return CategoricalHead(inputs, action_space, gain)
     raise ValueError(
-        f"{agent} takes Discrete, MultiDiscrete, MultiBinary or (float) Box actions, but the environment has "
+        f"{agent} supports Discrete, MultiDiscrete, MultiBinary and (float) Box actions, but the environment has "
         f"{action_space}; choose another --agent, --env or --env_id"
     )

@@ -13,7 +13,7 @@ def check_memory(agent: str, cell: str, memory_size: int) -> None:
     """Raise a ValueError for an LSTM with an odd memory size."""
     if cell == "lstm" and memory_size % 2:
         raise ValueError(
-            f"{agent}: --agent.memory_size must be even for an LSTM, half hidden and half cell state, got {memory_size}"
+            f"{agent}: --agent.memory_size must be even for an LSTM (half hidden, half cell state), got {memory_size}"
         )
 
 

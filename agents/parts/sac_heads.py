@@ -46,7 +46,7 @@ class SquashedGaussianHead(nn.Module):
         if not bool((torch.isfinite(low) & torch.isfinite(high)).all()):
             raise ValueError(f"tanh needs an action Box with finite bounds, got {space}")
         if not bool(((high - low > 0) & torch.isfinite(high - low)).all()):
-            raise ValueError(f"the bounds of an action Box must differ, by less than 1e38, got {space}")
+            raise ValueError(f"the bounds of an action Box must differ, and by less than 1e38, got {space}")
         if not len(low):
             raise ValueError(f"the action Box has no dimensions: {space}")
         self.inputs, self.outputs, self.shape = len(low), 1, space.shape
@@ -78,7 +78,7 @@ class SquashedGaussianHead(nn.Module):
     def sample(self, params: Tensor, deterministic: bool = False, mask: Mask = None) -> Pair:
         """Return actions in the Box `[B, *shape]` and their log-probabilities `[B]`; raise a ValueError for a mask."""
         if mask is not None:
-            raise ValueError("Box actions take no action mask")
+            raise ValueError("Box actions do not support action masks")
         unit, log_prob = self.sample_unit(params, deterministic)
         return self._in_box(unit), log_prob - self.reach.log().sum()
 
@@ -178,6 +178,6 @@ def make_sac_head(
     if isinstance(space, (Discrete, MultiDiscrete)):
         return DiscreteSACHead(features, space, entropy_share)
     raise ValueError(
-        f"{agent} takes Discrete, MultiDiscrete or (float) Box actions, but the environment has {space}; choose "
+        f"{agent} supports Discrete, MultiDiscrete and (float) Box actions, but the environment has {space}; choose "
         "another --agent, --env or --env_id"
     )

@@ -56,7 +56,7 @@ class AdaptiveBatchSize(Callback):
     smallest: Count = 64
     """Minimum number of steps per minibatch, unless the batch itself has fewer."""
     start: Count | None = None
-    """Maximum number of steps in the first minibatches, which are then doubled. Default: `--minibatch_size`."""
+    """Maximum number of steps in the first minibatches; the number then doubles. Default: `--minibatch_size`."""
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -72,7 +72,7 @@ class AdaptiveBatchSize(Callback):
         with suppress(ImportError):  # psutil is not installed
             self._memory = GPUMemory(state.fabric.device) if state.fabric.device.type == "cuda" else RAM()
         if self._memory is None and state.fabric.is_global_zero:
-            message = "AdaptiveBatchSize changes nothing: without a GPU it needs psutil (pip install psutil)"
+            message = "AdaptiveBatchSize has no effect: without a GPU, it needs psutil (pip install psutil)"
             warnings.warn(message, RuntimeWarning, stacklevel=2)
         if self._size in self._sizes:
             state.minibatch_size = self._size
@@ -82,8 +82,8 @@ class AdaptiveBatchSize(Callback):
         if self._growing and self._memory is not None and self._size == self._sizes[-1]:
             self._growing = False
             if state.fabric.is_global_zero:
-                limit = f"minibatches have {self._size:,} steps, all of --batch_size, and cannot grow"
-                logger.info("AdaptiveBatchSize: %s; give a larger --batch_size, or start", limit)
+                limit = f"minibatches of {self._size:,} steps already fill --batch_size and cannot grow"
+                logger.info("AdaptiveBatchSize: %s; set a larger --batch_size or a smaller start", limit)
 
     def on_learn_start(self, state: TrainState) -> None:
         self._measuring = True
@@ -113,16 +113,16 @@ class AdaptiveBatchSize(Callback):
         self._growing = self._growing and grows  # never try larger sizes again
         if wanted != size and state.fabric.is_global_zero:
             sizes = f"minibatch size {size:,} -> {wanted:,}"
-            logger.debug("%s: a step took %.1f MiB, %.1f MiB are free", sizes, needed / 2**20, free / 2**20)
+            logger.debug("%s: a training step took %.1f MiB; %.1f MiB are free", sizes, needed / 2**20, free / 2**20)
         self._size = state.minibatch_size = wanted
 
     def _why_no_larger(self, state: TrainState, size: int, needed: float, free: float) -> str:
-        begins = f"AdaptiveBatchSize: minibatches have {size:,} steps from now on"
+        begins = f"AdaptiveBatchSize: minibatches now have {size:,} steps"
         if size == self._sizes[-1]:
-            return f"{begins}, all of --batch_size; with a larger one they could grow further"
-        now = f"{needed / 2**20:,.0f} MiB for {state.minibatch_size:,} steps, {free / 2**20:,.0f} MiB are free"
-        elsewhere = " here, maybe less on another rank" if state.fabric.world_size > 1 else ""
-        return f"{begins}: memory is too short for more ({now}{elsewhere}, of which it may take {self.share:.0%})"
+            return f"{begins} and fill --batch_size; with a larger --batch_size they could grow further"
+        now = f"{needed / 2**20:,.0f} MiB for {state.minibatch_size:,} steps; {free / 2**20:,.0f} MiB free"
+        elsewhere = " here, perhaps less on another rank" if state.fabric.world_size > 1 else ""
+        return f"{begins}; more would not fit in memory ({now}{elsewhere}, of which {self.share:.0%} may be used)"
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """Return the minibatch size as `ppo/minibatch_size`."""

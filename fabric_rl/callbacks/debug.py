@@ -115,12 +115,12 @@ class DebugActions(_DebugTopic):
 
     def on_train_start(self, state: TrainState) -> None:
         inspector = getattr(state.env, "inspector", None)
-        unknown = [f"no action table: {type(state.env).__name__} cannot be looked into; see python -m envs.actions"]
+        unknown = [f"no action table: {type(state.env).__name__} cannot be inspected; see python -m envs.actions"]
         self.log(state, *(inspector.describe_actions() if isinstance(inspector, Inspector) else unknown))
         space = state.env.single_action_space
         if not isinstance(space, gymnasium.spaces.Discrete):
             self._first = None
-            self.log(state, f"shares of actions are counted for Discrete spaces, this one is {space}")
+            self.log(state, f"shares of actions are counted only for Discrete action spaces, not for {space}")
             return
         self._first = int(space.start)
         if len(self._used) != space.n or not state.iteration:
@@ -145,9 +145,9 @@ class DebugActions(_DebugTopic):
         some = " ".join(map(str, never[:TOP_ACTIONS])) + (" ..." if len(never) > TOP_ACTIONS else "")
         lines = [f"most used {shares}", f"never used so far: {len(never)} of {len(self._used)} {some}".rstrip()]
         if FALLBACKS in state.metrics:
-            lines.append(f"fell back to another one: {state.metrics[FALLBACKS]:.2%}")
+            lines.append(f"fell back to another action: {state.metrics[FALLBACKS]:.2%}")
         elif state.iteration <= self.every:
-            lines.append("the environment counts no fallbacks")
+            lines.append("the environment does not count fallbacks")
         return lines
 
 
@@ -214,12 +214,12 @@ class DebugLearning(_DebugTopic):
         if learned and state.batch is not None:
             found |= batch_metrics(state.batch)
         if learned and not self._squares and not self._reported:
-            self.log(state, "no gradients are seen: the parameters are sharded, or this rank does not learn")
+            self.log(state, "no gradients were observed: the parameters are sharded, or this rank does not learn")
         self._reported = True
         state.metrics |= found
         if self.is_due(state):
             pieces = [f"{name.removeprefix('debug/')} {number:.3g}" for name, number in found.items()]
-            self.log(state, ", ".join(pieces) or "nothing is seen")
+            self.log(state, ", ".join(pieces) or "nothing was observed")
         self.warn(state, *self._signs.new(state.metrics))
 
     def on_train_end(self, state: TrainState, error: BaseException | None = None) -> None:
@@ -325,14 +325,14 @@ class WarningSigns:
         self._bad_values = self._bad_values + 1 if metrics.get("ppo/explained_variance", 0.0) < 0 else 0
         if self._bad_values >= LONG:
             found["values"] = (
-                f"explained variance is below 0 for {self._bad_values} iterations: the values are worse than their "
-                "mean; look at the reward's scale (--standardize_returns) and the critic's learning rate"
+                f"explained variance has been below 0 for {self._bad_values} iterations: the values predict worse than "
+                "the mean return; check the reward's scale (--standardize_returns) and the critic's learning rate"
             )
         if metrics.get("debug/advantage_std", 1.0) < 1e-8:
-            found["advantages"] = "all advantages are equal: there is nothing to learn; does the reward ever differ?"
+            found["advantages"] = "all advantages are equal, so there is nothing to learn; does the reward ever change?"
         zero = metrics.get("debug/grad_zero_share", 0.0)
         if zero > ZERO_GRADIENTS:
-            found["gradients"] = f"{zero:.1%} of the gradients are zero: dead units, or a loss that depends on nothing"
+            found["gradients"] = f"{zero:.1%} of the gradients are zero: dead units, or a constant loss"
         new = [text for name, text in found.items() if name not in self._shown]
         self._shown = set(found)
         return new
@@ -359,13 +359,13 @@ class DebugCheckpoints(_DebugTopic):
             return
         logger.addHandler(self._heard)
         if state.iteration:
-            whole = ", with what callbacks remember" if self._restored else "; Debug was not among its callbacks"
+            whole = " and the callbacks' state" if self._restored else "; Debug was not among the saved callbacks"
             end = f"{state.steps:,} of {state.args.total_timesteps:,} steps, iteration {state.iteration}"
-            self.log(state, f"continues at {end}: weights, optimizer and counters{whole}")
+            self.log(state, f"resumed at {end}: weights, optimizer, counters{whole}")
         else:
             self.log(state, "nothing was resumed")
         if state.run_id is None:
-            self.log(state, "this run keeps nothing")
+            self.log(state, "this run saves nothing")
 
     def on_iteration_start(self, state: TrainState) -> None:
         self._report(state)
@@ -400,7 +400,7 @@ class DebugCheckpoints(_DebugTopic):
 
 def _contents(path: Path) -> str:
     saved = checkpoint.read(path)
-    exact = "resumes bit-identical" if saved.get("exact") else "resumes equivalent, not bit-identical"
+    exact = "resumes bit-identically" if saved.get("exact") else "a resumed run is equivalent, not bit-identical"
     environment = "with" if any(rank.get("env") is not None for rank in saved["ranks"]) else "without"
     texts = ((name, " ".join(str(text).split())) for name, text in saved["fingerprint"].items())
     prints = "; ".join(f"{name} {text if len(text) <= 80 else f'{text[:77]}...'}" for name, text in texts)
@@ -431,7 +431,7 @@ class DebugResets(_DebugTopic):
         inspector = getattr(state.env, "inspector", None)
         if not isinstance(inspector, Inspector):
             self.log(
-                state, f"no first states: {type(state.env).__name__} cannot be looked into; see fabric-rl show-resets"
+                state, f"no initial states: {type(state.env).__name__} cannot be inspected; see fabric-rl show-resets"
             )
             return
         self._inspector = inspector
@@ -466,8 +466,8 @@ class DebugResets(_DebugTopic):
 class DebugProbe(_DebugTopic):
     """Report the environment's own test of the agent: at the start, every `every_iterations`, and at the end.
 
-    A `RocketSimPool` tests if cars recover from their roofs. The agent samples its actions, as in training, and torch's
-    random number generators are restored afterwards.
+    A `RocketSimPool` tests whether cars recover from their roofs. The agent samples its actions, as in training, and
+    torch's random number generators are restored afterwards.
     """
 
     name = "probe"
@@ -497,7 +497,7 @@ class Debug(Callbacks):
     """Print diagnostics on rank 0 and log them as `debug/...` during training.
 
     On the command line: `--callbacks+=fabric_rl.callbacks.Debug --callbacks.actions true`. See docs/debugging.md for
-    the topics. If an environment does not support a topic, the log names it. Training stays bit-identical.
+    the topics. If an environment does not support a topic, the log says so. Training stays bit-identical.
     """
 
     @checks_arguments
@@ -539,7 +539,7 @@ class Debug(Callbacks):
         super().__init__({topic.name: topic for chosen, topic in topics if chosen or everything})
         if not self.parts:
             names = ", ".join(topic.name for _, topic in topics)
-            raise ValueError(f"Debug: nothing is chosen; set one of {names} or everything to true")
+            raise ValueError(f"Debug: no topic is chosen; set one of {names} or everything to true")
 
     def on_train_start(self, state: TrainState) -> None:
         if state.fabric.is_global_zero:

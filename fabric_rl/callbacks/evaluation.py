@@ -63,13 +63,13 @@ class Evaluation(Callback):
         self._worse = 0
 
     def play_in(self, env: EnvFactory) -> None:
-        """Use the run's environment, unless one was given to the constructor."""
+        """Use the run's environment, unless one was passed to the constructor."""
         self.env = self.env or env
 
     def on_train_start(self, state: TrainState) -> None:
         """Build the environments; raise a ValueError if no factory was given, or they do not fit the agent."""
         if self.env is None:
-            raise ValueError("Evaluation: give it an environment: Evaluation(env=...)")
+            raise ValueError("Evaluation: there is no environment; pass one as Evaluation(env=...)")
         if not state.fabric.is_global_zero:
             return
         with isolate_rng():
@@ -77,7 +77,7 @@ class Evaluation(Callback):
         own, agent = self._envs, state.agent
         spaces = own.single_observation_space.shape, own.single_action_space
         if spaces != (agent.observation_space.shape, agent.action_space):
-            raise ValueError(f"Evaluation: env has other observations or actions ({spaces}) than the agent learns with")
+            raise ValueError(f"Evaluation: observations or actions of env ({spaces}) differ from those of the agent")
 
     def on_iteration_end(self, state: TrainState) -> None:
         """Evaluate if an evaluation is due; all ranks get the metrics and stop together."""
@@ -101,7 +101,7 @@ class Evaluation(Callback):
         self._worse = 0 if better else self._worse + due
         state.metrics |= found | {"eval/best_return": self._best[0]}
         if due and self._worse >= (self.patience or math.inf):
-            logger.info("evaluation: no better than %.5g for %s times, training ends", self._best[0], self._worse)
+            logger.info("evaluation: none of the last %s returns beat %.5g; training ends", self._worse, self._best[0])
             state.stop = True
 
     def _play(self, state: TrainState, envs: VectorEnv) -> dict[str, float]:

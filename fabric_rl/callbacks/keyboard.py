@@ -28,11 +28,11 @@ class StopAfter(Callback):
     """Stop the run after a given time, as Ctrl+C would; a resumed run gets the full time again."""
 
     minutes: Positive
-    """Minutes of training, without the time to start."""
+    """Minutes of training, not including startup."""
     after_iterations: CountOrZero = 0
     """Number of iterations after which the clock starts, for example to exclude compilation."""
     processor: bool = False
-    """Count processor time instead of wall-clock time: that of all threads of this process, but not of its child
+    """Count processor time instead of wall-clock time: that of all threads of this process, but not that of child
     processes (as in a `ProcessPool`). With several ranks, the first to use up its time ends the run."""
 
     def __post_init__(self) -> None:
@@ -73,7 +73,7 @@ class KeyPress(Callback):
             if self._keys is not None:
                 atexit.register(self._close)
                 self._read(state, 0.0)  # from now on, no Enter is needed
-                print_lines("keys, between two iterations: p pauses or continues, s saves a checkpoint, q stops")
+                print_lines("keys (read between iterations): p pauses or continues, s saves a checkpoint, q stops")
         self._listening = state.fabric.broadcast(self._keys is not None)
 
     def on_iteration_start(self, state: TrainState) -> None:

@@ -65,8 +65,8 @@ class MilestoneMatches(Callback):
     team_sizes: Sequence[Count] = ()
     """Cars per team; every size in the list is played. Default: the size of the training."""
     confidence: Annotated[float, Between(0, 0.999999, above=True)] = 0.99
-    """Confidence level of the decision. At 0.99, one of 100 milestones that are as good as the one before is called
-    better or worse."""
+    """Confidence level of the decision. At 0.99, one in 100 milestones that are as good as the one before is wrongly
+    called better or worse."""
     stop: bool = False
     """End training when a milestone is worse."""
     lower_rate: Annotated[float, Between(0, 1, above=True)] = 1.0
@@ -98,10 +98,10 @@ class MilestoneMatches(Callback):
             ValueError: The run has no folder, or the restored results do not fit the settings.
         """
         if state.folder is None:
-            raise ValueError("MilestoneMatches: this run keeps no milestones that could play")
+            raise ValueError("MilestoneMatches: this run has no folder, so there are no milestones that could play")
         self._folder, state.learning_rate_factor = state.folder, self._factor
         if self._judged and state.fabric.is_global_zero:
-            with state_error_context("what was saved of MilestoneMatches, with these team_sizes,"):
+            with state_error_context("the saved state of MilestoneMatches, with these team_sizes,"):
                 self._publish()
 
     def on_iteration_start(self, state: TrainState) -> None:
@@ -119,7 +119,7 @@ class MilestoneMatches(Callback):
             if not state.stop:
                 self._advance(may_wait=None)
                 if self._process is not None:
-                    said = "waiting for the matches of milestone %s and later ones; Ctrl+C leaves, --resume plays them"
+                    said = "waiting for the matches of milestone %s and later ones; after Ctrl+C, --resume plays them"
                     logger.info(said, self._game["player"])
             while self._process is not None and not state.stop:
                 with suppress(subprocess.TimeoutExpired):
@@ -138,7 +138,7 @@ class MilestoneMatches(Callback):
         super().load_state_dict(state)
         for name in (*(each["milestone"] for each in self._judged), *filter(None, [self._best])):
             if not _NAME.fullmatch(name):  # names become paths
-                raise ValueError(f"{name!r} is the name of no milestone")
+                raise ValueError(f"{name!r} is not the name of a milestone")
 
     def _advance(self, may_wait: int | None) -> None:
         """Play and judge milestones in order.
@@ -206,7 +206,7 @@ class MilestoneMatches(Callback):
             return
         self._given_up = True
         why = (self._folder / _ERRORS).read_text(errors="replace").strip().rpartition("\n")[2] or f"status {status}"
-        warnings.warn(f"MilestoneMatches: no more matches in this run: {why}", RuntimeWarning, stacklevel=2)
+        warnings.warn(f"MilestoneMatches: this run plays no more matches: {why}", RuntimeWarning, stacklevel=2)
 
     def _judge(self, milestone: str) -> None:
         mine = [each for each in self._played if each["player"] == milestone]
@@ -217,7 +217,7 @@ class MilestoneMatches(Callback):
         self._judged.append({"milestone": milestone, "worse": bool(worse)})
         self._alarm |= bool(worse)
         if worse:
-            logger.warning("milestone %s plays worse than %s; best is %s", milestone, " and ".join(worse), self._best)
+            logger.warning("milestone %s plays worse than %s; best: %s", milestone, " and ".join(worse), self._best)
         self._publish()
 
     def _publish(self) -> None:

@@ -27,21 +27,21 @@ class Notify(Callback):
     _in_state_dict: ClassVar = {"reached": "_reached"}
 
     command: Sequence[str] | None = None
-    """A program and its arguments, run without a shell; {run_id}, {steps} and {message} are filled in."""
+    """Program and its arguments, run without a shell; {run_id}, {steps} and {message} are filled in."""
     url: str | None = None
-    """Webhook that receives a POST request with JSON: `text` and `content` (both the message, as different chats expect
-    it), `event` (ended, stopped, failed or reached), `run_id`, `steps`, `metrics`. Environment variables ($NAME) in the
-    address are filled in, so that the configuration need not contain secrets."""
+    """Webhook that receives a POST request with JSON: `text` and `content` (both contain the message, as different
+    services expect it), `event` (ended, stopped, failed or reached), `run_id`, `steps`, `metrics`. Environment
+    variables ($NAME) in the address are expanded, so that the configuration need not contain secrets."""
     at_least: dict[str, Finite] | None = None
-    """Metrics to report once when they reach at least this value, as {"reward/episode_return": 195}."""
+    """Metrics to report once when they reach at least this value, for example {"reward/episode_return": 195}."""
     at_most: dict[str, Finite] | None = None
     """Metrics to report once when they fall to at most this value."""
     timeout_seconds: Positive = 10.0
-    """Time limit of the command and of the webhook; training waits for them."""
+    """Time limit for the command and for the webhook; training waits for them."""
 
     def __post_init__(self) -> None:
         if not self.command and not self.url:
-            raise ValueError("Notify: a command, a url or both are needed")
+            raise ValueError("Notify: set command, url or both")
         if isinstance(self.command, str):
             example = '["notify-send", "{message}"]'
             raise ValueError(f"Notify: command must be a list such as {example}, got {self.command!r}")
@@ -89,12 +89,12 @@ class Notify(Callback):
         try:
             status = subprocess.run(command, timeout=self.timeout_seconds, check=False, **silent).returncode
         except subprocess.TimeoutExpired:
-            _warn(f"command {command[0]} took longer than {self.timeout_seconds:g} s and was ended")
+            _warn(f"command {command[0]} took longer than {self.timeout_seconds:g} s and was killed")
         except (OSError, ValueError) as error:
             _warn(f"command {command[0]}: {error}")
         else:
             if status != 0:
-                _warn(f"command {command[0]} ended with status {status}")
+                _warn(f"command {command[0]} exited with status {status}")
 
     def _post(self, url: str, content: dict[str, Any]) -> None:
         headers = {"Content-Type": "application/json", "User-Agent": "fabric-rl"}

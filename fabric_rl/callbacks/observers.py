@@ -214,7 +214,7 @@ class RecordGames(Callback):
             cut_off = ""
             for seconds in stack.enter_context(closing(game)):
                 if time.monotonic() >= until and seconds < GAME_SECONDS:
-                    cut_off = f", cut short after {seconds:.0f} s: recording may take {MAX_SHARE:.0%} of the time"
+                    cut_off = f", cut short after {seconds:.0f} s: recording may use {MAX_SHARE:.0%} of the time"
                     break
         self.folder.mkdir(exist_ok=True)
         path = self.folder / f"{state.steps:012}{inspector.game_suffix}"
@@ -240,7 +240,7 @@ class ShowGames(Callback):
         if self._server is None:
             return
         if not self._folder.is_dir():
-            raise ValueError(f"--watch: {type(state.env).__name__} records no games; leave the flag out")
+            raise ValueError(f"--watch: {type(state.env).__name__} does not record games; leave the flag out")
         self._stack.enter_context(self._server.running())
         print_lines(f"watch it at {self._server.url}")
         open_browser(self._server.url)

@@ -26,7 +26,7 @@ class Curriculum:
     thresholds: list[Finite]
     """Values that the measure must exceed for the next lesson to begin, one for each lesson but the last."""
     measure: str = PROGRESS
-    """`progress` (fraction of the run's steps that is done, 0..1), `reward` (mean return of the last
+    """`progress` (completed fraction of the run's steps, 0..1), `reward` (mean return of the last
     `min_lesson_length` episodes), or the name of any logged metric, for example `game/touches_per_minute`."""
     min_lesson_length: Count = 100
     """Number of episodes, over all ranks, that must end in a lesson before the next one can begin."""
@@ -194,7 +194,7 @@ class Lessons(Callback):
         """Restore the state that `state_dict` returned; curricula that are not in it start with their first lesson."""
         for name, course in self.lesson_states.items():
             if name in state:
-                load_child_state(course, state[name], f"what was saved of the curriculum {name}")
+                load_child_state(course, state[name], f"the saved state of the curriculum {name}")
 
     def _measure(self, measure: str, state: TrainState) -> tuple[float, float]:
         """Return the (sum, count) of a measure in this iteration, the same on every rank."""
@@ -210,6 +210,6 @@ class Lessons(Callback):
         if state.fabric.is_global_zero and name not in self._never_logged:
             self._never_logged.add(name)
             hint = did_you_mean(name, list(state.metrics)) or f"; logged: {', '.join(sorted(state.metrics))}"
-            text = f"Lessons: nothing has logged {name} yet, lessons that it measures do not go on{hint}"
+            text = f"Lessons: nothing has logged {name} yet, so lessons that depend on it do not advance{hint}"
             warnings.warn(text, RuntimeWarning, stacklevel=2)
         return 0.0, 0.0

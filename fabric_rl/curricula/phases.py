@@ -56,7 +56,7 @@ class Phase:
     """Settings of one phase of a run; the environment has rewards and initial states under the same name."""
 
     name: str
-    """Name of letters, digits, `_`, `.` and `-`; the same as in the environment's `PhasedReward` and `PhasedStates`."""
+    """Letters, digits, `_`, `.` and `-`; the same name as in the environment's `PhasedReward` and `PhasedStates`."""
     label: str = ""
     """Description for the log."""
     learning_rate: Positive | None = None
@@ -70,7 +70,7 @@ class Phase:
     def __post_init__(self) -> None:
         check_settings(self)
         if not _NAME.fullmatch(self.name):
-            raise ValueError(f"Phase: name must be letters, digits, _, . and -, got {self.name!r}")
+            raise ValueError(f"Phase: name must consist of letters, digits, _, . and -, got {self.name!r}")
 
     def is_done(self, streaks: Sequence[int], steps: int) -> bool:
         """Return True if the next phase should begin.
@@ -121,11 +121,11 @@ class Phases(Callback):
         self.phases = tuple(phases)
         names = [phase.name for phase in self.phases]
         if not names or len(set(names)) < len(names):
-            raise ValueError(f"Phases: needs phases with names of their own, got {', '.join(names) or 'none'}")
+            raise ValueError(f"Phases: set at least one phase, with unique names, got {', '.join(names) or 'none'}")
         numbers = {name: number for number, name in enumerate(names, 1)} | {n: n for n in range(1, len(names) + 1)}
         if start_phase not in numbers:
             numbered = ", ".join(f"{number} {name}" for number, name in enumerate(names, 1))
-            raise ValueError(f"Phases: there is no start_phase {start_phase!r}; choose of {numbered}")
+            raise ValueError(f"Phases: there is no start_phase {start_phase!r}; choose one of {numbered}")
         self.number = self._start = numbers[start_phase]
         self._begun_at = 0
         self._streaks = [0] * len(self.phase.promotions)
@@ -148,7 +148,7 @@ class Phases(Callback):
         if self._begun_at < 0:  # the phase was chosen by hand for a resumed run
             self._begun_at = state.steps
         if self._begun_at > state.steps:
-            raise ValueError(f"Phases: its checkpoint says that its phase began after {self._begun_at:,} steps")
+            raise ValueError(f"Phases: the saved phase begins at step {self._begun_at}, after the run's {state.steps}")
         self._enter(state)
 
     def on_iteration_end(self, state: TrainState) -> None:
@@ -189,7 +189,7 @@ class Phases(Callback):
             return
         numbers = [number for number, phase in enumerate(self.phases, 1) if phase.name == state["phase"]]
         if not numbers:
-            raise ValueError(f"Phases: the checkpoint is in phase {state['phase']}, which is not among --callbacks")
+            raise ValueError(f"Phases: the checkpoint's phase {state['phase']} is not one of the phases in --callbacks")
         self._begin(numbers[0], int(state["begun_at"]))
         rows = state["streaks"]  # older checkpoints name them by metric only
         self._streaks = [int(rows.get(each.condition, rows.get(each.metric, 0))) for each in self.phase.promotions]

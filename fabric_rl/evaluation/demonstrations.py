@@ -80,7 +80,7 @@ def trajectories_of(
             before = len(found)
             found += _of_pool(demonstration, recipe, soft, rewards) if recipe else _of_env(demonstration, env)
             if len(found) == before:
-                raise ValueError(f"{path}: it contains no steps")
+                raise ValueError(f"{path} contains no steps")
         except (OSError, ValueError) as error:
             raise type(error)(f"{flag} {error}") from error
     return found
@@ -89,11 +89,11 @@ def trajectories_of(
 def _of_pool(demonstration: Demonstration, recipe: PoolFactory, soft: bool, rewards: bool) -> Iterator[Trajectory]:
     path, about = demonstration.path, demonstration.about
     if not demonstration.of_states:
-        raise ValueError(f"{path}: observations of {about.get('env')}, not states of Rocket League")
+        raise ValueError(f"{path} contains observations of {about.get('env')}, not states of Rocket League")
     if about["tick_skip"] != recipe.tick_skip:
         raise ValueError(
-            f"{path}: a frame every {about['tick_skip']} ticks, the environment decides every {recipe.tick_skip}; "
-            f"record it with --tick_skip {recipe.tick_skip}"
+            f"{path} has a frame every {about['tick_skip']} ticks, but the environment decides every "
+            f"{recipe.tick_skip}; record it with --tick_skip {recipe.tick_skip}"
         )
     blue, orange = about["teams"].count(0), about["teams"].count(1)
     with closing(recipe.build(num_arenas=1)) as pool:
@@ -101,18 +101,18 @@ def _of_pool(demonstration: Demonstration, recipe: PoolFactory, soft: bool, rewa
     try:
         shape: Any = obs.space(blue, orange).shape
     except ValueError as error:
-        reason = f"which the environment's observations cannot be of ({error})"
-        raise ValueError(f"{path}: {blue}v{orange}, {reason}") from error
+        reason = f"which the environment's observations do not support ({error})"
+        raise ValueError(f"{path} contains {blue}v{orange}, {reason}") from error
     if shape != space.shape:
         sizes = " and ".join(f"{a}v{b}" for a, b in recipe.team_sizes)
-        raise ValueError(f"{path}: {blue}v{orange}, the environment has {sizes}, with other observations")
+        raise ValueError(f"{path} contains {blue}v{orange}, but the environment has {sizes}, whose observations differ")
     return trajectories(demonstration, blue, obs, action, soft, recipe.reward() if rewards else None)
 
 
 def _of_env(demonstration: Demonstration, env: EnvFactory) -> Iterator[Trajectory]:
     path, about = demonstration.path, demonstration.about
     if demonstration.of_states:
-        raise ValueError(f"{path}: states of Rocket League, not observations of {env_name(env)}")
+        raise ValueError(f"{path} contains states of Rocket League, not observations of {env_name(env)}")
     with closing(env(seed=0)) as envs:
         spaces = envs.single_observation_space, envs.single_action_space
     mine = {"env": env_name(env), "observation_space": str(spaces[0]), "action_space": str(spaces[1])}
@@ -124,7 +124,7 @@ def _of_env(demonstration: Demonstration, env: EnvFactory) -> Iterator[Trajector
     }
     for column in demonstration.columns:
         if column.shape != (here := shapes.get(column.name, column.shape)):
-            raise ValueError(f"{path}: its column {column.name} holds {list(column.shape)} a frame, not {list(here)}")
+            raise ValueError(f"{path}: its column {column.name} has {list(column.shape)} per frame, not {list(here)}")
     return observation_trajectories(demonstration, *spaces)
 
 
@@ -217,7 +217,7 @@ def choose_algorithm(
     if not (isinstance(made, type) and issubclass(made, OffPolicyAgent)):
         given = [f"--{field.name}" for field in fields(sac) if getattr(sac, field.name) != field.default]
         if given:
-            raise ValueError(f"{', '.join(given)}: only agents have that which learn with SAC; leave it out")
+            raise ValueError(f"{', '.join(given)}: only agents that learn with SAC use this; leave it out")
         return partial(train, estimator=estimator, signals=signals)
     if type(estimator) is not GAE:
         raise ValueError("--estimator: only PPO estimates advantages, not SAC; leave it out")

@@ -72,7 +72,7 @@ def play_blocks(
                 tell(done / len(blocks))
                 yield matches
         except BrokenProcessPool as error:
-            raise OSError(f"--workers {workers}: one was killed, maybe for lack of memory; take fewer") from error
+            raise OSError(f"--workers {workers}: a worker was killed, perhaps for lack of memory; use fewer") from error
         finally:  # the results of the running blocks are not needed
             for child in multiprocessing.active_children():
                 if child not in others:

@@ -28,7 +28,7 @@ class PlayerSpec(NamedTuple):
     """Player that can be built for a match."""
 
     build: Callable[[int | tuple[int, int], int], Player]
-    """Takes cars per team, or (blue, orange), and the tick skip."""
+    """Builds the player for the cars per team, or (blue, orange), and the tick skip."""
     trained_in: PoolFactory | None = None
     """Environment of its training; None for a bot."""
     identity: object = None
@@ -39,7 +39,7 @@ class MatchSettings(NamedTuple):
     """Settings of a match that its players share."""
 
     play: PlaySettings
-    """With the team size and tick skip of the match."""
+    """Settings of the command, with the team size and tick skip of the match."""
     team_size: int
     tick_skip: int
     action_delay_ticks: int
@@ -73,7 +73,7 @@ def load_player(name: str, sample: bool, runs_dir: str, explain: bool = False) -
     """
     if name in BOTS:
         if (run := Path(runs_dir, name)).is_dir():
-            raise ValueError(f"{name}: a bot and a run have this name; say {run} for the run, or rename that folder")
+            raise ValueError(f"{name}: a bot and a run have this name; use {run} for the run, or rename that folder")
         return _scripted(BOTS[name])
     path, role = split_role(name, runs_dir)
     if name.rpartition(".")[0].strip(".") and not role and not _is_there(name, runs_dir) and Path(name).name == name:
@@ -108,7 +108,7 @@ def _bot(name: str) -> type[Bot] | None:
         bots = [each for each, kind in vars(found).items() if isinstance(kind, type) and issubclass(kind, Bot)]
         raise ValueError(f"{name}: no such run, and {file} has no {attribute}{did_you_mean(attribute, bots)}")
     if not (isinstance(made, type) and issubclass(made, Bot)):
-        raise ValueError(f"{name}: is not an envs.bots.Bot")
+        raise ValueError(f"{name} is not an envs.bots.Bot")
     return made
 
 
@@ -201,7 +201,7 @@ def load_guests(names: Sequence[str], env: EnvFactory, runs_dir: str, seed: int,
         run: Folder of the run that trains, which cannot be a guest.
 
     Raises:
-        ValueError: A player does not exist or cannot play in the pool, or has two of the names.
+        ValueError: A player does not exist or cannot play in the pool, or is named twice.
     """
     if not names:
         return []
@@ -212,10 +212,10 @@ def load_guests(names: Sequence[str], env: EnvFactory, runs_dir: str, seed: int,
         for number, name in enumerate(names):
             named = f"{name!r}: "
             if run is not None and run.resolve() in (Path(runs_dir, name).resolve(), Path(name).resolve()):
-                raise ValueError("is the run itself; export its agent with fabric-rl export, and name that folder")
+                raise ValueError("this is the run itself; export its agent with fabric-rl export, and name that folder")
             guest = load_player(name, sample=True, runs_dir=runs_dir)
             if seen.setdefault(guest.identity, name) != name:
-                raise ValueError(f"is {seen[guest.identity]!r} again")
+                raise ValueError(f"the same player as {seen[guest.identity]!r}")
             found.append(guest.build(cars, recipe.tick_skip)(seed + number))
     except (TypeError, ValueError) as error:
         raise ValueError(f"--self_play.guests: {named}{error}") from error

@@ -32,7 +32,7 @@ TOLERANCE = 1e-4
 _ROW = re.compile(r"\[\n *([^][{}]*?)\n *\]")
 """List of numbers in indented JSON, one per line."""
 _CLEAR = 1e-4
-"""Least lead of the most probable choice in the states of a self-test, as a share of its probability."""
+"""Minimum lead of the most probable choice in the states of a self-test, as a share of its probability."""
 
 
 class PolicyGraph(nn.Module):
@@ -168,7 +168,7 @@ def write_policy(
     found = load_policy(folder).run(known)
     wrong = [name for name in graph.outputs if not np.allclose(found[name], known[name], TOLERANCE, TOLERANCE)]
     if wrong:
-        raise ValueError(f"--format {form} cannot represent {kind}: its {wrong[0]} differs")
+        raise ValueError(f"--format {form} cannot represent {kind}: the exported {wrong[0]} differs")
 
 
 @torch.no_grad()

@@ -95,11 +95,11 @@ class CloneArgs:
     learning_rate: Annotated[float, Between(0, 1, above=True, below=True)] = 1e-3
     """Learning rate of Adam."""
     validation: Annotated[float, Between(0, 1, below=True)] = 0.1
-    """Share of the episodes that is held back, at least one episode. 0: none, and training runs for all epochs."""
+    """Share of the episodes held back for validation, at least one. 0: none, and training runs for all epochs."""
     patience: Count = 5
     """Epochs without a lower validation loss after which training stops, with the best weights."""
     max_grad_norm: NonNegative = 0.5
-    """Clip the norm of the gradient to this; 0 does not clip."""
+    """Clip the norm of the gradient to this value; 0: no clipping."""
     seed: CountOrZero = 0
     """Seed of the weights, the order of steps and the choice of validation episodes."""
 
@@ -142,7 +142,7 @@ def pretrain(
     held = max(1, round(args.validation * len(order))) if args.validation else 0
     if held >= len(order):
         raise ValueError(
-            f"--validation {args.validation}: {len(order)} episodes with steps that count, too few to hold {held} back"
+            f"--validation {args.validation}: {len(order)} episodes with weighted steps are too few to hold back {held}"
         )
     held_back, learned = ([x for number in part for x in groups[number]] for part in (order[:held], order[held:]))
     validation, training = to_batch(held_back, agent) if held else None, to_batch(learned, agent)
@@ -161,7 +161,7 @@ def pretrain(
         rows.append({"epoch": len(rows) + 1, "loss": loss, "validation_loss": judged})
         tell(rows[-1])
         if not math.isfinite(loss):
-            raise NonFiniteError(f"the loss became {loss} in epoch {len(rows)}; take a lower --learning_rate")
+            raise NonFiniteError(f"the loss became {loss} in epoch {len(rows)}; use a lower --learning_rate")
         if judged < best or validation is None:
             best, best_epoch = judged, len(rows)
             weights = {name: tensor.clone() for name, tensor in agent.state_dict().items()}
@@ -186,19 +186,19 @@ class Cloning(Callback):
     """
 
     demos: Sequence[str]
-    """Files that `fabric-rl demos` makes."""
+    """Demonstration files from `fabric-rl demos`."""
     strength: NonNegative = 1.0
     """Factor for the agent's learning rate."""
     steps: Count | None = None
-    """Agent-steps (over all ranks) after which cloning ends. Default: it never ends, and its rate stays."""
+    """Agent-steps (over all ranks) after which cloning ends. Default: never, with a constant learning rate."""
     samples_per_update: CountOrZero = 0
-    """Steps of the demonstrations, drawn anew for each pass. 0: all of them."""
+    """Number of demonstrated steps, sampled again for each pass. 0: all."""
     num_epoch: Count | None = None
-    """Passes in each update. Default: `--update_epochs`."""
+    """Passes per update. Default: `--update_epochs`."""
     batch_size: Count | None = None
     """Steps per optimizer step and rank. Default: `--batch_size`."""
     soft_labels: bool = False
-    """Count what lies between two rows of an action table for both of them, not for the nearer one alone."""
+    """Actions between two rows of an action table count for both rows. Default: only for the nearest row."""
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -220,9 +220,9 @@ class Cloning(Callback):
         """
         _check_imitates(state.agent, "--cloning")
         if is_sharded(state.agent):
-            raise ValueError("--strategy fsdp: an agent that clones cannot be sharded; use ddp")
+            raise ValueError("--strategy fsdp: an agent with --cloning cannot be sharded; use ddp")
         if not self._trajectories:
-            raise ValueError("--cloning: nothing is shown; name files with --cloning.demos, or call show()")
+            raise ValueError("--cloning: there are no demonstrations; set --cloning.demos, or call show()")
         if not state.learns:
             return
         self._shown = to_batch(self._trajectories, state.agent)

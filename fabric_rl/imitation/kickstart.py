@@ -29,7 +29,7 @@ class Kickstart(Callback):
         Args:
             reference: Run, milestone, checkpoint, exported agent or included agent (school_1v1) with the same
                 observations and actions.
-            coef: Lambda, a number or a schedule over the training. Default: linear from 1 to 0.
+            coef: Lambda, a number or a schedule over the course of training. Default: linear from 1 to 0.
 
         Raises:
             ValueError: `coef` is negative.
@@ -55,23 +55,23 @@ class Kickstart(Callback):
         """
         flag, agent = f"--kickstart.reference {self.reference}", state.agent
         if not hasattr(agent, "reference"):
-            raise TypeError(f"--kickstart: {type(agent).__name__} takes no reference; use one of the PPO agents")
+            raise TypeError(f"--kickstart: {type(agent).__name__} does not support a reference; use a PPO agent")
         if self._trained is None:
-            raise ValueError(f"{flag}: give it to take(), or use the flag")
+            raise ValueError(f"{flag}: the reference is not loaded; pass it to take(), or use the flag")
         try:
             with isolate_rng():  # its initial weights are random
                 teacher = self._trained.agent(state.env.single_observation_space, state.env.single_action_space)
         except ValueError as error:
             raise ValueError(f"{flag}: {error}") from error
         if teacher.memory_size or not hasattr(teacher, "policy_params"):
-            raise ValueError(f"{flag}: {type(teacher).__name__} cannot be a reference, only PPO agents without memory")
+            raise ValueError(f"{flag}: {type(teacher).__name__} cannot be a reference; use a PPO agent without memory")
         kinds = [(type(each.policy_head), getattr(each.policy_head, "squash", False)) for each in (teacher, agent)]
         if kinds[0] != kinds[1]:
             raise ValueError(
-                f"{flag}: its policy is another kind of distribution than that of --agent (class or squash)"
+                f"{flag}: the distribution of its policy differs from that of --agent (in class or squash)"
             )
         if self._weights is not None:
-            with state_error_context("what was saved of the reference of --kickstart"):
+            with state_error_context("the saved reference of --kickstart"):
                 check_weights(self._weights, teacher)
             teacher.load_state_dict(self._weights)
         self._weights = {name: tensor.clone() for name, tensor in teacher.state_dict().items()}

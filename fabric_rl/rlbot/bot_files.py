@@ -54,7 +54,7 @@ def write_bot(
         ValueError: The bot's observations or actions need data that the game does not send, or it does not start.
     """
     if asked := fields_not_sent(env):
-        raise ValueError(f"--format rlbot: the game does not send what this agent sees or acts on: {', '.join(asked)}")
+        raise ValueError(f"--format rlbot: the game does not send data that this agent needs: {', '.join(asked)}")
     given = _pool_settings(yaml.safe_load(settings)["env"])
     classes, agent_id = set[str](), f"fabric-rl/{name}"
     parts = (("obs", "envs.DefaultObs.rlgym_guide"), ("action", "envs.LookupTable"))
@@ -123,7 +123,7 @@ def _portable(section: Any, classes: set[str]) -> Any:  # noqa: ANN401 - part of
         module = found.__module__
         if INSTALLED and module.partition(".")[0] == "envs":
             raise ValueError(
-                f"--format rlbot: {module}: in a bot's folder envs is fabric-rl's; rename your own package"
+                f"--format rlbot: {module}: in a bot's folder, envs is fabric-rl's package; rename your own package"
             )
         module = module.removeprefix("fabric_rl.")
         classes.add(module)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from envs.adapters.rlbot_game import BotProcess
 
 TOLERANCE = 1e-3
-"""Of observations and controls: RLBot sends angles, and axes computed from them in float32 are rounded differently."""
+"""Tolerance for observations and controls: RLBot sends angles, and axes computed from them are rounded differently."""
 MIN_EQUAL_ACTIONS = 0.99
 """Required share of equal decisions: rounding may decide between two actions."""
 MIN_EQUAL_OBSERVATIONS = 0.98
@@ -56,7 +56,7 @@ class SimulationSettings(NamedTuple):
         assert ours.trained_in is not None
         (blue, orange), skip = ours.trained_in.team_sizes[0], ours.trained_in.tick_skip
         if blue != orange:
-            raise ValueError(f"{folder}: was trained for {blue}v{orange}; a flight needs teams of the same size")
+            raise ValueError(f"{folder} was trained for {blue}v{orange}, but a flight needs teams of the same size")
         players = ours.build(blue, skip), theirs.build(blue, skip)
         steps = max(1, round(minutes * 60 * TICKS_PER_SECOND / skip))
         delay = max(GAME_DELAY_TICKS, ours.trained_in.action_delay_ticks)

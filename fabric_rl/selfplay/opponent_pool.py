@@ -233,8 +233,8 @@ class OpponentPool:
         theirs, own = ([x.name for x in some if x.weights is None] for some in (opponents, self.opponents))
         if theirs != own:
             raise ValueError(
-                f"its guests were {', '.join(theirs) or 'nobody'}, --self_play.guests are {', '.join(own) or 'nobody'}"
-                "; a run keeps its guests, one that begins with its weights (--initialize_from) may have others"
+                f"its guests were {', '.join(theirs) or 'nobody'}, but --self_play.guests are "
+                f"{', '.join(own) or 'nobody'}; only a new run with its weights (--initialize_from) may have others"
             )
         self.rating, self._next, self.opponents = state["rating"], state["next"], opponents
         self._retire()

@@ -164,7 +164,7 @@ class Opponents(VectorEnv):
         sides = pool.sides if isinstance(pool, HasTeams) else None
         if sides is None or len(set(sides[1].tolist())) < 2:
             pool.close()
-            raise ValueError(f"--self_play: --env {name} has no two teams that could play each other")
+            raise ValueError(f"--self_play: --env {name} does not have two teams that could play each other")
         if guests and not isinstance(pool, HasGuests):
             pool.close()
             raise ValueError(
@@ -321,7 +321,7 @@ class Opponents(VectorEnv):
         """Restore the state that `state_dict` returned; raise a ValueError if it belongs to a different pool."""
         if len(state["tables"]) != len(self.pairings.slots):
             raise ValueError(
-                f"--self_play.at_once is {len(self.pairings.slots)}, what was saved has {len(state['tables'])}"
+                f"--self_play.at_once is {len(self.pairings.slots)}, but the saved state has {len(state['tables'])}"
             )
         check_structure(state, self._own_state() | {"team": None}, "it")  # `team_change` may have changed
         self.pairings.rng.bit_generator.state = state["rng"]

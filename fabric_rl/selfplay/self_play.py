@@ -105,7 +105,7 @@ class SelfPlay(Callback):
             bots: The players named in `guests`, in the same order: `envs.bots.Bot` for a `RocketSimPool`.
         """
         if len(bots) != len(self.guests):
-            raise ValueError(f"SelfPlay: guests names {len(self.guests)} players, around() was given {len(bots)}")
+            raise ValueError(f"SelfPlay: guests names {len(self.guests)} players, but around() was given {len(bots)}")
         self._agent = agent
         team = None if self.team_change is None else 0
         return partial(Opponents, env, agent, self.roster, self.share, self.at_once, bots, team)
@@ -124,7 +124,7 @@ class SelfPlay(Callback):
                 `min_kl` is set for an agent whose policies cannot be compared.
         """
         if self._agent is None or not (isinstance(state.env, Opponents) or state.args.num_players):
-            raise ValueError("SelfPlay: give its around(env, agent) to fabric_rl.train, or use --self_play")
+            raise ValueError("SelfPlay: pass the result of around(env, agent) to fabric_rl.train, or use --self_play")
         obs_space = state.env.single_observation_space
         self._comparison_policy = SnapshotPolicies(self._agent, obs_space, state.env.single_action_space)
         self._comparison_policy.to(state.fabric.device)
@@ -134,9 +134,9 @@ class SelfPlay(Callback):
                 try:
                     check_weights(each.weights, self._comparison_policy.of(LATEST, None))
                 except ValueError as error:
-                    raise ValueError(f"--self_play: the snapshot of {each.name} in the pool: {error}") from error
+                    raise ValueError(f"--self_play: the opponent pool's snapshot of {each.name}: {error}") from error
         if self._probe is not None:
-            with state_error_context("what --self_play has kept of the last rollout"):
+            with state_error_context("the part of the last rollout that --self_play saved"):
                 obs, mask = self._probe
                 self._probe = obs.to(state.fabric.device), None if mask is None else mask.to(state.fabric.device)
                 self._policy(*self._probe)
@@ -148,7 +148,7 @@ class SelfPlay(Callback):
                 warnings.warn(f"--self_play.at_once {self.at_once}: {most}", RuntimeWarning, stacklevel=2)
         if state.fabric.is_global_zero:
             gate = " and ".join(f"{skill.metric} of {skill.at_least:g}" for skill in self.gate)
-            waits = "" if self.open else f"; it waits for {gate}, until then the opponent is the current agent"
+            waits = "" if self.open else f"; until the agent reaches {gate}, it plays against its current policy"
             whom = [f"up to {self.window} snapshots ({len(self.roster.snapshots)} so far)", *self.guests]
             logger.info("self-play against %s%s", ", ".join(whom), waits)
 
@@ -247,7 +247,7 @@ class SelfPlay(Callback):
         found = action_distributions(judge, obs, mask)
         if self.min_kl and found is None:
             raise ValueError(
-                f"--self_play.min_kl: policies of --agent {type(judge).__name__} cannot be compared, it has no "
+                f"--self_play.min_kl: policies of --agent {type(judge).__name__} cannot be compared: it has no "
                 "distributions with a torch.distributions.kl_divergence (fabric_rl.types.ActorCritic); leave min_kl out"
             )
         return found

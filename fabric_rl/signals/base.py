@@ -49,7 +49,7 @@ class RewardSignal(nn.Module, ABC):
         strength: Factor for the reward.
         gamma: Discount factor of the signal's returns.
         learning_rate: Learning rate of the signal's networks.
-        epochs: Passes over each rollout; None: as many as the policy's `--update_epochs`, so that the signal makes one
+        epochs: Passes over each rollout; None: `--update_epochs`, as for the policy, so that the signal makes one
             optimizer step for each minibatch of the policy.
         minibatch_size: Steps per minibatch and rank; None: the policy's minibatch size. For one optimizer step per
             rollout, use the size of a rollout with `epochs` 1.

@@ -42,7 +42,7 @@ class Curiosity(RewardSignal):
         encoding_size: Number of features.
         hidden_sizes: Sizes of the hidden layers of the encoder and of both models.
         learning_rate: Learning rate of all three networks.
-        epochs: Passes over each rollout; default: as many as the policy's.
+        epochs: Passes over each rollout; default: `--update_epochs`.
         minibatch_size: Steps per minibatch and rank; default: the policy's minibatch size.
         episodic: True if returns end with an episode.
     """
@@ -111,7 +111,7 @@ class RND(RewardSignal):
         encoding_size: Length of the vectors.
         hidden_sizes: Sizes of the hidden layers of the target; the predictor has one more layer, of the last size.
         learning_rate: Learning rate of the predictor.
-        epochs: Passes over each rollout; default: as many as the policy's.
+        epochs: Passes over each rollout; default: `--update_epochs`.
         minibatch_size: Steps per minibatch and rank; default: the policy's minibatch size.
         episodic: True if returns end with an episode. In the paper they do not (section 2.3), because novelty does not
             depend on the end of an episode.

@@ -65,7 +65,7 @@ class GAIL(RewardSignal):
         use_actions: The discriminator also sees actions.
         use_vail: The discriminator only sees a code of limited information.
         gradient_penalty: Weight w of the gradient penalty.
-        epochs: Passes over each rollout; default: as many as the policy's.
+        epochs: Passes over each rollout; default: `--update_epochs`.
         minibatch_size: Steps per minibatch and rank; default: the policy's minibatch size.
         episodic: True if returns end with an episode.
     """
@@ -113,7 +113,7 @@ class GAIL(RewardSignal):
     def shown(self) -> tuple[Tensor, Tensor]:
         """The demonstrations' observations and actions, `[M, ...]`; raises a ValueError if there are none."""
         if self._shown is None or not len(self._shown[0]):
-            raise ValueError("--signals GAIL: nothing is shown; name files that fabric-rl demos makes as its demos")
+            raise ValueError("--signals GAIL: there are no demonstrations; set demos to files from fabric-rl demos")
         return self._shown
 
     def _inputs(self, obs: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:

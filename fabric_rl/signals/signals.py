@@ -52,7 +52,7 @@ def add_value_heads(weights: Mapping[str, Any], agent: ActorCritic) -> dict[str,
         if isinstance(old, Tensor) and old.shape == (1, *new.shape[1:]) and len(new) == agent.value_heads:
             found[name] = torch.cat([old.to(new), new[1:]])
     if any(found[name] is not weights[name] for name in weights):
-        logger.info("one value head in the weights, %d here: those of the signals begin new", agent.value_heads)
+        logger.info("the weights have one value head of %d; those of the signals start untrained", agent.value_heads)
     return found
 
 
@@ -218,10 +218,10 @@ class IntrinsicRewards:
         by_name, differs = {entry["name"]: entry for entry in state}, []
         for signal, _, optimizer in self._learning:
             if signal.name not in by_name:
-                differs.append(f"nothing was saved of the signal {signal.name}")
+                differs.append(f"the signal {signal.name} has no saved state")
                 continue
             saved = by_name[signal.name]
-            load_child_state(signal, saved["module"], f"what was saved of the signal {signal.name}")
+            load_child_state(signal, saved["module"], f"the saved state of the signal {signal.name}")
             load_optimizer(optimizer, saved["optimizer"], f"the signal {signal.name}")
         return differs
 

@@ -55,7 +55,7 @@ class GamesFeed:
         self._folder = folder
 
     def status(self) -> str:
-        """Return a line that says if the run is training or has ended."""
+        """Return a line that says whether the run is training or has ended."""
         run = self._folder.absolute().parent
         if is_training(run):
             return f"Waiting for the next game of {run.name} ..."

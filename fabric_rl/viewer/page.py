@@ -31,4 +31,4 @@ def check_size(file: Path) -> None:
     """Raise a ValueError if a replay is too large for a page."""
     if (size := file.stat().st_size) > _MOST_BYTES:
         watch = f"fabric-rl watch {quote(file.as_posix())}"
-        raise ValueError(f"{file}: {size / 1e6:,.0f} MB is too much for a page; watch it with {watch}")
+        raise ValueError(f"{file}: {size / 1e6:,.0f} MB is too large for a page; watch it with {watch}")

@@ -27,7 +27,7 @@ from fabric_rl.viewer.page import FOLDER, PAGE, SCRIPT
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_WATCHERS = 32
 MOST_CONNECTIONS = MOST_WATCHERS + 16
-"""More connections are closed at once: training needs open files, too."""
+"""Further connections are closed immediately, because training needs open files, too."""
 _LOOK_SECONDS, _PATIENCE_SECONDS = 0.05, 20
 _TYPES = {"/": (PAGE, "text/html; charset=utf-8"), f"/{SCRIPT}": (SCRIPT, "text/javascript; charset=utf-8")}
 _STREAM = "/stream"
@@ -65,7 +65,7 @@ class ViewerServer:
                 names the flag.
         """
         if not host:
-            raise ValueError("--host: must be an address; 0.0.0.0 lets other machines watch, too")
+            raise ValueError("--host must be an address; 0.0.0.0 lets other machines watch, too")
         try:
             self._library = import_module("websockets.sync.server")
             self._closed = import_module("websockets.exceptions").ConnectionClosed
@@ -84,7 +84,7 @@ class ViewerServer:
             )
         except (OSError, OverflowError) as error:
             if getattr(error, "errno", None) == errno.EADDRINUSE:
-                raise OSError(f"--port {port}: is in use; choose another one, or 0 for any that is free") from error
+                raise OSError(f"--port {port} is in use; choose another one, or 0 for any free port") from error
             raise OSError(f"--host {host} --port {port}: {error}") from error
         port = self._server.socket.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
@@ -130,7 +130,7 @@ class ViewerServer:
     def _watch(self, connection: Any) -> None:  # noqa: ANN401 - a ServerConnection
         """Send the feed to one watcher."""
         if not self._watchers.acquire(blocking=False):
-            connection.close(1013, "Too many are watching.")
+            connection.close(1013, "Too many viewers.")
             return
         pieces = self._feed.pieces()
         try:
@@ -140,7 +140,7 @@ class ViewerServer:
                     connection.send(piece if isinstance(piece, bytes) else json.dumps({"waiting": piece}))
                 else:
                     connection.ping()  # fails if the watcher is gone
-            connection.close(1000, "The replay has gone.")
+            connection.close(1000, "The replay is gone.")
         except (self._closed, OSError):
             pass
         finally:
@@ -157,14 +157,14 @@ class ViewerServer:
         except (ValueError, LookupError):  # malformed address, repeated header
             return self._response(HTTPStatus.BAD_REQUEST, "Bad request.")
         if len(hosts) != 1 or not (self._token or hosts[0] in self._hosts):
-            return self._response(HTTPStatus.MISDIRECTED_REQUEST, "This server has another name.")
+            return self._response(HTTPStatus.MISDIRECTED_REQUEST, "The Host header does not match this server.")
         if any(origin != hosts[0] for origin in origins):
             return self._response(HTTPStatus.FORBIDDEN, "Requests from other pages are refused.")
         if url.path != f"/{SCRIPT}" and not secrets.compare_digest(token.encode(), self._token.encode()):
             return self._response(HTTPStatus.FORBIDDEN, "The address lacks the token that fabric-rl watch printed.")
         if url.path == _STREAM:
             wants = upgrade.lower() == "websocket"
-            return None if wants else self._response(HTTPStatus.UPGRADE_REQUIRED, "Only the page connects here.")
+            return None if wants else self._response(HTTPStatus.UPGRADE_REQUIRED, "Only the page may connect here.")
         if url.path not in _TYPES:
             return self._response(HTTPStatus.NOT_FOUND, "Not found.")
         name, kind = _TYPES[url.path]

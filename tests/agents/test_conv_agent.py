@@ -101,7 +101,7 @@ def test_the_smallest_image(encoder, least):
 
 def test_too_small_an_image_names_the_encoders_that_would_do():
     with pytest.raises(
-        ValueError, match=r"have 30 x 30; .* or another encoder \(simple from 20, resnet from 15, match3 from 5\)$"
+        ValueError, match=r"have 30 x 30 pixels; .* \(simple: at least 20, resnet: at least 15, match3: at least 5\)$"
     ):
         agent_with(Box(0, 255, (30, 30), np.uint8), encoder="nature_cnn")
     with pytest.raises(ValueError, match=r"choose larger images$"):

@@ -458,7 +458,7 @@ def test_orthogonal_heads_start_near_nothing(name):
         (
             Dict(a=BOX),
             None,
-            "takes Discrete, MultiDiscrete, MultiBinary or .* Box actions, but .* has Dict",
+            "supports Discrete, MultiDiscrete, MultiBinary and .* Box actions, but .* has Dict",
         ),
         (Tuple([BOX]), None, "but the environment has Tuple"),
         (Box(0, 255, (3,), np.uint8), None, r"but the environment has Box\(0, 255"),
@@ -474,5 +474,5 @@ def test_what_cannot_work_is_refused(space, options, message):
 
 def test_box_actions_take_no_mask():
     head = make("box")
-    with pytest.raises(ValueError, match="Box actions take no action mask"):
+    with pytest.raises(ValueError, match="Box actions do not support action masks"):
         head.sample(head(features(2)), action_mask=torch.ones(2, 3, dtype=torch.bool))

@@ -50,13 +50,13 @@ VECTOR, IMAGE = Box(-1, 1, (2,)), Box(0, 255, (84, 84), np.uint8)
 @pytest.mark.parametrize(
     ("agent", "space", "message"),
     [
-        (PPOLightningAgent, CAMERA, "the observation camera is an image; take --agent agents.MultiInputPPOAgent"),
-        (PPOLightningAgent, IMAGE, "take --agent agents.ConvPPOAgent"),
-        (PPOLightningAgent, Dict(a=VECTOR), "--env_id makes vectors of Dict"),
-        (ConvPPOAgent, VECTOR, "take --agent agents.PPOLightningAgent"),
-        (ConvPPOAgent, CAMERA, "take --agent agents.MultiInputPPOAgent"),
-        (MultiInputPPOAgent, VECTOR, "take --agent agents.PPOLightningAgent"),
-        (MultiInputPPOAgent, CUBE, r"cube: .*\(8, 8, 8\) holds the channels; pad or flatten it by a wrapper"),
+        (PPOLightningAgent, CAMERA, "the observation camera is an image; choose --agent agents.MultiInputPPOAgent"),
+        (PPOLightningAgent, IMAGE, "choose --agent agents.ConvPPOAgent"),
+        (PPOLightningAgent, Dict(a=VECTOR), "--env_id turns Dict, Tuple and Discrete into"),
+        (ConvPPOAgent, VECTOR, "choose --agent agents.PPOLightningAgent"),
+        (ConvPPOAgent, CAMERA, "choose --agent agents.MultiInputPPOAgent"),
+        (MultiInputPPOAgent, VECTOR, "choose --agent agents.PPOLightningAgent"),
+        (MultiInputPPOAgent, CUBE, r"cube: .*\(8, 8, 8\) contains the channels; pad or flatten it with a wrapper"),
         (lambda *spaces: MultiInputPPOAgent(*spaces, encoder="simple"), SPACE, "MultiInputPPOAgent: grid: .*match3"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import gymnasium
 import numpy as np
@@ -277,8 +278,8 @@ def test_initialisation(cell):
 
 
 def test_the_memory_of_an_lstm_is_even():
-    message = "RecurrentPPOAgent: --agent.memory_size must be even for an LSTM, half hidden and half cell state, got 15"
-    with pytest.raises(ValueError, match=f"^{message}$"):
+    message = "RecurrentPPOAgent: --agent.memory_size must be even for an LSTM (half hidden, half cell state), got 15"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         agent_with(memory_size=15)
 
 

@@ -145,9 +145,9 @@ def test_agents_with_memory_of_different_sizes_remember_their_own():
 @pytest.mark.parametrize(
     ("space", "roles", "message"),
     [
-        (SPACE, {"blue": BLUE}, "--agent.roles has 1 roles .blue., the observations have 2"),
+        (SPACE, {"blue": BLUE}, "--agent.roles has 1 roles .blue., but the observations have 2"),
         (INNER, {"blue": BLUE, "orange": ORANGE}, "must be vectors that end with the role's number"),
-        (SPACE, {"a": BLUE, "b": partial(RecurrentPPOAgent, sequence_length=8)}, "all roles need the same"),
+        (SPACE, {"a": BLUE, "b": partial(RecurrentPPOAgent, sequence_length=8)}, "all roles must have the same"),
     ],
 )
 def test_what_does_not_go_together_is_one_line(space, roles, message):

@@ -211,14 +211,14 @@ def test_the_critics_see_what_the_policy_does_not():
 @pytest.mark.parametrize(
     ("space", "settings", "message"),
     [
-        (SPACES["Box"], {"target_entropy": 2.0}, r"target_entropy must be below the greatest entropy, 1.39, got 2.0"),
-        (SPACES["Discrete"], {"target_entropy": 5}, r"below the greatest entropy, 1.61, got 5"),
-        (Box(np.float32([0, 1]), np.float32([1, 1])), {}, "must differ, by less than 1e38"),
+        (SPACES["Box"], {"target_entropy": 2.0}, r"target_entropy must be below the maximum entropy, 1.39, got 2.0"),
+        (SPACES["Discrete"], {"target_entropy": 5}, r"below the maximum entropy, 1.61, got 5"),
+        (Box(np.float32([0, 1]), np.float32([1, 1])), {}, "must differ, and by less than 1e38"),
         (Box(-3e38, 3e38, (2,)), {}, "less than 1e38"),
-        (MultiBinary(3), {}, r"takes Discrete, MultiDiscrete or \(float\) Box actions, but the environment has Multi"),
+        (MultiBinary(3), {}, r"MultiDiscrete and \(float\) Box actions, but the environment has Multi"),
         (Box(-np.inf, np.inf, (2,)), {}, "tanh needs an action Box with finite bounds"),
         (Box(-1, 1, (0,)), {}, "the action Box has no dimensions"),
-        (Box(0, 5, (2,), np.int64), {}, r"takes Discrete, MultiDiscrete or \(float\) Box"),
+        (Box(0, 5, (2,), np.int64), {}, r"supports Discrete, MultiDiscrete and \(float\) Box"),
         (Discrete(3), {"entropy_share": 1.0}, "--agent.entropy_share must be a number above 0 and below 1, got 1.0"),
     ],
 )

@@ -186,7 +186,7 @@ $ --env.num_arenas 2 --minibatch_size 64 --env.reward malformed.NotFinite
 $ --env malformed.NoVector
     --env .. VectorEnv
 --callbacks+=fabric_rl.callbacks.Notify
-    error: --callbacks: Notify: a command, a url or both are needed$
+    error: --callbacks: Notify: set command, url or both$
 --callbacks fabric_rl.callbacks.AdaptiveBatchSize --callbacks.share 3
     error: --callbacks: AdaptiveBatchSize: share must be a number above 0 and at most 1, got 3.0$
 --callbacks+=fabric_rl.callbacks.AdaptiveBatchSize --callbacks.share abc
@@ -264,14 +264,14 @@ $ --env_id CartPole-v1 --num_steps 16 --agent malformed.Unused --strategy ddp --
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --overlap true
     error: --overlap: only PPO uses this, not SAC; leave it out, or use an SAC preset (configs/sac_*.yaml)$
 --env_id CartPole-v1 --agent agents.SACLightningAgent --kickstart Kickstart --kickstart.reference school_1v1
-    error: --kickstart: SACLightningAgent takes no reference; use one of the PPO agents$
+    error: --kickstart: SACLightningAgent does not support a reference; use a PPO agent$
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --demonstrations [{tmp}/none.frd]
     error: --demonstrations .. none.frd: there is no such file
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --lr_schedule kl_adaptive
     error: --lr_schedule kl_adaptive: only PPO uses this, not SAC; leave it out, or use an SAC preset
     (configs/sac_*.yaml)$
 --env_id Pendulum-v1 --tau 0.01 --buffer_size 10
-    error: --buffer_size, --tau: only agents have that which learn with SAC; leave it out$
+    error: --buffer_size, --tau: only agents that learn with SAC use this; leave it out$
 --config configs/bot_school.yaml --devices 1 --initialize_from school_1v1 --env.obs envs.DefaultObs
     error: --initialize_from school_1v1: it was trained with --env.obs envs.AdvancedObsPlus (yours:
     envs.DefaultObs); set these, or start without it (the checkpoint is of a different agent than PPO

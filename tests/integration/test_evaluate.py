@@ -190,7 +190,7 @@ def test_runs_with_names_of_other_things_are_runs(runs, tmp_path, monkeypatch, c
         assert evaluate(name, "idle", *words) == 2
         assert f"{folder / name}: contains no checkpoints" in capsys.readouterr().err
     assert evaluate("chaser", "idle", *words) == 2
-    assert f"chaser: a bot and a run have this name; say {folder / 'chaser'} for the run" in capsys.readouterr().err
+    assert f"chaser: a bot and a run have this name; use {folder / 'chaser'} for the run" in capsys.readouterr().err
     assert evaluate("nowhere", "--episodes", "2", "--runs_dir", folder) == 2
     assert "agent nowhere: no such checkpoint, run or milestone" in capsys.readouterr().err
 
@@ -203,7 +203,7 @@ def test_runs_with_names_of_other_things_are_runs(runs, tmp_path, monkeypatch, c
             ["idle", "chasser"],
             "agent chasser: no such checkpoint, run or milestone; did you mean chaser? (bots: idle, ",
         ),
-        (["idle", "envs.RocketSimPool"], "envs.RocketSimPool: is not an envs.bots.Bot"),
+        (["idle", "envs.RocketSimPool"], "envs.RocketSimPool is not an envs.bots.Bot"),
         (["idle", "--out", "x.csv"], "--out x.csv: must end in .json"),
         ([], "the following arguments are required: player"),
     ],

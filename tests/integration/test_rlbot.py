@@ -183,7 +183,7 @@ def test_mistakes_with_bots_are_one_line(bots, tmp_path, capsys, monkeypatch):
         assert "--format rlbot needs Python 3.11 or later, as RLBot does; this is 3." in error(*export)
     with monkeypatch.context() as lacking:
         lacking.setattr("fabric_rl.rlbot.bot_files.MISSING_FIELDS", ("air_time", "handbrake", "is_flipping"))
-        assert "the game does not send what this agent sees or acts on: handbrake, is_flipping" in error(*export)
+        assert "the game does not send data that this agent needs: handbrake, is_flipping" in error(*export)
     assert not (tmp_path / "new").exists()
     assert "has no bot.toml; create it with fabric-rl export NAME" in error("flight", tmp_path)
     bot = bots / "Überflieger"

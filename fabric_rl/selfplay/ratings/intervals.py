@@ -41,9 +41,9 @@ def mean_interval(samples: NDArray[np.float64], resolution: float = 0.0, confide
     """
     samples = np.asarray(samples, np.float64)
     if samples.ndim != 1 or not np.isfinite(samples).all():
-        raise ValueError(f"mean_interval: samples must be a vector of finite numbers, got {list(samples.shape)}")
+        raise ValueError(f"mean_interval: samples must be a vector of finite numbers, got shape {list(samples.shape)}")
     if not (0 < confidence < 1 and resolution >= 0):
-        raise ValueError(f"mean_interval: got confidence {confidence} and resolution {resolution}")
+        raise ValueError(f"mean_interval needs 0 < confidence < 1 and resolution >= 0, got {confidence}, {resolution}")
     number = len(samples)
     if number < LEAST_SAMPLES:
         return None

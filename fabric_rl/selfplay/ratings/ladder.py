@@ -81,12 +81,12 @@ def fit_ladder(
     """
     pairs = [(i, j, np.append(np.asarray(each, np.float64), 0.5)) for (i, j), each in scores.items() if len(each)]
     if num_players < 2 or any(not ((each >= 0) & (each <= 1)).all() for _, _, each in pairs):
-        raise ValueError(f"fit_ladder: needs two players or more and scores from 0 to 1, got {num_players} players")
+        raise ValueError(f"fit_ladder needs two players or more and scores from 0 to 1, got {num_players} players")
     design = np.zeros((len(pairs), num_players))
     for row, (i, j, _) in enumerate(pairs):
         design[row, [i, j]] = 1, -1
     if np.linalg.matrix_rank(design) < num_players - 1:
-        raise ValueError("fit_ladder: some players have not met any of the others; they need matches between them")
+        raise ValueError("fit_ladder: the matches do not connect all players; add matches between the separate groups")
     design = design[:, 1:]  # player 0 has log-odds 0
     n = np.array([len(each) for _, _, each in pairs], np.float64)
     mean = np.array([each.mean() for _, _, each in pairs])

@@ -40,7 +40,7 @@ def score_sequence(scores: NDArray[np.float64], confidence: float = 0.95) -> Int
     """
     x = np.asarray(scores, np.float64)
     if x.ndim != 1 or not ((x >= 0) & (x <= 1)).all():
-        raise ValueError(f"score_sequence: scores must be a vector of numbers from 0 to 1, got {list(x.shape)}")
+        raise ValueError(f"score_sequence: scores must be a vector of numbers from 0 to 1, got shape {list(x.shape)}")
     enough = math.log(2 / _alpha("score_sequence", confidence))
     i = np.arange(1, len(x) + 1)
     mu = (0.5 + np.cumsum(x)) / (i + 1)
@@ -77,7 +77,7 @@ def difference_sequence(
     """
     x = np.asarray(samples, np.float64)
     if x.ndim != 1 or not np.isfinite(x).all() or not resolution >= 0:
-        raise ValueError(f"difference_sequence: takes a vector of finite numbers, got {list(x.shape)} and {resolution}")
+        raise ValueError(f"difference_sequence needs a finite vector and resolution >= 0, got {x.shape}, {resolution}")
     log_alpha, n = math.log(_alpha("difference_sequence", confidence)), len(x)
     if n < LEAST_SAMPLES:
         return None

@@ -279,7 +279,7 @@ def steps_shown(text):
 @POSIX
 def test_pause_save_go_on_and_stop(begin, ended, session, tmp_path):
     run = begin("play")
-    session.until("keys, between two iterations: p pauses or continues, s saves a checkpoint, q stops")
+    session.until(r"keys \(read between iterations\): p pauses or continues, s saves a checkpoint, q stops")
     session.until("/1,000,000,000.*\n")
     flags = termios.tcgetattr(session.slave)[3]
     assert not flags & (termios.ICANON | termios.ECHO) and flags & termios.ISIG
@@ -309,7 +309,7 @@ def test_pause_save_go_on_and_stop(begin, ended, session, tmp_path):
 @POSIX
 def test_control_c_ends_a_pause(begin, ended, session, tmp_path):
     run = begin("play")
-    session.until("keys, ")
+    session.until(r"keys \(")
     session.types("p")
     _, found = session.until(r"paused after ([\d,]+) steps")
     session.types("\x03")
@@ -436,21 +436,19 @@ def test_minibatches_that_do_not_grow_say_why_once(fabric, caplog, trimmed):
     caplog.set_level("INFO", logger="fabric_rl")
     trained(fabric, [AdaptiveBatchSize(smallest=8)], iterations=3, minibatch_size=16)
     (line,) = said(caplog)
-    assert (
-        "minibatches have 16 steps, all of --batch_size, and cannot grow; give a larger --batch_size, or start" in line
-    )
+    assert "minibatches of 16 steps already fill --batch_size and cannot grow; set a larger --batch_size or" in line
 
     caplog.clear()
     trained(fabric, [AdaptiveBatchSize(smallest=8)], iterations=4, minibatch_size=16, batch_size=64)
     (line,) = said(caplog)
-    assert "minibatches have 64 steps from now on, all of --batch_size" in line
+    assert "minibatches now have 64 steps and fill --batch_size" in line
 
     caplog.clear()
     scarce = AdaptiveBatchSize(smallest=8)
     trained(fabric, [Scarce(scarce), scarce], agent=Hungry, iterations=3, minibatch_size=16, batch_size=64)
     (line,) = said(caplog)
     assert re.search(
-        r"from now on: memory is too short for more \([\d,]+ MiB for (16|32) steps, [\d,]+ MiB are free, of", line
+        r"steps; more would not fit in memory \([\d,]+ MiB for (16|32) steps; [\d,]+ MiB free, of which", line
     )
 
 
@@ -479,7 +477,7 @@ def test_where_minibatches_begin(fabric):
 def test_without_psutil_nothing_changes(fabric, monkeypatch):
     monkeypatch.setitem(sys.modules, "psutil", None)  # as if it were not installed
     history = History()
-    with pytest.warns(RuntimeWarning, match="changes nothing: without a GPU it needs psutil") as warned:
+    with pytest.warns(RuntimeWarning, match="has no effect: without a GPU, it needs psutil") as warned:
         trained(fabric, [AdaptiveBatchSize(smallest=4), history], minibatch_size=16, batch_size=64)
     assert len(warned) == 1
     assert {row["ppo/minibatch_size"] for row in history.rows} == {16}
@@ -692,9 +690,9 @@ def test_a_second_control_c_is_nobodys_business(fabric, webhook):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ([sys.executable, "-c", "import sys; sys.exit(3)"], "ended with status 3"),
+        ([sys.executable, "-c", "import sys; sys.exit(3)"], "exited with status 3"),
         (["no-such-program-anywhere"], "command no-such-program-anywhere: "),
-        ([sys.executable, "-c", "import time; time.sleep(1000)"], "took longer than 0.5 s and was ended"),
+        ([sys.executable, "-c", "import time; time.sleep(1000)"], "took longer than 0.5 s and was killed"),
     ],
 )
 def test_a_command_that_fails_is_a_warning(fabric, command, message):
@@ -716,7 +714,7 @@ def test_a_webhook_that_fails_is_a_warning_without_its_secret(fabric, webhook):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "Notify: a command, a url or both are needed"),
+        ({}, "Notify: set command, url or both"),
         ({"command": "notify-send {message}"}, "Notify: command must be a list"),
         ({"url": "file:///etc/passwd"}, "Notify: url must begin with http:// or https:// and name a host"),
         ({"url": "http://"}, "Notify: url must begin with http:// or https:// and name a host"),

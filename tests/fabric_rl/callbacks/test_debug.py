@@ -146,7 +146,7 @@ def test_a_run_tells_everything(fabric, tmp_path, capsys):
         "grad_norm_actor ",
         "advantage_mean ",
         "debug actions: most used ",
-        "MB, 64 steps, iteration 1, world size 1, with the environment's state, resumes bit-identical",
+        "MB, 64 steps, iteration 1, world size 1, with the environment's state, resumes bit-identically",
         "milestone ",
         "action table HybridTable",
     ):
@@ -160,7 +160,7 @@ def test_a_run_tells_everything(fabric, tmp_path, capsys):
 
     _, saved = load_checkpoint(run.dir / "checkpoints/step_000000000064.ckpt")
     played(fabric, partial(POOL, action=HybridTable()), [debug], Run.create(tmp_path, "more"), resume=saved)
-    assert "continues at 64 of 128 steps, iteration 1: weights, optimizer and counters" in capsys.readouterr().out
+    assert "resumed at 64 of 128 steps, iteration 1: weights, optimizer, counters" in capsys.readouterr().out
 
 
 def processes(seed):
@@ -173,16 +173,16 @@ def processes(seed):
         (
             CARTPOLE,
             [
-                "no action table: GymnasiumEnvs cannot be looked into; see python -m envs.actions",
-                "no first states: GymnasiumEnvs cannot",
+                "no action table: GymnasiumEnvs cannot be inspected; see python -m envs.actions",
+                "no initial states: GymnasiumEnvs cannot",
                 "debug probe: GymnasiumEnvs has no test of its own",
             ],
         ),
         (
             processes,
             [
-                "no action table: ProcessPool cannot be looked into; see python -m envs.actions",
-                "no first states: ProcessPool cannot be looked into; see fabric-rl show-resets",
+                "no action table: ProcessPool cannot be inspected; see python -m envs.actions",
+                "no initial states: ProcessPool cannot be inspected; see fabric-rl show-resets",
                 "debug probe: ProcessPool has no test of its own",
             ],
         ),
@@ -192,7 +192,7 @@ def test_other_environments_say_what_they_lack(fabric, capsys, env, said):
     played(fabric, env, [Debug(everything=True)], iterations=1)
     output = capsys.readouterr().out
     assert all(output.count(text) == (2 if "probe" in text else 1) for text in said)
-    assert "grad_norm_actor " in output and "this run keeps nothing" in output
+    assert "grad_norm_actor " in output and "this run saves nothing" in output
 
 
 def test_only_the_chosen_topics_report(fabric, capsys):
@@ -225,7 +225,7 @@ def test_the_use_of_actions_is_counted_over_the_run(fabric, capsys):
     restored.on_iteration_end(second)
     assert second.metrics["debug/actions_never_used"] == 0 and second.metrics["debug/top_action_share"] == 0.75
     output = capsys.readouterr().out
-    assert "most used 0: 75.0%, 1: 25.0%" in output and "fell back to another one: 25.00%" in output
+    assert "most used 0: 75.0%, 1: 25.0%" in output and "fell back to another action: 25.00%" in output
     env.close()
 
 
@@ -234,7 +234,7 @@ def test_the_use_of_actions_is_counted_over_the_run(fabric, capsys):
     [
         (
             {},
-            "Debug: nothing is chosen; set one of actions, learning, checkpoints, resets, probe or everything to true",
+            "Debug: no topic is chosen; set one of actions, learning, checkpoints, resets, probe or everything to true",
         ),
         ({"resets": True, "episodes": 1.5}, "episodes must be a whole number of at least 1, got 1.5"),
     ],

@@ -162,10 +162,10 @@ def test_patience_ends_training_also_over_a_resume(fabric, counter_env, known_ag
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: evaluation(env=None), "give it an environment"),
+        (lambda: evaluation(env=None), "there is no environment; pass one"),
         (
             lambda: evaluation(env=partial(GymnasiumEnvs, "Acrobot-v1", 1)),
-            r"env has other observations or actions \(.*Discrete\(3\)",
+            r"observations or actions of env \(.*Discrete\(3\)",
         ),
     ],
 )

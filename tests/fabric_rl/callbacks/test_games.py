@@ -119,7 +119,7 @@ def test_a_game_that_takes_too_long_is_cut_off_and_says_so(fabric, tmp_path, cap
     game, seconds = replay.games[0], replay.games[0].result["seconds"]
     assert 0 < seconds < 30 and game.result["frames"] == game.num_frames and replay.about["seconds"] == 60
     said = next(record.getMessage() for record in caplog.records if "game recorded" in record.getMessage())
-    assert said.endswith(f".frl, cut short after {seconds:.0f} s: recording may take 2% of the time")
+    assert said.endswith(f".frl, cut short after {seconds:.0f} s: recording may use 2% of the time")
 
 
 def test_all_that_games_cost_is_within_their_share(tmp_path, monkeypatch):
@@ -171,7 +171,7 @@ def test_what_cannot_be_recorded_ends_no_training(fabric, tmp_path, often):
 
 
 def test_environments_without_games(fabric, tmp_path, counter_env, known_agent):
-    with pytest.raises(ValueError, match="watch: CounterEnv records no games"):
+    with pytest.raises(ValueError, match="watch: CounterEnv does not record games"):
         weights(fabric, [RecordGames(tmp_path / "games"), ShowGames(tmp_path / "games")], counter_env, known_agent)
     assert list(tmp_path.iterdir()) == []
 

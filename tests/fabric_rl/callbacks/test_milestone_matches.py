@@ -70,7 +70,7 @@ def test_one_that_is_worse_raises_an_alarm_at_the_next_milestone(fabric, tmp_pat
     run_folder(tmp_path, "good", "bad", "good")
     alarm.on_iteration_start(state)
     assert state.stop and state.learning_rate_factor == 0.5
-    assert f"milestone {second} plays worse than {first}; best is {first}" in caplog.text
+    assert f"milestone {second} plays worse than {first}; best: {first}" in caplog.text
     metrics = {name: total for name, (total, count) in alarm.drain_metrics().items() if count}
     # 9 pairs lost and one drawn that is added: 400 log10(19) points less.
     assert metrics["rating/worse"] == 1 and metrics["rating/elo"] == pytest.approx(1200 - 511.50, abs=0.01)
@@ -148,7 +148,7 @@ def test_a_finished_run_says_that_it_waits_and_a_signal_ends_that(fabric, tmp_pa
     with StopSignals(state):
         matches.on_train_end(state)
     logger.removeHandler(waits)
-    assert waits.said.startswith("waiting for the matches of milestone main/000000000002 and later ones; Ctrl+C leaves")
+    assert waits.said.startswith("waiting for the matches of milestone main/000000000002 and later ones; after Ctrl+C")
     assert matches._process.poll() is not None and len(matches._judged) == 1 and not list(tmp_path.glob(".match*"))
 
 
@@ -212,7 +212,7 @@ def test_a_match_that_fails_is_a_warning(fabric, tmp_path):
     matches = MilestoneMatches()
     matches.on_train_start(state)
     (tmp_path / CONFIG).unlink()
-    with pytest.warns(RuntimeWarning, match=r"no more matches in this run: fabric-rl evaluate: error: .*config\.yaml"):
+    with pytest.warns(RuntimeWarning, match=r"plays no more matches: fabric-rl evaluate: error: .*config\.yaml"):
         matches.on_train_end(state)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -221,7 +221,7 @@ def test_a_match_that_fails_is_a_warning(fabric, tmp_path):
 
 
 def test_a_run_without_a_folder(fabric):
-    with pytest.raises(ValueError, match="keeps no milestones"):
+    with pytest.raises(ValueError, match="this run has no folder"):
         MilestoneMatches().on_train_start(state_of(fabric, None))
 
 
@@ -229,10 +229,10 @@ def test_a_run_without_a_folder(fabric):
     ("spoil", "said"),
     [
         (lambda known: known["played"][0].pop("results"), "does not fit: it lacks 'results'"),
-        (lambda known: known["judged"][1].update(milestone="../1"), "'../1' is the name of no milestone"),
-        (lambda known: known.update(best="/tmp/1"), "'/tmp/1' is the name of no milestone"),
+        (lambda known: known["judged"][1].update(milestone="../1"), "'../1' is not the name of a milestone"),
+        (lambda known: known.update(best="/tmp/1"), "'/tmp/1' is not the name of a milestone"),
         (lambda known: known["played"][0].update(opponent="main/9"), "MilestoneMatches.* does not fit: .*main/9"),
-        (lambda known: known["judged"].append(known["judged"][0]), "MilestoneMatches.* does not fit: .*have not met"),
+        (lambda known: known["judged"].append(known["judged"][0]), "MilestoneMatches.* does not fit: .*not connect"),
         (lambda known: known["played"][0].update(team_size=3), "with these team_sizes, does not fit: "),
     ],
 )

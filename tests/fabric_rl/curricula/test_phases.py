@@ -128,7 +128,7 @@ def test_a_loaded_state_goes_on_unless_the_start_is_another_now():
     by_hand = three(start_phase=3)
     by_hand.load_state_dict(saved)
     assert by_hand.number == 3
-    with pytest.raises(ValueError, match="the checkpoint is in phase BronzeSkills1, which is not among --callbacks"):
+    with pytest.raises(ValueError, match="the checkpoint's phase BronzeSkills1 is not one of the phases in"):
         Phases([Phase("BallTouching")]).load_state_dict(saved)
 
 
@@ -168,10 +168,10 @@ def test_the_environment_is_told_all_phases_and_the_present_one():
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Phases([]), "Phases: needs phases with names of their own, got none"),
-        (lambda: Phases([Phase("a"), Phase("a")]), "Phases: needs phases with names of their own, got a, a"),
-        (lambda: Phases([Phase("a")], 2), "there is no start_phase 2; choose of 1 a"),
-        (lambda: Phase("Silver/Gold"), "Phase: name must be letters"),
+        (lambda: Phases([]), "Phases: set at least one phase, with unique names, got none"),
+        (lambda: Phases([Phase("a"), Phase("a")]), "Phases: set at least one phase, with unique names, got a, a"),
+        (lambda: Phases([Phase("a")], 2), "there is no start_phase 2; choose one of 1 a"),
+        (lambda: Phase("Silver/Gold"), "Phase: name must consist of letters"),
         (lambda: Promotion("", 1), "Promotion: metric must name a logged metric"),
     ],
 )

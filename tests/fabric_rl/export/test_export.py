@@ -183,7 +183,7 @@ def test_an_agent_of_ones_own_and_one_that_no_format_can_hold(tmp_path):
     assert json.loads((tmp_path / "metadata.json").read_text())["outputs"] == ["action"]
     with pytest.raises(ValueError, match="returns only its likeliest actions"):
         policy(loaded, deterministic=False)(env.look()[0], np.ones(8, bool))
-    with pytest.raises(ValueError, match="--format onnx cannot represent Forgetful: its action differs"):
+    with pytest.raises(ValueError, match="--format onnx cannot represent Forgetful: the exported action differs"):
         write_policy(Forgetful(*spaces).eval(), env, "onnx", tmp_path, {}, steps=4)
     with pytest.raises(ValueError, match="--format onnx cannot represent Impossible: ") as no:
         write_policy(Impossible(*spaces).eval(), env, "onnx", tmp_path, {}, steps=4)

@@ -271,7 +271,7 @@ def test_what_goes_on_is_the_same_to_the_bit(what, tmp_path):
     ("make", "said"),
     [
         (lambda: Kickstart("x", -1.0), "--kickstart.coef must be at least 0"),
-        (lambda: trained(Cloning(["x"])), "cloning: nothing is shown"),
+        (lambda: trained(Cloning(["x"])), "cloning: there are no demonstrations"),
         (
             lambda: trained(
                 Kickstart("x").take(SimpleNamespace(agent=lambda *_: RecurrentPPOAgent(SEEN, Discrete(2))))
@@ -282,17 +282,17 @@ def test_what_goes_on_is_the_same_to_the_bit(what, tmp_path):
             lambda: trained(
                 Kickstart("x").take(SimpleNamespace(agent=lambda *_: PPOLightningAgent(SEEN, MultiBinary(2))))
             ),
-            "kickstart.reference x: its policy is another kind",
+            "kickstart.reference x: the distribution of its policy differs",
         ),
         (
             lambda: pretrain(PPOLightningAgent(SEEN, Discrete(2)), driven(1), CloneArgs()),
-            "validation 0.1: 1 episodes with steps that count, too few to hold 1 back",
+            "validation 0.1: 1 episodes with weighted steps are too few to hold back 1",
         ),
         (
             lambda: pretrain(
                 PPOLightningAgent(SEEN, Discrete(2)), [x._replace(weight=x.weight * 0) for x in driven()], CloneArgs()
             ),
-            "validation 0.1: 0 episodes with steps that count",
+            "validation 0.1: 0 episodes with weighted steps",
         ),
     ],
 )
@@ -307,7 +307,7 @@ def test_a_squashed_reference_is_for_squashed_agents_alone():
     kickstart = Kickstart("x").take(SimpleNamespace(agent=lambda *_: build(squash=True)))
     env = SimpleNamespace(single_observation_space=SEEN, single_action_space=None)
     state = SimpleNamespace(agent=build(), env=env, fabric=SimpleNamespace(device="cpu"))
-    with pytest.raises(ValueError, match=r"reference x: its policy is another kind .*squash"):
+    with pytest.raises(ValueError, match=r"reference x: the distribution of its policy differs .*squash"):
         kickstart.on_train_start(state)
     state.agent = build(squash=True)
     kickstart.on_train_start(state)
@@ -329,7 +329,7 @@ def test_agents_of_roles_and_sac_are_told(part):
     space = Box(np.array([-1, 0], np.float32), np.array([1, 1], np.float32))
     roles = {name: PPOLightningAgent for name in ("a", "b")}
     for agent in (RolesAgent(space, Discrete(2), roles), SACLightningAgent(SEEN, Discrete(2))):
-        said = "(cannot imitate|takes no reference); use one of the PPO"
+        said = "(cannot imitate; use one of the|does not support a reference; use a) PPO"
         with pytest.raises(TypeError, match=f"^--(cloning|kickstart): {type(agent).__name__} {said}"):
             part.on_train_start(SimpleNamespace(agent=agent))
 

@@ -341,10 +341,10 @@ def test_what_does_not_fit_is_refused():
 
 def test_environments_without_teams_and_guests_are_refused():
     with pytest.raises(
-        ValueError, match="--self_play: --env GymnasiumEnvs has no two teams that could play each other"
+        ValueError, match="--self_play: --env GymnasiumEnvs does not have two teams that could play each other"
     ):
         opponents(partial(GymnasiumEnvs, "CartPole-v1", 2))
-    with pytest.raises(ValueError, match="--self_play: --env Watched has no two teams"):
+    with pytest.raises(ValueError, match="--self_play: --env Watched does not have two teams"):
         opponents(pool(team_size=(1, 0)))
     with pytest.raises(ValueError, match=r"--self_play.guests: --env ProcessPool can only have copies of the agent"):
         factory = partial(ProcessPool, pool(RocketSimPool, arenas=1), num_workers=1)

@@ -48,7 +48,7 @@ def test_it_holds_the_mean_in_95_percent(number, ours, theirs):
     ],
 )
 def test_refuses_what_cannot_be(samples, settings):
-    with pytest.raises(ValueError, match="mean_interval: "):
+    with pytest.raises(ValueError, match="mean_interval"):
         mean_interval(samples, **({"resolution": 0.5} | settings))
 
 
@@ -160,7 +160,7 @@ def test_scores_that_are_none(samples):
 
 def test_differences_that_are_none():
     for samples, resolution in ((np.ones((20, 2)), 0.5), (np.array([np.nan] * 20), 0.5), (np.ones(20), -1.0)):
-        with pytest.raises(ValueError, match="difference_sequence: takes"):
+        with pytest.raises(ValueError, match="difference_sequence needs"):
             difference_sequence(samples, resolution)
     with pytest.raises(ValueError, match="confidence must be between 0 and 1, got 0"):
         difference_sequence(np.ones(20), 0.5, 0.0)
@@ -279,8 +279,8 @@ def test_both_ratings_of_many_matches():
     [
         ({}, 1, "needs two players"),
         ({(0, 1): np.array([1.5])}, 2, "scores from 0 to 1"),
-        ({(0, 1): np.ones(3)}, 3, "some players have not met"),
-        ({(0, 1): np.ones(3), (2, 3): np.ones(3)}, 4, "some players have not met"),
+        ({(0, 1): np.ones(3)}, 3, "the matches do not connect all players"),
+        ({(0, 1): np.ones(3), (2, 3): np.ones(3)}, 4, "the matches do not connect all players"),
     ],
 )
 def test_what_is_no_ladder(scores, players, message):

@@ -143,7 +143,7 @@ def test_a_pool_goes_on_as_it_was_and_refuses_what_is_none():
     other = roster(guests=["chaser"])
     other.load_state_dict(state)
     assert other.state_dict() == state and other.opponents == pool.opponents
-    with pytest.raises(ValueError, match=r"its guests were chaser, --self_play.guests are nobody"):
+    with pytest.raises(ValueError, match=r"its guests were chaser, but --self_play.guests are nobody"):
         roster().load_state_dict(state)
     with pytest.raises(TypeError):
         other.load_state_dict(state | {"opponents": [{}]})

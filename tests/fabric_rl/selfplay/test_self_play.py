@@ -128,7 +128,7 @@ def test_behind_the_gate_opponents_are_the_agent_as_it_is(fabric, caplog):
     seen = run(fabric, self_play, look=lambda state: (len(self_play.roster.opponents), state.env.pairings.playing))
     assert [metrics["selfplay/open"] for metrics, _ in seen] == [0, 0, 1, 1, 1, 1]
     assert [count for _, (count, _) in seen[:3]] == [0, 0, 1] and seen[1][1][1] == {LATEST}
-    said = "self-play against up to 3 snapshots (0 so far); it waits for game/episodes_per_minute of 1, until"
+    said = "self-play against up to 3 snapshots (0 so far); until the agent reaches game/episodes_per_minute of 1"
     assert said in caplog.text and "self-play begins after 256 steps" in caplog.text
     never = settings(gate=[Promotion("game/touches_per_minute", 1e9)])
     run(fabric, never, 3)
@@ -145,13 +145,13 @@ def test_a_gate_that_waits_for_nothing_is_one_line(fabric):
 
 
 def test_what_self_play_cannot_go_with_is_one_line(fabric):
-    with pytest.raises(ValueError, match="--self_play: --env GymnasiumEnvs has no two teams"):
+    with pytest.raises(ValueError, match="--self_play: --env GymnasiumEnvs does not have two teams"):
         run(fabric, settings(), env=partial(GymnasiumEnvs, "CartPole-v1", 2))
     with pytest.raises(ValueError, match=r"--self_play\.guests names shooter twice"):
         settings(guests=["shooter", "idle", "shooter"])
-    with pytest.raises(ValueError, match=r"guests names 1 players, around\(\) was given 0"):
+    with pytest.raises(ValueError, match=r"guests names 1 players, but around\(\) was given 0"):
         run(fabric, settings(guests=["chaser"]))
-    with pytest.raises(ValueError, match=r"give its around\(env, agent\) to fabric_rl.train"):
+    with pytest.raises(ValueError, match=r"pass the result of around\(env, agent\) to fabric_rl.train"):
         train(fabric, ENV, AGENT, TrainArgs(total_timesteps=64, num_steps=8), callbacks=[settings()], plain=True)
 
 
@@ -179,11 +179,11 @@ def saved_after(fabric, folder, self_play, iterations=4):
     [
         (
             lambda own: own["roster"]["opponents"][1]["weights"].popitem(),
-            "the snapshot of 256 steps in the pool: .* missing",
+            "pool's snapshot of 256 steps: .* missing",
         ),
         (
             lambda own: own["roster"]["opponents"][1]["weights"]["policy_head.layer.bias"].fill_(float("nan")),
-            "the snapshot of 256 steps in the pool: .*policy_head.layer.bias has NaN",
+            "pool's snapshot of 256 steps: .*policy_head.layer.bias has NaN",
         ),
         (lambda own: own["roster"]["opponents"].clear(), "SelfPlay does not fit: its pool of opponents is empty"),
         (
@@ -192,11 +192,11 @@ def saved_after(fabric, folder, self_play, iterations=4):
         ),
         (
             lambda own: own["roster"]["opponents"][1]["weights"].update({"policy_head.layer.bias": "x"}),
-            "the snapshot of 256 steps in the pool: .*policy_head.layer.bias: a str in the checkpoint",
+            "pool's snapshot of 256 steps: .*policy_head.layer.bias: a str in the checkpoint",
         ),
         (lambda own: own.update(streaks="abc"), r"it\['streaks'\] is 'abc', a str"),
-        (lambda own: own.update(probe=[torch.zeros(3, 5), None]), "what --self_play has kept of the last rollout"),
-        (lambda own: own["probe"].__setitem__(1, torch.ones(3)), "what --self_play has kept of the last rollout"),
+        (lambda own: own.update(probe=[torch.zeros(3, 5), None]), "the last rollout that --self_play saved"),
+        (lambda own: own["probe"].__setitem__(1, torch.ones(3)), "the last rollout that --self_play saved"),
     ],
 )
 def test_a_corrupt_pool_of_a_resumed_run_is_one_line(fabric, tmp_path, spoil, words):
@@ -222,7 +222,7 @@ def test_a_resumed_run_may_begin_to_change_sides(fabric, tmp_path):
 
 def test_a_run_keeps_its_guests(fabric, tmp_path):
     state = saved_after(fabric, tmp_path, settings(), 1)
-    words = "its guests were nobody, --self_play.guests are chaser; a run keeps its guests"
+    words = "its guests were nobody, but --self_play.guests are chaser; only a new run"
     with pytest.raises(ValueError, match=words):
         run(fabric, settings(guests=["chaser"]), 2, resume=state, bots=[BallChaser()])
 
@@ -235,7 +235,7 @@ def test_milestones_keep_the_rating(fabric, tmp_path):
 
 def test_another_number_of_tables_is_one_line(fabric, tmp_path):
     state = saved_after(fabric, tmp_path, settings())
-    with pytest.raises(ValueError, match=r"self_play\.at_once is 7, what was saved has 4"):
+    with pytest.raises(ValueError, match=r"self_play\.at_once is 7, but the saved state has 4"):
         run(fabric, settings(at_once=7), 6, resume=state)
 
 
@@ -261,7 +261,7 @@ def test_guests_by_name(fabric, tmp_path):
         ("", "'': "),
         ("json.dumps", "is not an envs.bots.Bot"),
         ("{torn}", "torn.ckpt"),
-        ("envs.bots.BallChaser", "'envs.bots.BallChaser': is 'chaser' again"),
+        ("envs.bots.BallChaser", "'envs.bots.BallChaser': the same player as 'chaser'"),
     ],
 )
 def test_guests_that_cannot_play_are_one_line(tmp_path, name, words):
@@ -272,7 +272,7 @@ def test_guests_that_cannot_play_are_one_line(tmp_path, name, words):
 
 
 def test_a_run_cannot_be_a_guest_of_itself(tmp_path):
-    with pytest.raises(ValueError, match=r"^--self_play\.guests: 'r': is the run itself; export its agent"):
+    with pytest.raises(ValueError, match=r"^--self_play\.guests: 'r': this is the run itself; export its agent"):
         load_guests(["r"], ENV, str(tmp_path), seed=0, run=tmp_path / "r")
 
 
@@ -297,7 +297,7 @@ def test_what_only_training_shows_to_be_wrong_is_one_line_on_the_command_line(ca
     checkpoint.write(path, state)
     (path.parent / "step_000000000999.ckpt").write_bytes(b"torn")
     said = refused(capsys, tmp_path, "--total_timesteps", "256", "--resume")
-    assert "the snapshot of 0 steps in the pool: " in said
+    assert "pool's snapshot of 0 steps: " in said
     assert (path.parent / "step_000000000999.ckpt").is_file()  # nothing has begun
     gate = "[{metric: game/foo, at_least: 1, for_iterations: 1}]"
     said = refused(capsys, tmp_path, "--total_timesteps", "256", "--force", "--self_play.gate", gate)

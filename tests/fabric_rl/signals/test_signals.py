@@ -292,7 +292,7 @@ def test_an_agent_with_one_value_head_goes_on_with_signals(agent, caplog):
     env, heads = partial(GymnasiumEnvs, "MountainCar-v0", 4), partial(agent, value_heads=3)
     with caplog.at_level("INFO"):
         train(fabric, env, heads, args, callbacks=[seen], plain=True, signals=BOTH, weights={"agent": weights})
-    assert caplog.text.count("one value head in the weights, 3 here: those of the signals begin new") == 1
+    assert caplog.text.count("the weights have one value head of 3; those of the signals start untrained") == 1
     assert torch.equal(begun["value_head.layer.weight"][:1], weights["value_head.layer.weight"])
     assert begun["value_head.layer.weight"][1:].abs().sum() > 0
     assert all(torch.equal(begun[name], weights[name]) for name in weights if not name.startswith("value_head"))
@@ -406,7 +406,7 @@ def test_what_is_shown_comes_first_into_the_statistics():
 
 
 def test_nothing_shown_is_one_line():
-    with pytest.raises(ValueError, match="--signals GAIL: nothing is shown"):
+    with pytest.raises(ValueError, match="--signals GAIL: there are no demonstrations"):
         GAIL(SEEN, DONE).prepared(steps(), torch.Generator())
 
 

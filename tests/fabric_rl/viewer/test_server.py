@@ -95,7 +95,7 @@ def test_a_file_that_grows_is_followed(served):
             file.write(b", and more")
         assert socket.recv(10) == b", and more"
         path.unlink()
-        with pytest.raises(ConnectionClosed, match="The replay has gone"):
+        with pytest.raises(ConnectionClosed, match="The replay is gone"):
             socket.recv(10)
 
 
@@ -136,7 +136,7 @@ def test_the_newest_game_of_a_run_and_those_that_follow(tmp_path):
         while not (piece := socket.recv(10)).endswith(b"newest"):  # the files came one by one
             assert len(piece) <= 20 * len(b"old")
         shutil.rmtree(folder)
-        with pytest.raises(ConnectionClosed, match="The replay has gone"):
+        with pytest.raises(ConnectionClosed, match="The replay is gone"):
             socket.recv(10)
 
 
@@ -219,7 +219,7 @@ def test_a_token_for_other_machines(tmp_path):
 def test_a_port_in_use_and_an_address_of_another_machine(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(OSError, match=rf"--port {port}: is in use; choose another one, or 0"):
+        with pytest.raises(OSError, match=rf"--port {port} is in use; choose another one, or 0"):
             ViewerServer(LiveFeed(), port=port)
     with pytest.raises(OSError, match=r"--host 192.0.2.1 --port 0: "):
         ViewerServer(LiveFeed(), host="192.0.2.1")
@@ -254,7 +254,7 @@ def test_too_many_watchers(served):
     sockets = [connect(stream(server)) for _ in range(MOST_WATCHERS)]
     for one in sockets:
         one.recv(10)
-    with connect(stream(server)) as late, pytest.raises(ConnectionClosed, match="Too many are watching"):
+    with connect(stream(server)) as late, pytest.raises(ConnectionClosed, match="Too many viewers"):
         late.recv(10)
     sockets[0].close()
     for one in sockets:
@@ -334,7 +334,7 @@ def test_who_takes_nothing_leaves_the_place(tmp_path, monkeypatch):
 
 
 def test_port_80_is_left_out_by_browsers_and_no_host_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="--host: must be an address"):
+    with pytest.raises(ValueError, match="--host must be an address"):
         ViewerServer(LiveFeed(), host="")
     try:
         server = ViewerServer(LiveFeed(), port=80)
