@@ -201,7 +201,7 @@ def test_phases_are_audited_each():
     assert pool.keywords["reward"].phase == "first"  # what was handed in stays what it is
     spots = [{(row["x"], row["y"]) for row in reset_rows(pool, 20, phase=phase)} for phase in ("first", "second")]
     assert len(spots[0]) <= 11 < len(spots[1])
-    with pytest.raises(ValueError, match=r"--phase 1: there is no such phase; there are none"):
+    with pytest.raises(ValueError, match=r"--phase 1: there is no such phase; this configuration has none"):
         reset_rows(POOL, 1, phase="1")
     with pytest.raises(ValueError, match=r"--phase third: there is no such phase; known: first, second"):
         reward_trace(pool, envs.IdleBot(), phase="third")
@@ -283,7 +283,7 @@ def test_traces_are_what_the_pool_pays_and_end_with_their_episode(shot):
     for rows, goal in ((losing, -1), (winning, 1)):
         assert [row["goal"] for row in rows] == [0] * (len(rows) - 1) + [goal]
         assert [row["reward/GoalReward"] for row in rows] == [row["goal"] for row in rows]
-    with pytest.raises(ValueError, match=r"there is no car 2 \(--car\), the first arena has cars 0 to 1"):
+    with pytest.raises(ValueError, match=r"there is no car 2 \(--car\); the first arena has cars 0 to 1"):
         reward_trace(pool, envs.IdleBot(), car=2)
 
 

@@ -405,7 +405,7 @@ def test_a_bad_action_leaves_the_pool_usable(action, refused, close):
 def test_what_lives_in_the_workers_is_one_clear_sentence(close):
     pool = close(ProcessPool(partial(Trouble, 2), 1))
     for name in ("state", "arenas"):
-        with pytest.raises(AttributeError, match=f"ProcessPool: it has no {name}, .* use RocketSimPool"):
+        with pytest.raises(AttributeError, match=f"ProcessPool: it has no {name}; .* Use RocketSimPool"):
             getattr(pool, name)
         assert not hasattr(pool, name)
     with pytest.raises(AttributeError, match="'ProcessPool' object has no attribute 'nothing'"):
