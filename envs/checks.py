@@ -72,7 +72,7 @@ def check_actions(owner: str, actions: object, space: Space[Any], count: int) ->
         wrong = ~np.isfinite(actions)
         if wrong.any():
             at = np.argwhere(wrong)[0].tolist()
-            raise ValueError(f"{owner}: {actions[tuple(at)]} among the actions of sub-environment {at[0]}")
+            raise ValueError(f"{owner}: actions must be finite, got {actions[tuple(at)]} for sub-environment {at[0]}")
         return actions
     wrong = (actions < low) | (actions > high)
     if wrong.any():
@@ -96,6 +96,6 @@ def parse_team_sizes(team_size: Any) -> list[tuple[int, int]]:  # noqa: ANN401 -
     if not fits or not ((sizes >= 0) & (sizes <= MAX_CARS_PER_TEAM)).all() or not sizes.any(axis=1).all():
         raise ValueError(
             "RocketSimPool: team_size (--env.team_size) must be one number, [blue, orange] or a list of such "
-            f"pairs, 0 to {MAX_CARS_PER_TEAM} cars a team and at least one in all, got {team_size!r}"
+            f"pairs, 0 to {MAX_CARS_PER_TEAM} cars per team and at least one in total, got {team_size!r}"
         )
     return [(blue, orange) for blue, orange in sizes.tolist()]

@@ -113,7 +113,7 @@ class Phased(ABC):
         if self.phases and set(self.phases) != set(names):
             raise ValueError(
                 f"{type(self).__name__}: it has the phases {', '.join(self.phases)}, but training has "
-                f"{', '.join(names)}; give both the same names"
+                f"{', '.join(names)}; use the same names for both"
             )
 
     @abstractmethod
@@ -137,4 +137,4 @@ class Phased(ABC):
 
     def _check_known(self, name: str) -> None:
         if name not in self.phases:
-            raise ValueError(f"{type(self).__name__}: there is no phase {name}; it has {', '.join(self.phases)}")
+            raise ValueError(f"{type(self).__name__}: there is no phase {name}; known: {', '.join(self.phases)}")

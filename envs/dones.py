@@ -77,7 +77,7 @@ class BallOnGroundCondition(DoneCondition):
     _in_state_dict: ClassVar[dict[str, str]] = {"ticks_before": "_ticks_before"}
 
     truncates: bool = False
-    """Cut the episode off instead of ending it with value zero."""
+    """Truncate the episode instead of terminating it with value zero."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -121,7 +121,7 @@ class _Combined(DoneCondition):
             f"{name}: conditions", (*first, *more), tuple[DoneCondition, ...]
         )
         if not self.conditions:
-            raise ValueError(f"{name}: needs at least one condition")
+            raise ValueError(f"{name}: conditions must contain at least one condition")
         if truncates is None:
             if len({condition.truncates for condition in self.conditions}) > 1:
                 kinds = ", ".join(

@@ -157,7 +157,7 @@ class ClipAction(_Combinator):
         least, greatest = (np.broadcast_to(np.asarray(bound, np.float32), 5) for bound in (self.low, self.high))
         if not ((least >= -1) & (least <= greatest) & (greatest <= 1)).all():
             found = f"low={self.low}, high={self.high}"
-            raise ValueError(f"ClipAction: needs -1 <= low <= high <= 1, got {found}")
+            raise ValueError(f"ClipAction: limits must satisfy -1 <= low <= high <= 1, got {found}")
         self._bounds = least, greatest
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:

@@ -130,7 +130,7 @@ def _rows_of(parser: ActionParser) -> Float:
         if not isinstance(space, gymnasium.spaces.Discrete) or space.start != 0:
             raise ValueError(
                 f"{type(parser).__name__}: bots can play with action tables, ContinuousAction, MultiDiscreteAction and "
-                f"other parsers whose space is Discrete(n), this one has {space}"
+                f"other parsers whose space is Discrete(n); this one has {space}"
             )
         count = int(space.n)
         state = GameState(1, count, 0)

@@ -71,7 +71,7 @@ class StateAwareTable(ActionTable):
         name = type(self).__name__
         zero = np.flatnonzero(~self.table.any(axis=1))
         if not len(zero):
-            raise ValueError(f"{name}: table needs an all-zero row, the fallback of a car that cannot act")
+            raise ValueError(f"{name}: table must contain an all-zero row, the fallback for cars that cannot act")
         self.horizon_ticks: int = check_value(f"{name}: horizon_ticks", horizon_ticks, Count)
         self.fallback_row = int(zero[0])
         """The all-zero row."""

@@ -38,7 +38,7 @@ class ActionTable(ActionParser):
             raise ValueError(f"{name}: table must have the shape [rows, 8], got {list(self.table.shape)}")
         analogue, buttons = self.table[:, ANALOGUE], self.table[:, BUTTONS]
         if not ((np.abs(analogue) <= 1).all() and ((buttons == 0) | (buttons == 1)).all()):
-            raise ValueError(f"{name}: table must hold -1..1 in its first five columns and 0 or 1 in the other three")
+            raise ValueError(f"{name}: table must contain -1..1 in its first five columns, 0 or 1 in the other three")
         self._rows = [make_controls(row) for row in self.table.tolist()]
 
     @property
@@ -56,7 +56,7 @@ class ActionTable(ActionParser):
         if actions.size and not 0 <= actions.min() <= actions.max() < len(self.table):
             wrong = actions[(actions < 0) | (actions >= len(self.table))][0]
             raise ValueError(
-                f"{type(self).__name__}: action {wrong} is outside the table, use 0..{len(self.table) - 1}"
+                f"{type(self).__name__}: action {wrong} is outside the table; use 0..{len(self.table) - 1}"
             )
 
     def coverage(self) -> list[str]:
@@ -139,7 +139,7 @@ class ContinuousAction(ActionParser):
         if actions.ndim != 2 or actions.shape[1] != 8 or actions.dtype.kind != "f":
             raise _unfit(self, actions, "floats of shape [num_envs, 8]")
         if not np.isfinite(actions).all():
-            raise ValueError(f"ContinuousAction: {actions[~np.isfinite(actions)][0]} among the actions")
+            raise ValueError(f"ContinuousAction: actions must be finite, got {actions[~np.isfinite(actions)][0]}")
         rows = np.clip(actions, -1, 1).astype(np.float32)
         rows[:, BUTTONS] = actions[:, BUTTONS] > 0
         return self._controls(rows)

@@ -104,9 +104,9 @@ class FlatObservations(gymnasium.ObservationWrapper[Any, Any, Any]):
             names = self._own if isinstance(self._own, spaces.Dict) else ()
             fine = ",".join(name for name in names if name not in {each.split("/")[0] for each in wrong})
             leave = f"leave it out: --wrappers+=gymnasium.wrappers.FilterObservation --wrappers.filter_keys=[{fine}]"
-            advice = leave if fine else "put a wrapper around it (--wrappers) that makes numbers of it"
+            advice = leave if fine else "add a wrapper (--wrappers) that converts it to numbers"
             what = f"{wrong[0] or 'itself'}, a {type(entries[wrong[0]]).__name__}"
-            raise ValueError(f"no agent reads the observation {what}; {advice}")
+            raise ValueError(f"no agent can read the observation {what}; {advice}")
         self.observation_space = ConcatenatedBox(entries)
 
     def observation(self, observation: Any) -> NDArray[Any]:  # noqa: ANN401 - an element of any space
@@ -124,7 +124,7 @@ class RecordVideos(gymnasium.Wrapper[Any, Any, Any, Any]):
             ValueError: The environment has another render mode.
         """
         if env.render_mode != "rgb_array":
-            raise ValueError(f"videos need an environment that renders rgb_array, this one renders {env.render_mode}")
+            raise ValueError(f"videos need an environment with render_mode='rgb_array', got {env.render_mode!r}")
         super().__init__(env)
         rate = env.metadata.get("render_fps") or 30
         self.videos = EpisodeVideos(folder, rate, lambda: np.asarray(env.render(), np.uint8))
@@ -152,7 +152,7 @@ class KeepColumns(gymnasium.ObservationWrapper[Any, Any, Any]):
         super().__init__(env)
         space = env.observation_space
         if not isinstance(space, spaces.Box) or len(space.shape) != 1:
-            raise ValueError(f"KeepColumns: needs vector observations, got {space}")
+            raise ValueError(f"KeepColumns: observations must be vectors, got {space}")
         self.columns = list(columns)
         if not self.columns or not all(0 <= column < space.shape[0] for column in self.columns):
             raise ValueError(f"KeepColumns: columns must be among 0 to {space.shape[0] - 1}, got {self.columns}")
@@ -214,7 +214,7 @@ class GymnasiumEnvs(VectorWrapper):
             makers = [_maker(spec, folder, wrappers, settings or {}) for folder in folders]
             envs = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
         except (gymnasium.error.Error, ValueError) as error:
-            hint = "; a class of your own goes by its path, my_file.MyEnv: is that right?" if "." in name else ""
+            hint = "; for a class of your own, pass its import path, such as my_file.MyEnv" if "." in name else ""
             raise ValueError(f"GymnasiumEnvs: --env_id {name}: {error}{hint}") from error
         super().__init__(envs)
         self._envs, self._env_id, self.num_seeds = envs, name, num_envs
@@ -270,10 +270,10 @@ class GymnasiumEnvs(VectorWrapper):
             if name not in numbers or name.startswith("_"):
                 raise ValueError(f"GymnasiumEnvs: {self._env_id} has no parameter {name}; known: {known}")
             if hasattr(value, "__iter__"):
-                raise ValueError(f"GymnasiumEnvs: {name} takes one number, not an interval, got {value!r}")
+                raise ValueError(f"GymnasiumEnvs: {name} must be one number, not an interval, got {value!r}")
             number = check_value(f"GymnasiumEnvs: {name}", value, Finite)
             if is_integer(numbers[name]) and not number.is_integer():
-                raise ValueError(f"GymnasiumEnvs: {name} of {self._env_id} is a whole number, got {value!r}")
+                raise ValueError(f"GymnasiumEnvs: {name} of {self._env_id} must be a whole number, got {value!r}")
 
     def set_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
         """Set numeric attributes of the environments, for example CartPole's `gravity`.
@@ -320,7 +320,7 @@ def _maker(
         except AssertionError as error:
             if "space is not allowed" not in str(error):  # Gymnasium's message for an empty Dict
                 raise
-            raise ValueError(f"{error} Give it an entry, or leave it out") from error
+            raise ValueError(f"{error} Add an entry, or leave it out") from error
         for wrapper in wrappers:
             env = wrapper(env)
         space = env.observation_space
@@ -342,11 +342,11 @@ def _entries(space: spaces.Space[Any], name: str) -> dict[str, Any]:
     for own, each in inner:
         new = _entries(each, f"{name}/{own}" if name else str(own))
         if twice := sorted(found.keys() & new):
-            raise ValueError(f"two observations are called {twice[0]}; name them without slashes")
+            raise ValueError(f"two observations are called {twice[0]}; use names without slashes")
         found |= new
     if not found:
         what = f"{name or 'itself'}, an empty {type(space).__name__}"
-        raise ValueError(f"no agent reads the observation {what}; leave it out with a wrapper (--wrappers)")
+        raise ValueError(f"no agent can read the observation {what}; leave it out with a wrapper (--wrappers)")
     return found
 
 

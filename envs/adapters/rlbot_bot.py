@@ -103,7 +103,7 @@ class PacketPlayer:
         self.teams = self.teams or teams_of(packet)
         if trouble := layout_mismatch(packet, self.teams, pads):
             if not self._complained:
-                logger.warning("the game sends %s: the car does nothing as long as it does", trouble)
+                logger.warning("the game sends %s; the car does nothing until this stops", trouble)
             self._complained = True
             return self._idle
         reader = self._reader
@@ -152,7 +152,7 @@ class RLBotBot(Bot):
         sizes = teams.count(BLUE), len(teams) - teams.count(BLUE)
         if tuple(sorted(sizes)) not in self._known:
             raise ValueError(
-                f"{self.name} was trained for {format_team_sizes(self._known)}, this match is {sizes[0]}v{sizes[1]}"
+                f"{self.name} was trained for {format_team_sizes(self._known)}, but this match is {sizes[0]}v{sizes[1]}"
             )
         self._player.teams = teams
 

@@ -209,7 +209,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         if list(env.agents) != self._agents[index]:
             raise ValueError(
                 f"RLGymPool: environment {index} began with agents {self._agents[index]} and now has "
-                f"{list(env.agents)}; they must stay the same; use a FixedTeamSizeMutator"
+                f"{list(env.agents)}; agents must stay the same, so use a FixedTeamSizeMutator"
             )
         return self._stack(index, obs)
 
@@ -218,8 +218,8 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         rows = np.array([np.asarray(obs[agent], np.float32) for agent in self._agents[index]])
         if rows.shape[1:] != self.single_observation_space.shape:
             raise ValueError(
-                f"RLGymPool: environment {index} returned observations of shape {list(rows.shape[1:])}, the first "
-                f"one of {list(self.single_observation_space.shape or ())}; give the observation builder zero_padding"
+                f"RLGymPool: environment {index} returned observations of shape {list(rows.shape[1:])}, but the first "
+                f"one {list(self.single_observation_space.shape or ())}; set zero_padding of the observation builder"
             )
         if not np.isfinite(rows).all():
             raise FloatingPointError(
@@ -292,9 +292,8 @@ class RLGymReward(Reward):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.reward_function, RewardFunction):
-            raise TypeError(
-                f"RLGymReward: needs an rlgym.api.RewardFunction, got {describe_value(self.reward_function)}"
-            )
+            name = describe_value(self.reward_function)
+            raise TypeError(f"RLGymReward: reward_function must be an rlgym.api.RewardFunction, got {name}")
         warnings.warn(COST_WARNING, UserWarning, stacklevel=3)
         self._functions: dict[int, Any] = {}
         self._shared: dict[int, dict[str, Any]] = {}
@@ -420,9 +419,7 @@ class LoggedGames:
         """Set the loggers and the initial states; raise a ValueError if a state is not from Rocket League."""
         for state in states:
             if not isinstance(state, RLGymState):
-                raise ValueError(
-                    f"RLGymPool: loggers watch Rocket League games, this state is a {type(state).__name__}"
-                )
+                raise ValueError(f"RLGymPool: loggers need Rocket League states, got a {type(state).__name__}")
         teams = [[car.team_num for car in state.cars.values()] for state in states]
         blue, orange = (max(team.count(number) for team in teams) for number in (0, 1))
         present = np.array([[*(np.arange(blue) < t.count(0)), *(np.arange(orange) < t.count(1))] for t in teams])

@@ -91,19 +91,19 @@ def _findings(parts: list[PartReport], total: PartReport, games: AuditGames) -> 
     for row in rows:
         what, earned = row.farmed
         if games.goals_per_minute and earned > max(scoring, 0.0) + 1e-6:
-            text = f"{row.name} pays farming more than scoring: {earned:.3g} a minute for a car that plays `{what}`, "
-            text += f"while all parts together pay one that scores {scoring:.3g}"
+            text = f"{row.name} pays more for farming than for scoring: {earned:.3g} a minute to a car that plays "
+            text += f"`{what}`; one that scores earns {scoring:.3g} from all parts together"
             found.append(Finding("farming", row.name, text))
     for row in rows:
         for kind, value, text in (
-            ("mirror", row.mirror, "pays blue and orange differently for the mirrored play"),
+            ("mirror", row.mirror, "pays blue and orange differently for mirrored play"),
             ("order", row.order, "pays a car by its place in the list of cars"),
         ):
             if value > TOLERANCE:
-                found.append(Finding(kind, row.name, f"{row.name} {text} ({value:.1%} of it)"))
+                found.append(Finding(kind, row.name, f"{row.name} {text} (difference {value:.1%})"))
         if row.unit in INVARIANT_UNITS and row.skip_change > SKIP_TOLERANCE:
             each = ", ".join(f"{pay:.3g} at {skip}" for skip, pay in row.tick_skip.items())
-            text = f"{row.name} is paid {row.unit}, but what it pays a minute depends on the tick skip: {each}"
+            text = f"{row.name} is paid {row.unit}, but its pay per minute depends on the tick skip: {each}"
             found.append(Finding("tick skip", row.name, text))
     return found
 
@@ -111,12 +111,12 @@ def _findings(parts: list[PartReport], total: PartReport, games: AuditGames) -> 
 def _notes(parts: list[PartReport], total: PartReport, games: AuditGames) -> list[str]:
     notes = [f"{part.name} paid nothing in any situation" for part in parts if part.sign == "0"]
     if not games.goals_per_minute:
-        notes.append("nobody scored from kickoffs (too few seconds, or odd actions); farming could not be judged")
+        notes.append("nobody scored from kickoffs (too few seconds, or odd actions), so farming could not be judged")
     elif total.per_minute["chase"] > total.per_minute["score"]:
         notes.append(
-            f"a car that only chases the ball earns {total.per_minute['chase']:.3g} a minute, one that scores "
+            f"a car that only chases the ball earns {total.per_minute['chase']:.3g} a minute; one that scores earns "
             f"{total.per_minute['score']:.3g}"
         )
     if not games.own_goals():
-        notes.append("no own goal happened; what one pays could not be judged")
+        notes.append("no own goal happened, so the reward for one could not be judged")
     return notes

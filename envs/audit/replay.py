@@ -61,7 +61,7 @@ def merge_steps(trace: MatchTrace, stride: int) -> MatchTrace:
     for mask, state in trace.states_with_resets:
         if mask is not None:
             if waiting:
-                raise ValueError(f"coarser: an episode ends {waiting} steps into a step of {stride}")
+                raise ValueError(f"merge_steps: an episode ends after {waiting} of {stride} steps to merge")
             frames.append((mask, state))
             continue
         touched = state.touched if touched is None else touched | state.touched

@@ -65,7 +65,7 @@ def reward_trace(
     recipe = PoolFactory(factory, owner, phase)
     blue, orange = recipe.team_sizes[0]
     if not 0 <= car < blue + orange:
-        raise ValueError(f"{owner}: there is no car {car} (--car), the first arena has cars 0 to {blue + orange - 1}")
+        raise ValueError(f"{owner}: there is no car {car} (--car); the first arena has cars 0 to {blue + orange - 1}")
     others = IdleBot() if opponent is None else opponent
     teams = TeamBots(bot, others) if car < blue else TeamBots(others, bot)
     check_seed(owner, seed, "--seed")
@@ -118,7 +118,7 @@ class StepTable:
     def __init__(self, rows: Sequence[TraceRow], digits: int = 3) -> None:
         """Build the table from at least one row, for example `rows[40:60]` or those `if row["touch"]`."""
         if not rows:
-            raise ValueError("StepTable: there are no steps to show; give it rows of reward_trace")
+            raise ValueError("StepTable: there are no steps to show; pass rows from reward_trace")
         self.rows = list(rows)
         parts = [name for name in rows[0] if name.startswith(PART) and any(row[name] for row in rows)]
         self._paid = [*parts, TOTAL, RETURN]

@@ -31,4 +31,4 @@ BOTS: dict[str, type[Bot]] = {
     "hover": HoverBot,
     "hop": HopBot,
 }
-"""Names that the command line takes."""
+"""Names that the command line accepts."""

@@ -149,7 +149,7 @@ def _check_spacing(path: Path, episodes: list[_HumanEpisode], tick_skip: int) ->
     gaps = np.concatenate([np.diff(episode.ticks) for episode in episodes])
     most = int(np.quantile(gaps, 0.9)) if len(gaps) else 0
     if tick_skip < most:
-        raise ValueError(f"{path}: its frames are {most} ticks apart; take --tick_skip {most} or more, got {tick_skip}")
+        raise ValueError(f"{path}: its frames are {most} ticks apart; use --tick_skip {most} or more, got {tick_skip}")
 
 
 def _episodes(frames: Any) -> Iterator[_HumanEpisode]:  # noqa: ANN401

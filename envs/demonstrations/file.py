@@ -156,7 +156,7 @@ class Demonstration:
                 raise ValueError(_CUT_OFF)
             self.about = unpack_json(payload)
             if self.about.get("demonstration") not in (STATES, OBSERVATIONS):
-                raise ValueError("a replay with rounded numbers; record a demonstration with fabric-rl demos record")
+                raise ValueError("this is not a demonstration (its numbers are rounded); use fabric-rl demos record")
             self.columns = tuple(map(column_from_header, self.about["columns"]))
             check_columns(self.columns)
             _check_kind(self.about, self.columns)
@@ -177,7 +177,7 @@ class Demonstration:
         with _naming(self.path), self.path.open("rb") as file:
             for kind, payload in islice(iter_records(file), 1, None):
                 if (kind in (CHUNK, END)) == (chunks is None) or found is not None:
-                    raise ValueError("a damaged replay: its records are out of order")
+                    raise ValueError("the replay is damaged: its records are out of order")
                 if kind == TOTAL:
                     found = unpack_json(payload)
                 elif kind == CHUNK and chunks is not None:
@@ -195,11 +195,11 @@ class Demonstration:
 
     def _episode(self, chunks: list[dict[str, NDArray[np.float32]]], result: dict[str, Any], number: int) -> Episode:
         if sum(len(next(iter(chunk.values()))) for chunk in chunks) < 2:
-            raise ValueError(f"a damaged replay: episode {number} has no steps")
+            raise ValueError(f"the replay is damaged: episode {number} has no steps")
         columns = {column.name: np.concatenate([chunk[column.name] for chunk in chunks]) for column in self.columns}
         for name, values in columns.items():
             if not np.isfinite(values).all():
-                raise ValueError(f"{name} has NaN or infinity in episode {number}")
+                raise ValueError(f"{name} contains NaN or infinity in episode {number}")
         return Episode(columns, result)
 
 
@@ -219,13 +219,13 @@ def _check_kind(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
         if name not in shapes:
             raise ValueError(f"it lacks the column {name}")
         if shapes[name] != shape:
-            raise ValueError(f"its column {name} holds {list(shapes[name])} a frame, not {list(shape or ())}")
+            raise ValueError(f"its column {name} has the shape {list(shapes[name])}, expected {list(shape or ())}")
 
 
 def _check_length(columns: Sequence[Column], frames: int) -> None:
     size = 4 * frames * sum(column.count for column in columns)
     if size > MOST_EPISODE_BYTES:
-        raise ValueError(f"an episode of more than {MOST_EPISODE_BYTES >> 20:,} MiB; end it earlier")
+        raise ValueError(f"an episode is larger than {MOST_EPISODE_BYTES >> 20:,} MiB; end it earlier")
 
 
 @contextmanager

@@ -125,7 +125,7 @@ def observation_columns(observation_space: gymnasium.Space[Any], action_space: g
     seen, done = observation_space, action_space
     if not isinstance(seen, gymnasium.spaces.Box | gymnasium.spaces.Discrete) or done.shape is None:
         raise ValueError(
-            f"demonstrations hold observations of a Box and actions that are arrays, not {seen} and {done}"
+            f"demonstrations need observations of a Box and actions that are arrays, got {seen} and {done}"
         )
     obs_type = "|u1" if seen.dtype == np.uint8 else "<f4"
     action_type = "<f4" if isinstance(done, gymnasium.spaces.Box) else "<i4"

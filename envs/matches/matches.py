@@ -269,7 +269,7 @@ class PoolFactory:
         pool_class = call.function
         if not (isinstance(pool_class, type) and issubclass(pool_class, RocketSimPool)):
             name = getattr(pool_class, "__name__", type(pool_class).__name__)
-            raise TypeError(f"{owner}: needs the settings of an envs.RocketSimPool as env, got {name}")
+            raise TypeError(f"{owner}: env must be the settings of an envs.RocketSimPool, got {name}")
         self.pool_class = pool_class
         left_out = ("seed", "first_arena", "render_mode", "video_folder")
         self.arguments = {name: value for name, value in call.arguments().items() if name not in left_out}
@@ -291,7 +291,7 @@ class PoolFactory:
         numbers = {str(number): phase for number, phase in enumerate(self.phases, 1)}
         name = numbers.get(name, name)
         if name not in self.phases:
-            known = f"it has {', '.join(self.phases)}" if self.phases else "there are none in this configuration"
+            known = f"known: {', '.join(self.phases)}" if self.phases else "this configuration has none"
             raise ValueError(f"--phase {name}: there is no such phase; {known}")
         self.arguments = {key: copy.deepcopy(value) for key, value in self.arguments.items()}
         blue, orange = self.team_sizes[0]

@@ -32,7 +32,7 @@ class WallToAerialLane(Lane):
     num_notes = 2  # whether the wheels last touched the wall, and whether the car has left it
 
     min_height: Annotated[float, Between(100, 1900)] = 500.0
-    """uu, of the ball's centre when it is touched, 100..1900."""
+    """Minimum height of the ball's centre when it is touched, uu, 100..1900."""
     time_limit_seconds: Positive = 4.0
     """Game seconds after which the episode ends."""
 
@@ -85,7 +85,7 @@ class AirDribbleLane(Lane):
     hold_seconds: Positive = 2.0
     """Seconds that the ball has to be carried, less than the time limit."""
     min_height: Annotated[float, Between(BALL_ON_GROUND)] = 350.0
-    """uu, of the ball's centre then, at least 106."""
+    """Minimum height of the ball's centre at that time, uu, at least 106."""
     time_limit_seconds: Positive = 4.0
     """Game seconds after which the episode ends."""
 

@@ -122,7 +122,7 @@ class HalfFlipLane(Lane):
     seconds: Positive = 2.0
     """Seconds that the turn may take, and after which the episode ends."""
     min_speed: Annotated[float, Between(0, CAR_MAX_SPEED, above=True)] = 1000.0
-    """Least speed along the new heading, uu/s, 0..2300."""
+    """Minimum speed along the new heading, uu/s, 0..2300."""
 
     def __post_init__(self) -> None:
         self.time_limit_seconds = self.seconds
@@ -172,9 +172,9 @@ class KickoffLane(Lane):
     _below_limit = "judged_seconds"
 
     offset_share: Share = 0.5
-    """Probability, 0..1, of a kickoff off the spot."""
+    """Probability, 0..1, of a kickoff off the spawns."""
     judged_seconds: Positive = 1.0
-    """Seconds from the first touch to the look at where the ball is, less than the time limit."""
+    """Seconds from the first touch until the position of the ball is judged, less than the time limit."""
     time_limit_seconds: Positive = 6.0
     """Game seconds after which the episode ends."""
 

@@ -135,18 +135,18 @@ class MechanicsLanes(PerArenaSetter, Phased):
     lanes: Sequence[Lane] | None = None
     """The drills, with different names. Default: one of every kind."""
     weights: Sequence[NonNegative] | None = None
-    """One number >= 0 for each lane; they need not sum to one. Default: all the same."""
+    """One number >= 0 for each lane; they need not sum to one. Default: equal weights."""
     mechanics_weight: Share = 0.25
     """Share of the episodes that begin in a lane, 0..1; phases change it."""
     phase_weights: dict[str, Share] | None = None
-    """Phase -> this share in it. Default: 0 before the fourth phase, `mechanics_weight` from there."""
+    """Phase -> share in this phase. Default: 0 before the fourth phase, then `mechanics_weight`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.lanes = lanes = default_lanes() if self.lanes is None else self.lanes
         names = [lane.name for lane in lanes]
         if len(set(names)) < len(names):
-            raise ValueError(f"MechanicsLanes: lanes need different names, got {', '.join(names)}")
+            raise ValueError(f"MechanicsLanes: lanes must have different names, got {', '.join(names)}")
         weights = [1.0] * len(names) if self.weights is None else self.weights
         self.shares = normalize_weights("MechanicsLanes", "lane", len(names), weights)
         self._own_weight, self._in_phase = self.mechanics_weight, self.phase_weights or {}

@@ -146,7 +146,7 @@ def build_obs(builder: ObsBuilder, state: GameState, out: Float) -> None:
         if str(error).startswith(f"{name}: ") or ": build()" in str(error):
             raise
         raise ValueError(
-            f"{name}: build() failed to fill out, which has the shape {list(out.shape)}: {error}"
+            f"{name}: build() could not write to out, whose shape is {list(out.shape)}: {error}"
         ) from error
 
 
@@ -160,7 +160,7 @@ def build_obs_checked(builder: ObsBuilder, state: GameState, out: Float) -> None
         some = f"column {left[0]}" if len(left) == 1 else f"{len(left)} columns (the first is {left[0]})"
         raise ValueError(
             f"{type(builder).__name__}: build() left {some} of {out.shape[-1]} unwritten; it must write every element "
-            "of out, and what it returns is not used"
+            "of out, and its return value is not used"
         )
 
 

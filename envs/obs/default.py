@@ -69,7 +69,7 @@ class DefaultObs(TableObs):
     boost_coef: Finite = 1 / 100
     """Factor on the boost amount (0..100)."""
     ang_coef: Finite = 1 / math.pi
-    """Accepted because RLGym's builder has it; no angle is in the observation, there or here."""
+    """Accepted because RLGym's builder has it; neither observation contains an angle."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -45,7 +45,7 @@ class Parameter:
 
 PARAMETERS: Mapping[str, Parameter] = {
     "gravity": Parameter(0, 5000, "downward acceleration, uu/s^2"),
-    "ball_mass": Parameter(1, 1000, "a car has 180"),
+    "ball_mass": Parameter(1, 1000, "the mass of a car is 180"),
     "ball_radius": Parameter(30, 200, "uu; where the pool counts a goal stays the same"),
     "ball_max_speed": Parameter(100, 10_000, "uu/s"),
     "ball_drag": Parameter(0, 1, "share of its speed that the ball loses in a second in the air"),
@@ -56,7 +56,7 @@ PARAMETERS: Mapping[str, Parameter] = {
     "car_world_restitution": Parameter(0, 1, "of a car's body with the field"),
     "boost_accel_ground": Parameter(0, 10_000, "uu/s^2, on the ground"),
     "boost_accel_air": Parameter(0, 10_000, "uu/s^2, in the air"),
-    "boost_used_per_second": Parameter(0, 1000, "boost, of 100"),
+    "boost_used_per_second": Parameter(0, 1000, "boost per second; a full tank is 100"),
     "jump_accel": Parameter(0, 10_000, "uu/s^2, while the jump button is held"),
     "jump_immediate_force": Parameter(0, 3000, "uu/s, at the start of a jump"),
     "bump_force_scale": Parameter(0, 10, "times the game's push when a car bumps another"),
@@ -252,8 +252,8 @@ class LiveParameters:
         saved = [] if state is None else state["sampled"]
         if set(saved) != set(self._base):
             raise ValueError(
-                f"{OWNER}: the snapshot's pool draws the parameters {', '.join(saved) or 'none'}, this one "
-                f"{', '.join(self._base) or 'none'} (--env.parameters); give both the same"
+                f"{OWNER}: the snapshot's pool samples the parameters {', '.join(saved) or 'none'}, but this one "
+                f"samples {', '.join(self._base) or 'none'} (--env.parameters); use the same for both"
             )
         self._idle = False
         self._overrides = {} if state is None else {name: _plain(value) for name, value in state["overrides"].items()}

@@ -46,9 +46,9 @@ class Uniform(Sampler):
     """Sample uniformly from [min_value, max_value), like ML-Agents' `uniform`."""
 
     min_value: Finite
-    """Least value."""
+    """Minimum."""
     max_value: Finite
-    """Greatest value, which itself is never drawn."""
+    """Maximum, which itself is never drawn."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -114,8 +114,8 @@ class ParameterRandomizer(Component, ABC):  # ABC: a class path on the command l
     """
 
     samplers: dict[str, Sampler]
-    """Parameter -> sampler; of a pool the parameters are those of `envs.parameters.PARAMETERS`, of a Gymnasium
-    environment its own numbers."""
+    """Parameter -> sampler. A pool has the parameters in `envs.parameters.PARAMETERS`, a Gymnasium environment its own
+    numeric attributes."""
     resampling_interval: Count | None = None
     """Steps of an arena after which its next episode gets new values. Default: every episode."""
 
@@ -142,5 +142,5 @@ def _check_order(sampler: Sampler, argument: str, low: float, high: float) -> No
     if not low < high:
         raise ValueError(
             f"{type(sampler).__name__}: {argument} must be two numbers, the lower one first, got {low:g} and {high:g}; "
-            "for one value take Constant"
+            "for a single value, use Constant"
         )

@@ -152,12 +152,12 @@ def check_snapshot(
     if len(snapshot["arenas"]) != len(sims) or len(snapshot["components"]) != len(components):
         raise ValueError(
             f"RocketSimPool: the snapshot has {len(snapshot['arenas'])} arenas and {len(snapshot['components'])} "
-            f"components ({', '.join(snapshot['component_names'])}), this pool {len(sims)} and {len(components)} "
+            f"components ({', '.join(snapshot['component_names'])}), this pool has {len(sims)} and {len(components)} "
             f"({', '.join(type(part).__name__ for part in components.values())})"
         )
     state.check(snapshot["state"])
     if not all(np.array_equal(snapshot["state"][name], getattr(state, name)) for name in ("present", "arena_index")):
-        raise ValueError("RocketSimPool: the snapshot has other cars")
+        raise ValueError("RocketSimPool: the snapshot contains other cars; use the team sizes that it was saved with")
     for sim, numbers in zip(sims, snapshot["arenas"], strict=True):
         sim.check(numbers)
 
@@ -170,4 +170,4 @@ def load_components(components: Mapping[str, Any], snapshot: Mapping[str, Any]) 
     """
     names = snapshot.get("component_names", ["component"] * len(components))
     for (role, part), name, state in zip(components.items(), names, snapshot["components"], strict=True):
-        load_child_state(part, state, f"RocketSimPool: what was saved of the {role} {name}")
+        load_child_state(part, state, f"RocketSimPool: the saved state of the {role} {name}")

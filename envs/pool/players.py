@@ -137,7 +137,7 @@ class PolicyBot(Bot):
     _in_state_dict: ClassVar[dict[str, str]] = {"obs": "obs", "action": "action", "begins": "_begins"}
 
     choose: PolicyFn
-    """The policy; one that remembers games needs `state_dict` and `load_state_dict`, too."""
+    """The policy; a policy with memory also needs `state_dict` and `load_state_dict`."""
     obs: ObsBuilder
     """Builds its observations."""
     action: ActionParser
@@ -147,7 +147,7 @@ class PolicyBot(Bot):
     action_delay_ticks: CountOrZero = 1
     """Ticks at the start of a step that still run the previous action."""
     mind: Diagnostics | None = None
-    """Receives the policy's values and probabilities, if the policy tells them."""
+    """Receives the policy's values and probabilities, if the policy reports them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -231,11 +231,11 @@ class CarSlots:
     def all_slots(self, actions: NDArray[Any]) -> NDArray[Any]:
         """Pad with zeros for slots without a car: `[N, ...]` -> `[A * C, ...]`; raise a ValueError for a wrong N."""
         if not actions.ndim:
-            raise ValueError(
-                f"RocketSimPool: got one number as actions; give an array, one for each of the {self.num_cars} cars"
-            )
+            raise ValueError(f"RocketSimPool: actions must have {self.num_cars} rows, one per car, got one number")
         if actions.shape[:1] != (self.num_cars,):
-            raise ValueError(f"RocketSimPool: got {list(actions.shape)} actions for {self.num_cars} cars")
+            raise ValueError(
+                f"RocketSimPool: actions must have {self.num_cars} rows, one per car, got shape {list(actions.shape)}"
+            )
         if self._full:
             return actions
         padded = np.zeros((self.present.size, *actions.shape[1:]), actions.dtype)

@@ -54,7 +54,7 @@ class Column:
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES or (self.dtype in ("<f2", "<f4") and (self.scale != 1 or self.differences)):
-            raise ValueError(f"a damaged replay: there is no column {asdict(self)}")
+            raise ValueError(f"the replay is damaged: there is no column {asdict(self)}")
 
     @property
     def count(self) -> int:
@@ -136,7 +136,7 @@ def check_columns(columns: Sequence[Column]) -> None:
     names = {column.name for column in columns}
     too_large = sum(column.num_bytes for column in columns) > MOST_FRAME_BYTES
     if len(names) != len(columns) or not 0 < len(columns) <= MOST_COLUMNS or too_large:
-        raise ValueError("a damaged replay: its columns are too many, too large, or have the same name")
+        raise ValueError("the replay is damaged: its columns are too many, too large, or have the same name")
 
 
 def pack_chunk(columns: Sequence[Column], frames: Sequence[Mapping[str, NDArray[Any]]]) -> bytes:
@@ -149,7 +149,7 @@ def num_frames(columns: Sequence[Column], chunk: bytes) -> int:
     """Return the number of frames declared by a chunk; raise a ValueError if there are too many."""
     frames = int(_FRAMES.unpack_from(chunk)[0]) if len(chunk) >= _FRAMES.size else 0
     if not 0 < frames * sum(column.num_bytes for column in columns) <= MOST_CHUNK_BYTES:
-        raise ValueError(f"a damaged replay: {frames:,} frames in a chunk")
+        raise ValueError(f"the replay is damaged: {frames:,} frames in a chunk")
     return frames
 
 
@@ -165,9 +165,9 @@ def unpack_chunk(columns: Sequence[Column], chunk: bytes) -> dict[str, NDArray[n
     try:
         data = inflate.decompress(chunk[_FRAMES.size :], size + 1)
     except zlib.error as error:
-        raise ValueError(f"a damaged replay: {error}") from error
+        raise ValueError(f"the replay is damaged: {error}") from error
     if len(data) != size:
-        raise ValueError("a damaged replay: the size of a chunk differs from the declared one")
+        raise ValueError("the replay is damaged: the size of a chunk differs from the declared one")
     found, at = {}, 0
     for column in columns:
         found[column.name] = column.unpack(data[at : at + frames * column.num_bytes], frames)
@@ -195,7 +195,7 @@ def pack_record(kind: bytes, payload: bytes) -> bytes:
         ValueError: The payload is longer than the reader's limit.
     """
     if len(payload) > MOST_BYTES[kind]:
-        raise ValueError(f"a replay holds at most {MOST_BYTES[kind]:,} bytes in a record {kind.decode()}")
+        raise ValueError(f"a replay can contain at most {MOST_BYTES[kind]:,} bytes in a record {kind.decode()}")
     head = _HEAD.pack(kind, len(payload), crc32(payload))
     return head + _CHECK.pack(crc32(head)) + payload
 
@@ -213,23 +213,23 @@ def iter_records(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
     """
     start = file.read(len(FILE_START))
     if start[: len(MAGIC)] != MAGIC[: len(start)] or not start:
-        raise ValueError("not a replay of fabric-rl")
+        raise ValueError("this is not a fabric-rl replay")
     if len(start) < len(FILE_START):
         return
     version = int.from_bytes(start[len(MAGIC) :], "little")
     if version > VERSION:
-        raise ValueError(f"a replay of format {version}, this fabric-rl reads up to {VERSION}; install a newer one")
+        raise ValueError(f"the replay has format {version}, but this fabric-rl reads up to {VERSION}; upgrade it")
     if not version:
-        raise ValueError("a damaged replay: it has no version")
+        raise ValueError("the replay is damaged: it has no version")
     while len(head := file.read(_HEAD.size + _CHECK.size)) == _HEAD.size + _CHECK.size:
         kind, length, check = _HEAD.unpack_from(head)
         if _CHECK.unpack_from(head, _HEAD.size)[0] != crc32(head[: _HEAD.size]) or length > MOST_BYTES.get(kind, -1):
-            raise ValueError("a damaged replay: a record's head does not fit its checksum")
+            raise ValueError("the replay is damaged: the header of a record does not match its checksum")
         payload = file.read(length)
         if len(payload) < length:
             return
         if crc32(payload) != check:
-            raise ValueError("a damaged replay: a record does not fit its checksum")
+            raise ValueError("the replay is damaged: a record does not match its checksum")
         yield kind, payload
 
 

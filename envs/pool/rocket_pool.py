@@ -247,7 +247,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             RuntimeError: `render_mode` is not "rgb_array".
         """
         if self.render_mode != "rgb_array":
-            raise RuntimeError(f"RocketSimPool: render() needs render_mode='rgb_array', it is {self.render_mode!r}")
+            raise RuntimeError(f"RocketSimPool: render() needs render_mode='rgb_array', got {self.render_mode!r}")
         return (render_frame(self.state),)
 
     def finish_videos(self) -> None:
@@ -332,7 +332,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         first `reset`, and a CannotBeSavedError if a component cannot be saved.
         """
         if not self._started:
-            raise RuntimeError("RocketSimPool: call reset() before state_dict(), there is no game to save yet")
+            raise RuntimeError("RocketSimPool: call reset() before state_dict(); there is no game to save yet")
         components = self._components().values()
         snapshot = {
             "state": self.state.state_dict(),
@@ -359,7 +359,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         for rng, saved in zip(self._episodes.rngs, snapshot["rngs"], strict=True):
             rng.bit_generator.state = saved
         load_components(components, snapshot)
-        load_child_state(self._counts, snapshot["counts"], "RocketSimPool: what was saved of the counts")
+        load_child_state(self._counts, snapshot["counts"], "RocketSimPool: the saved state of the counts")
         self._started = snapshot["started"]
 
     def _components(self) -> dict[str, Any]:

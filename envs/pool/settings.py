@@ -60,9 +60,7 @@ def observation_space(builder: ObsBuilder, num_blue: int, num_orange: int) -> gy
     """Return the builder's space; raise a ValueError unless it is a Box of float32."""
     space = builder.space(num_blue, num_orange)
     if not isinstance(space, gymnasium.spaces.Box) or space.dtype != np.float32:
-        raise ValueError(
-            f"{type(builder).__name__}: space() must return a Box of float32, as observations are, got {space}"
-        )
+        raise ValueError(f"{type(builder).__name__}: space() must return a float32 Box, got {space}")
     return space
 
 

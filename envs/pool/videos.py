@@ -102,7 +102,7 @@ class EpisodeVideos:
         """Warn once about a failure; forget complete videos."""
         for video in self._written:
             if video.problem and not self._failed:
-                warnings.warn(f"no more videos: {video.path} {video.problem}", RuntimeWarning, stacklevel=3)
+                warnings.warn(f"stopped recording videos: {video.path} {video.problem}", RuntimeWarning, stacklevel=3)
                 self._failed = True
         self._written = [video for video in self._written if video.thread.is_alive()]
 
@@ -166,7 +166,7 @@ def write_video(path: Path, frames: Iterable[Frame], frames_per_second: float, f
                     process.stdin.write(frame.tobytes())
             _, said = process.communicate()
         if process.returncode:
-            raise OSError(said.decode(errors="replace").strip() or f"ffmpeg ended with {process.returncode}")
+            raise OSError(said.decode(errors="replace").strip() or f"ffmpeg ended with exit code {process.returncode}")
         os.replace(part, path)
     except BaseException:
         with suppress(OSError):
@@ -181,7 +181,7 @@ def find_ffmpeg() -> str:
     with suppress(RuntimeError):  # ffmpeg is not installed
         if path := shutil.which(get_ffmpeg_exe()):
             return str(path)
-    raise FileNotFoundError("videos need ffmpeg, which was not found by IMAGEIO_FFMPEG_EXE or PATH")
+    raise FileNotFoundError("videos need ffmpeg, which was not found through IMAGEIO_FFMPEG_EXE or PATH")
 
 
 def _is_shown(episode: int) -> bool:

@@ -137,7 +137,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
     def __getattr__(self, name: str) -> NoReturn:
         if name in ("state", "arenas"):
             raise AttributeError(
-                f"ProcessPool: it has no {name}, its arenas are in other processes; use RocketSimPool to access them"
+                f"ProcessPool: it has no {name}; its arenas are in other processes. Use RocketSimPool to access them"
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -236,7 +236,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
                 not fit.
         """
         if not isinstance(state, dict) or not state.keys() >= {"parts", "obs", "seed"}:
-            raise ValueError("ProcessPool: this is not a state of a ProcessPool, it lacks parts, obs or seed")
+            raise ValueError("ProcessPool: this is not the state of a ProcessPool; it lacks parts, obs or seed")
         parts = state["parts"]
         if len(parts) != self.num_workers:
             raise ValueError(f"ProcessPool: the state has {len(parts)} workers, this pool has {self.num_workers}")
@@ -357,7 +357,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         self._restarts[k] += 1
         self._new_restarts += 1
         warnings.warn(
-            f"ProcessPool: restarted worker {k}, its episodes are truncated: {problem.summary}",
+            f"ProcessPool: restarted worker {k} and truncated its episodes: {problem.summary}",
             RuntimeWarning,
             stacklevel=5,
         )
@@ -381,12 +381,12 @@ def divide_arenas(arenas: int, workers: int, groups: int) -> tuple[list[int], li
     """
     if workers > arenas:
         raise ValueError(
-            f"ProcessPool: num_workers (--env.num_workers) is {workers}, but there are only {arenas} parts"
+            f"ProcessPool: num_workers (--env.num_workers) is {workers}, but there are only {arenas} arenas"
         )
     if workers < groups:
         raise ValueError(
             f"ProcessPool: groups (--env.groups) is {groups}, but there are only {workers} workers; every group "
-            "needs one of its own (--env.num_workers)"
+            "needs at least one (--env.num_workers)"
         )
     starts, members = [0], []
     for group in range(groups):
@@ -411,8 +411,8 @@ def split_factory(factory: VectorEnvFactory) -> tuple[int, Callable[[int, int, i
     size = next((size for size in ("num_arenas", "num_envs") if size in parameters), None)
     if size is None or "seed" not in parameters:
         raise TypeError(
-            "ProcessPool: the factory must take seed and a number num_arenas or num_envs to divide over the workers; "
-            f"{name} takes {', '.join(parameters)}"
+            "ProcessPool: the factory must have a parameter seed, and num_arenas or num_envs as its size; "
+            f"{name} has {', '.join(parameters)}"
         )
     total = check_value(f"ProcessPool: {name}'s {size}", given.get(size, parameters[size].default), Count)
 

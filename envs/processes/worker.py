@@ -282,7 +282,7 @@ class _Server:
         value, target = np.asarray(value), self.arrays[name]
         if value.shape != target.shape:
             raise ValueError(
-                f"{type(self.env).__name__}: {name} have shape {list(value.shape)}, expected {list(target.shape)}"
+                f"{type(self.env).__name__}: the shape of {name} is {list(value.shape)}, expected {list(target.shape)}"
             )
         np.copyto(target, value, casting="same_kind")
 
@@ -460,7 +460,7 @@ class WorkerProcess:
         return WorkerError.of_loss(f"{self._env}.{doing}()" if self._env else "its factory", how)
 
     def _no_answer(self, seconds: float) -> WorkerError:
-        more = "; a larger timeout_seconds (--env.timeout_seconds) waits longer" if seconds != START_SECONDS else ""
+        more = "; increase timeout_seconds (--env.timeout_seconds) to wait longer" if seconds != START_SECONDS else ""
         return self._lost(f"did not answer for {seconds:g} s{more}")
 
     def _how_it_ended(self) -> str:
@@ -469,7 +469,7 @@ class WorkerProcess:
         if code is None or code >= 0:
             return f"ended its process with exit code {code}; it must return or raise an error"
         name = signal.Signals(-code).name
-        memory = " (by the system, if memory ran out: fewer workers need less, --env.num_workers)"
+        memory = " (by the system if memory ran out; then use fewer workers, --env.num_workers)"
         return f"was killed by {name}{memory if name == 'SIGKILL' else ''}"
 
 

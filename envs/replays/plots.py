@@ -152,4 +152,4 @@ def _there(game: Game, car: int | None) -> NDArray[np.bool_]:
 def _check(replay: Replay, car: int | None) -> None:
     count = len(replay.about["teams"])
     if car is not None and not 0 <= car < count:
-        raise ValueError(f"there is no car {car}: the replay has {count}, counted from 0, blue ones first")
+        raise ValueError(f"there is no car {car}: the replay has {count}, counted from 0, blue cars first")

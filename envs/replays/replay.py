@@ -114,7 +114,7 @@ def _read(path: Path) -> Replay:
     with path.open("rb") as file:
         for kind, payload in iter_records(file):
             if (kind == HEADER) != (about is None) or (kind in (CHUNK, EVENTS, END) and not games):
-                raise ValueError("a damaged replay: its records are out of order")
+                raise ValueError("the replay is damaged: its records are out of order")
             if kind == HEADER:
                 about = unpack_json(payload)
                 columns = tuple(map(column_from_header, about["columns"]))
@@ -143,7 +143,7 @@ def _check_about(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
         raise ValueError("this is a demonstration, not a replay; see fabric-rl demos show")
     cars, shapes = len(about["teams"]), {column.name: column.shape for column in columns}
     if wrong := [column.name for column in game_columns(cars) if shapes.get(column.name) != column.shape]:
-        raise ValueError(f"a damaged replay: it lacks {', '.join(wrong)} of {cars} cars")
+        raise ValueError(f"the replay is damaged: it lacks {', '.join(wrong)} of {cars} cars")
 
 
 def extract_games(replay: Replay, pieces: Iterable[tuple[Game, int, int]] | None = None) -> bytes:

@@ -74,7 +74,7 @@ def normalize_weights(name: str, what: str, count: int, weights: Sequence[float]
     """Return normalized weights; raise a ValueError unless there is one per `what` and not all are 0."""
     if not count == len(weights) > 0 or sum(weights) <= 0:
         raise ValueError(
-            f"{name}: needs one weight >= 0 for each {what} and a positive sum, got {count} {what}s and weights "
+            f"{name}: weights must be >= 0, one for each {what}, with a positive sum, got {count} {what}s and weights "
             f"{list(weights)}"
         )
     return np.array(weights) / sum(weights)

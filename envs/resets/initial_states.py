@@ -84,7 +84,7 @@ def _beyond_limits(here: View, respawn: Float, names: Sequence[str]) -> Iterator
             if speed > limits[is_car] * LIMIT_MARGIN:
                 yield Problem(
                     f"a {'car' if is_car else 'ball'} faster than the game allows",
-                    f"{name} would start with {what} {speed:g} {unit}, at most {limits[is_car]:g} is possible",
+                    f"{name} would start with {what} {speed:g} {unit}; at most {limits[is_car]:g} is possible",
                 )
     for what, values, limit in (
         ("boost", here.cars[:, BOOST], 100.0),
@@ -97,7 +97,7 @@ def _beyond_limits(here: View, respawn: Float, names: Sequence[str]) -> Iterator
             whose = f"pad {index}" if what == "pad timer" else names[index + 1]
             yield Problem(
                 f"a {what} out of range",
-                f"{whose} would start with {what} {values[index]:g}, it must be 0 to {limit:g}",
+                f"{whose} would start with {what} {values[index]:g}; it must be from 0 to {limit:g}",
             )
 
 
@@ -116,7 +116,7 @@ def _misplaced(here: View, respawn: Float, names: Sequence[str]) -> Iterator[Pro
         for other, place in placed:
             two_cars, gap = other is not names[0], math.dist(spot, place)
             if gap < NEAR[two_cars]:
-                together = f"{other} and {name} would start in one place, at {_rounded(spot)} uu"
+                together = f"{other} and {name} would start in the same place, at {_rounded(spot)} uu"
                 yield Problem(TOUCHING[two_cars], together if gap < TOO_NEAR[two_cars] else "")
         if up < -0.7 and spot[2] < TURTLE_HEIGHT:
             yield Problem("a car on its roof")

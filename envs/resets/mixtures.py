@@ -82,7 +82,7 @@ class MirroredStates(_Changed):
     """Mirror some of another setter's states: exchange left and right, or the teams."""
 
     probability: Share = 0.5
-    """Probability, 0..1, of each of the two, drawn apart."""
+    """Probability, 0..1, of each of the two changes, drawn independently."""
     left_right: bool = True
     """Mirror at the plane x = 0; see `mirror_left_right`."""
     teams: bool = True
@@ -125,7 +125,7 @@ def exchange_teams(state: GameState, arena: int) -> None:
     """Rotate one arena (world view) by 180 degrees about z, and exchange each blue car with its orange partner."""
     blue, orange = _slots(state, arena)
     if len(blue) != len(orange):
-        raise ValueError(f"exchange_teams: needs equal teams, got {len(blue)} blue and {len(orange)} orange cars")
+        raise ValueError(f"exchange_teams: teams must be equal, got {len(blue)} blue and {len(orange)} orange cars")
     for name in (*BALL_VECTORS, *CAR_VECTORS):
         getattr(state.world, name)[arena] *= MIRROR
     state.pad_timers[arena] = state.pad_timers[arena, ::-1].copy()

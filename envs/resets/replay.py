@@ -72,7 +72,7 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
         if not isinstance(state, GameState):
             raise TypeError(f"save_states: states must be GameState objects, got {describe_value(state)}")
         if team is not None and not np.array_equal(team, state.team):
-            raise ValueError("save_states: all states must have the same team sizes, make one file for each")
+            raise ValueError("save_states: all states must have the same team sizes; write one file for each")
         team = state.team.copy()
         state.read_stale_details()
         parts.append({name: array.copy() for name, array in _arrays(state)})
@@ -115,7 +115,7 @@ class ReplayedStates(PerArenaSetter):
             there = ", ".join(f"{blue} against {orange}" for blue, orange in sorted(self._states))
             raise ValueError(
                 f"ReplayedStates: the arena has {size[0]} blue against {size[1]} orange cars, but {self.path} "
-                f"holds only states of {there}"
+                f"only contains states of {there}"
             )
         self._write(state, arena, slots, int(self._states[size][rng.integers(len(self._states[size]))]))
 
@@ -166,7 +166,7 @@ def _check(arrays: dict[str, NDArray[Any]]) -> None:
         raise ValueError(f"it lacks {', '.join(missing)}")
     states, cars = len(arrays["present"]), len(arrays["team"])
     if not states or not np.isin(arrays["team"], (BLUE, ORANGE)).all():
-        raise ValueError("it holds no states, or no teams")
+        raise ValueError("it contains no states, or no teams")
     for name, own in wanted.items():
         array, shape = arrays[name], (states, *own.shape[1:])
         if array.shape != shape or array.dtype != own.dtype:
@@ -175,4 +175,4 @@ def _check(arrays: dict[str, NDArray[Any]]) -> None:
                 f"of {cars} cars"
             )
         if not np.isfinite(array).all():
-            raise ValueError(f"{name} holds NaN or infinity")
+            raise ValueError(f"{name} contains NaN or infinity")

@@ -41,7 +41,7 @@ class Kickoff(PerArenaSetter):
         """
         most = max(state.num_blue, state.num_orange)
         if most > len(self.BLUE_POS):
-            raise ValueError(f"Kickoff: there are only {len(self.BLUE_POS)} spawns a team")
+            raise ValueError(f"Kickoff: there are only {len(self.BLUE_POS)} spawns per team")
         return rng.permutation(len(self.BLUE_POS))[:most]
 
     def place(
@@ -184,15 +184,15 @@ class TurtledStart(_SpreadOut):
 class ExplicitState(PerArenaSetter):
     """Begin every episode with the same given state, for a notebook, a test or a drill.
 
-    Give the cars in the order of the slots: blue, then orange. With mixed team sizes, give one car for every slot of
+    List the cars in the order of the slots: blue, then orange. With mixed team sizes, list one car for every slot of
     the largest arena; cars that an arena does not have are ignored.
     """
 
     car_pos: Sequence[Vector]
     """`[C][3]` uu; a car that stands on its wheels has z = 17."""
     ball_pos: Vector = (0.0, 0.0, game.BALL_RESTING_HEIGHT)
-    """uu. In the air, a ball without any velocity and spin hangs there until it is touched; to let it fall, give it a
-    little, such as ball_vel (0, 0, -0.01)."""
+    """uu. In the air, a ball without any velocity and spin hangs there until it is touched; to let it fall, set a small
+    velocity, such as ball_vel (0, 0, -0.01)."""
     ball_vel: Vector = (0.0, 0.0, 0.0)
     """uu/s, at most 6000."""
     ball_ang_vel: Vector = (0.0, 0.0, 0.0)
@@ -226,7 +226,7 @@ class ExplicitState(PerArenaSetter):
         if self.pad_timers is not None and len(self.pad_timers) != NUM_PADS:
             raise ValueError(f"ExplicitState: pad_timers must be {NUM_PADS} numbers, got {self.pad_timers}")
         if self.car_yaw is not None and self.car_rotation is not None:
-            raise ValueError("ExplicitState: give car_yaw or car_rotation, not both")
+            raise ValueError("ExplicitState: set car_yaw or car_rotation, not both")
         numbers = {name: getattr(self, name) for name in annotations_of(ExplicitState)} | {"boost": boost}
         numbers = {name: value for name, value in numbers.items() if value is not None}
         if yaws := numbers.pop("car_yaw", None):

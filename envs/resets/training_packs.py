@@ -77,7 +77,7 @@ class TrainingPack(PerArenaSetter):
     path: str | Path | None = None
     """A .jsonl or .jsonl.gz file, one pack per line as in rlgym-tools' own file: `metadata` with `type`, `difficulty`,
     `tags`, `code`; `shots` with `ball` and `car`, each with `position` (uu), `linear_velocity` (uu/s) and
-    `euler_angles` (pitch, yaw, roll in radians). Default: rlgym-tools' file, an ImportError if that is not installed.
+    `euler_angles` (pitch, yaw, roll in radians). Default: rlgym-tools' file (an ImportError if it is not installed).
     """
 
     def __post_init__(self) -> None:
@@ -93,12 +93,12 @@ class TrainingPack(PerArenaSetter):
             packs = [pack for pack in packs if not pack.names(key).isdisjoint(chosen)]
             if not packs:
                 raise ValueError(
-                    f"TrainingPack: no pack in {self.path} fits {name}={list(chosen)}; there are "
+                    f"TrainingPack: no pack in {self.path} matches {name}={list(chosen)}; known: "
                     f"{', '.join(sorted(known)[:30]) or 'none'}"
                 )
         self._shots: Double = np.concatenate([pack.in_standard_field().shots for pack in packs])
         if not len(self._shots):
-            raise ValueError(f"TrainingPack: no shot in {self.path} fits into the standard field")
+            raise ValueError(f"TrainingPack: no shot in {self.path} fits in the standard field")
 
     def __len__(self) -> int:
         return len(self._shots)
@@ -176,7 +176,7 @@ def read_packs(path: Path) -> list[Pack]:
     except (EOFError, KeyError, OSError, TypeError, ValueError) as error:
         raise ValueError(f"TrainingPack: {path} is not a file of training packs: {error!r}") from error
     if not packs:
-        raise ValueError(f"TrainingPack: {path} holds no packs")
+        raise ValueError(f"TrainingPack: {path} contains no packs")
     return packs
 
 
@@ -186,7 +186,7 @@ def _read_pack(pack: dict[str, Any], where: str) -> Pack:
         ball, car = shot["ball"], shot["car"]
         row[:] = (ball["position"], ball["linear_velocity"], car["position"], car["euler_angles"])
     if not np.isfinite(shots).all() or (np.linalg.norm(shots[:, 1], axis=-1) > BALL_MAX_SPEED + 1).any():
-        raise ValueError(f"{where}: a shot is not finite, or its ball faster than {BALL_MAX_SPEED} uu/s")
+        raise ValueError(f"{where}: a shot is not finite, or its ball is faster than {BALL_MAX_SPEED} uu/s")
     limits = np.array([shot.get("time_limit", TIME_LIMIT_SECONDS) for shot in pack["shots"]], np.float64)
     if not (np.isfinite(limits) & (limits > 0)).all():
         raise ValueError(f"{where}: a time limit is not above 0")

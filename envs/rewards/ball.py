@@ -47,7 +47,7 @@ class LiuDistanceBallToGoalReward(Reward):
     """Closeness of the ball to the opponents' goal: `min(1, exp(-(|ball - net| - 971.25) / 12000))`.
 
     The middle of the net is at (0, 6000, 321); 971.25 is the net's depth plus the ball's radius. Range 0..1; per step,
-    so it depends on the tick skip. It also rewards a resting ball, so better wrap it in `PotentialReward`. Source:
+    so it depends on the tick skip. It also rewards a resting ball, so wrap it in `PotentialReward`. Source:
     RLGym's first version, after Liu et al. 2021, "From Motor Control to Team Play in Simulated Humanoid Football".
     """
 
@@ -78,9 +78,9 @@ class BallTravelReward(RememberingReward):
     own_touch: Finite = 0.0
     """Weight when the same car touches again."""
     pass_made: Finite = 0.0
-    """Weight for the passer when a mate touches next."""
+    """Weight for the passer when a teammate touches next."""
     pass_received: Finite = 0.0
-    """Weight for the receiver of a mate's pass."""
+    """Weight for the receiver of a teammate's pass."""
     giveaway: Finite = 0.0
     """Weight for the last toucher when an opponent touches next; a negative one discourages it."""
     interception: Finite = 0.0

@@ -54,7 +54,7 @@ class BadOrientationReward(Reward):
     value_range = (-1, 0)
 
     max_height: NonNegative = 200.0
-    """Height of the car, uu, up to which it is charged."""
+    """Maximum height of the car, uu, at which the penalty applies."""
 
     def compute(self, state: GameState) -> Float:
         shared = state.quantities
@@ -102,7 +102,7 @@ class SpeedTowardBallReward(Reward):
     value_range = (0, 1)
 
     signed: bool = False
-    """Also charge for driving away from the ball."""
+    """Also penalize driving away from the ball."""
 
     def compute(self, state: GameState) -> Float:
         shared = state.quantities

@@ -88,7 +88,7 @@ class TeamSpiritReward(WrappedReward):
     """
 
     team_spirit: Share = 0.0
-    """0 each car for itself ... 1 all cars of a team alike."""
+    """From 0 (each car for itself) to 1 (all cars of a team alike)."""
     opponent_scale: NonNegative = 0.0
     """Share of the opponents' mean that is subtracted; 0 for none, 1 for zero-sum."""
 
@@ -121,20 +121,20 @@ class AnnealedReward(WrappedReward):
     }
 
     steps: Sequence[CountOrZero] = (0, 10_000)
-    """Rising numbers of environment steps, 0 or more."""
+    """Increasing numbers of environment steps, 0 or more."""
     weights: Sequence[Finite] = (1.0, 0.0)
-    """The weight at each of them."""
+    """Weight at each of these steps."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         rising = all(earlier < later for earlier, later in pairwise(self.steps))
         if not self.steps or len(self.steps) != len(self.weights) or not rising:
             raise ValueError(
-                f"AnnealedReward: steps must rise and have one weight each, got {self.steps} and weights {self.weights}"
+                f"AnnealedReward: steps must rise, with one weight each, got {self.steps} and weights {self.weights}"
             )
         if self.reward.only_charges() and min(self.weights) < 0:
             raise ValueError(
-                f"AnnealedReward: {self.reward.label()} is never positive, so a negative weight would reward it; give "
+                f"AnnealedReward: {self.reward.label()} is never positive, so a negative weight would reward it; use "
                 "weights of 0 or more"
             )
         self._taken, self._sum, self._count = 0, 0.0, 0
@@ -167,15 +167,15 @@ class ClippedReward(WrappedReward):
     value_range = (-1, 1)
 
     low: Finite = -1.0
-    """Least reward, at most 0 (a car that earns nothing must stay at nothing)."""
+    """Minimum reward, at most 0, so that a reward of 0 stays 0."""
     high: Finite = 1.0
-    """Greatest reward, at least 0."""
+    """Maximum reward, at least 0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.low <= 0 <= self.high or self.low == self.high:
             found = f"low={self.low}, high={self.high}"
-            raise ValueError(f"ClippedReward: needs low <= 0 <= high and low < high, got {found}")
+            raise ValueError(f"ClippedReward: bounds must satisfy low <= 0 <= high and low < high, got {found}")
 
     def compute(self, state: GameState) -> Float:
         return np.clip(self.reward(state), self.low, self.high).astype(np.float32, copy=False)
@@ -250,7 +250,7 @@ class CombinedReward(Reward):
         super().__post_init__()
         if len(self.rewards) == 0 or len(self.rewards) != len(self.weights):
             raise ValueError(
-                f"CombinedReward: {len(self.rewards)} rewards but {len(self.weights)} weights; give one for each reward"
+                f"CombinedReward: {len(self.rewards)} rewards but {len(self.weights)} weights; pass one for each reward"
             )
         for reward, weight in zip(self.rewards, self.weights, strict=True):
             if weight < 0 and reward.only_charges():
@@ -344,13 +344,13 @@ class RewardSignals(Reward):
 
 @dataclass(eq=False, repr=False)
 class PhasedReward(Reward, Phased):
-    """One reward for each phase; only that of the present phase is paid.
+    """One reward for each phase; only that of the current phase is paid.
 
     A reward that compares steps begins with the state in which its phase begins, in the middle of an episode. Range and
     unit: those of the inner rewards. Observations and actions stay the same in all phases, so the agent stays the same.
 
     Attributes:
-        phase: The present phase, initially the first one.
+        phase: The current phase, initially the first one.
     """
 
     unit = "as the inner reward"

@@ -68,17 +68,17 @@ class EventReward(RememberingReward):
     concede: Finite = 0.0
     """For every car of the other team; a negative weight to discourage it."""
     touch: Finite = 0.0
-    """For a contact with the ball that begins."""
+    """For the start of a contact with the ball."""
     shot: Finite = 0.0
     """For a shot on goal."""
     save: Finite = 0.0
     """For a save."""
     demo: Finite = 0.0
-    """For an opponent demolished."""
+    """For demolishing an opponent."""
     demoed: Finite = 0.0
     """For being demolished; a negative weight to discourage it."""
     boost_pickup: Finite = 0.0
-    """For a boost pad taken."""
+    """For picking up a boost pad."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -121,7 +121,7 @@ class AerialDistanceReward(RememberingReward):
     car: NonNegative = 1.0
     """Factor for the car's path, at least 0."""
     ball: NonNegative = 1.0
-    """Factor for the ball's way, at least 0."""
+    """Factor for the ball's path, at least 0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

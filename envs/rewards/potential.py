@@ -31,7 +31,7 @@ class PotentialReward(WrappedReward):
     _in_state_dict: ClassVar[dict[str, str]] = WrappedReward._in_state_dict | {"before": "_before"}
 
     gamma: Share = 1.0
-    """Discount of training per step, or 1."""
+    """Discount factor of training, or 1."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -79,7 +79,7 @@ class GoalViewReward(RememberingReward):
     value_range = (-2, 2)
 
     gamma: Share = 1.0
-    """Discount of training per step, 0..1. Less than 1, standing still where the chance is good costs."""
+    """Discount factor of training, 0..1. Below 1, standing still where the chance is good has a cost."""
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         return {"blue": self._potential(state)}

@@ -123,9 +123,9 @@ class Columns(ObsBuilder):
 
 def test_an_observation_of_the_wrong_shape_is_named():
     for obs in (Columns(shape=(7,)), StackedObs(Columns(shape=(7,)), 2), Columns(shape=(7,), bad_when_playing=True)):
-        with one_line(ValueError, r"Columns: build\(\) failed to fill out, .* \[2, 2, 6\]: could not broadcast"):
+        with one_line(ValueError, r"Columns: build\(\) could not write to out, .* \[2, 2, 6\]: could not broadcast"):
             run(obs=obs)
-    with one_line(ValueError, r"Columns: build\(\) failed to fill out"):
+    with one_line(ValueError, r"Columns: build\(\) could not write to out"):
         run(obs=StackedObs(Columns(shape=(7,), bad_when_playing=True), 2))
 
 
@@ -162,7 +162,7 @@ def test_written_nan_and_absent_cars_are_told_from_unwritten():
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int8])
 def test_observations_are_float32(dtype):
-    with one_line(ValueError, r"Columns: space\(\) must return a Box of float32"):
+    with one_line(ValueError, r"Columns: space\(\) must return a float32 Box"):
         RocketSimPool(1, obs=Columns(dtype=dtype))
 
 
@@ -190,7 +190,7 @@ def test_the_innermost_setter_is_named():
         ("a", "RocketSimPool: actions must be an array of numbers, got str"),
         (["a"] * 4, "RocketSimPool: actions must be an array of numbers"),
         ([[1], [1, 2], 3, 4], "RocketSimPool: actions must be an array of numbers"),
-        (3, "RocketSimPool: got one number as actions; .* each of the 4 cars"),
+        (3, "RocketSimPool: actions must have 4 rows, one per car, got one number"),
         ([1, 2, 90, 4], "LookupTable: action 90"),
     ],
 )

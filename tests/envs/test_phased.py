@@ -153,7 +153,7 @@ def test_nested_parts_are_found():
     pool.reset(seed=0)
     pool.set_phase("hard", 2)
     assert (inner.phase, reward.rewards[0].phase) == ("hard", "hard")
-    with pytest.raises(ValueError, match="PhasedReward: it has the phases easy, hard, but training has easy; give"):
+    with pytest.raises(ValueError, match="PhasedReward: it has the phases easy, hard, but training has easy; use"):
         pool.check_phases(["easy"])
-    with pytest.raises(ValueError, match="PhasedReward: there is no phase expert; it has easy, hard"):
+    with pytest.raises(ValueError, match="PhasedReward: there is no phase expert; known: easy, hard"):
         pool.set_phase("expert", 3)

@@ -126,7 +126,7 @@ $ --env.num_arenas 2 --num_steps 8 --minibatch-size 33
 --env_id CartPole-v1 --wrappers+=gymnasium.wrappers.FilterObservation --wrappers.filter_keys [a]
     --env_id CartPole-v1: FilterObservation: .. only usable with `Dict`
 --env_id my_file.Env
-    --env_id my_file.Env: .. a class of your own goes by its path
+    --env_id my_file.Env: .. for a class of your own, pass its import path
 $ --config configs/rocket_1v1_processes.yaml --capture-video
     --capture_video works with RocketSimPool and --env_id, but not with ProcessPool
 --env_id CartPole-v1 --render

@@ -74,7 +74,7 @@ def test_a_name_with_control_characters_is_toml(bots, tmp_path):
 
 def test_a_bot_that_cannot_play_a_match_says_why(bots):
     with pytest.raises(
-        OSError, match=r"the bot did not answer \(ValueError: .* was trained for 1v1, this match is 2v2"
+        OSError, match=r"the bot did not answer \(ValueError: .* was trained for 1v1, but this match is 2v2"
     ):
         BotProcess(bots / "Überflieger", [0, 0, 1, 1], 0, {})
 

@@ -20,7 +20,7 @@ from tests.envs.adapters.tasks import Entries, Numbered, Seen, Worded
 def test_which_episodes_are_shown(tmp_path):
     shown = [episode for episode in range(3001) if videos._is_shown(episode)]
     assert shown == [0, 1, 8, 27, 64, 125, 216, 343, 512, 729, 1000, 2000, 3000]
-    with pytest.raises(ValueError, match="videos need an environment that renders rgb_array, this one renders None"):
+    with pytest.raises(ValueError, match="videos need an environment with render_mode='rgb_array', got None"):
         RecordVideos(gymnasium.make("CartPole-v1"), tmp_path)
 
 
@@ -175,7 +175,7 @@ def test_training_never_waits_for_a_video(tmp_path, monkeypatch):
 def test_a_video_that_cannot_be_written_is_one_warning_and_the_last(tmp_path):
     (tmp_path / "file").touch()
     env = RecordVideos(Pictures(), tmp_path / "file/videos")
-    with pytest.warns(RuntimeWarning, match=r"no more videos: .*episode-0.mp4 could not be written") as warned:
+    with pytest.warns(RuntimeWarning, match=r"stopped recording videos: .*-0.mp4 could not be written") as warned:
         for _ in range(3):
             env.reset()
             env.step(0), env.step(0)

@@ -207,7 +207,7 @@ def test_a_car_does_nothing_while_the_packets_are_not_those_of_its_match(spoilt,
     found, policy, _ = played(range(100, 125), spoilt=dict.fromkeys(range(105, 110), spoilt))
     assert [found[f] for f in (104, 105, 109, 110, 115, 116)] == [0.01, 0, 0, 0.02, 0.02, 0.03]
     assert policy.begins == [True, False, False, False] and np.isfinite(policy.seen).all()
-    assert caplog.messages == [f"the game sends {said}: the car does nothing as long as it does"]
+    assert caplog.messages == [f"the game sends {said}; the car does nothing until this stops"]
 
 
 def test_settings_become_objects():

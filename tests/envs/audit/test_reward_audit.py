@@ -87,7 +87,7 @@ def test_it_names_what_is_better_farmed_than_scored():
     assert near.per_minute["hover"] > 0.45 * 15 * 60  # once it is there, at 15 steps a second
     assert near.per_minute["idle"] == 0
     text = next(finding.text for finding in audit.findings if finding.part == "NearBall")
-    assert text.startswith("NearBall pays farming more than scoring: ") and "`hover`" in text
+    assert text.startswith("NearBall pays more for farming than for scoring: ") and "`hover`" in text
 
 
 def test_pay_by_random_actions_is_what_the_pool_pays(default_audit):
@@ -201,9 +201,9 @@ def test_phases_are_audited_each():
     assert pool.keywords["reward"].phase == "first"  # what was handed in stays what it is
     spots = [{(row["x"], row["y"]) for row in reset_rows(pool, 20, phase=phase)} for phase in ("first", "second")]
     assert len(spots[0]) <= 11 < len(spots[1])
-    with pytest.raises(ValueError, match=r"--phase 1: there is no such phase; there are none"):
+    with pytest.raises(ValueError, match=r"--phase 1: there is no such phase; this configuration has none"):
         reset_rows(POOL, 1, phase="1")
-    with pytest.raises(ValueError, match=r"--phase third: there is no such phase; it has first, second"):
+    with pytest.raises(ValueError, match=r"--phase third: there is no such phase; known: first, second"):
         reward_trace(pool, envs.IdleBot(), phase="third")
 
 
@@ -239,7 +239,7 @@ def test_a_longer_step_keeps_the_touches_and_the_last_state(trace):
     np.testing.assert_array_equal([state.touched for state in longer.steps], fine.reshape(10, 4, 3, 4).any(axis=1))
     np.testing.assert_array_equal(longer.steps[1].world.ball_pos, whole.steps[7].world.ball_pos)
     cut = MatchTrace([*whole.states_with_resets[:6], whole.states_with_resets[0]], 4)
-    with pytest.raises(ValueError, match="ends 1 steps into a step of 4"):
+    with pytest.raises(ValueError, match="ends after 1 of 4 steps"):
         merge_steps(cut, 4)
     assert relative_difference(np.array([1.0, 3.0]), np.array([1.0, -1.0])) == pytest.approx(4 / 6)
     assert relative_difference(np.zeros(2), np.zeros(2)) == 0
@@ -250,7 +250,7 @@ def test_settings_are_read_from_what_builds_the_pool():
     recipe = PoolFactory(pooled)
     assert recipe.team_sizes == [(1, 2), (2, 0)] and recipe.tick_skip == 6
     assert recipe.arguments["num_arenas"] == 4
-    with pytest.raises(TypeError, match=r"audit-rewards: needs the settings of an envs.RocketSimPool as env, got dict"):
+    with pytest.raises(TypeError, match=r"audit-rewards: env must be the settings of an envs.RocketSimPool, got dict"):
         audit_rewards(dict)
     for wrong, message in (
         ({"seconds": 0}, "--seconds"),
@@ -283,7 +283,7 @@ def test_traces_are_what_the_pool_pays_and_end_with_their_episode(shot):
     for rows, goal in ((losing, -1), (winning, 1)):
         assert [row["goal"] for row in rows] == [0] * (len(rows) - 1) + [goal]
         assert [row["reward/GoalReward"] for row in rows] == [row["goal"] for row in rows]
-    with pytest.raises(ValueError, match=r"there is no car 2 \(--car\), the first arena has cars 0 to 1"):
+    with pytest.raises(ValueError, match=r"there is no car 2 \(--car\); the first arena has cars 0 to 1"):
         reward_trace(pool, envs.IdleBot(), car=2)
 
 

@@ -256,7 +256,7 @@ def test_an_action_that_the_space_does_not_have_is_refused(tmp_path, action):
     path = lying(
         tmp_path / "a.frd", SEEN, observation_columns(BOX, Box(-2, 2, ())), FRAME | {"action": np.array(action)}
     )
-    with pytest.raises(ValueError, match=r"a.frd: an action that is not in Discrete\(2\)"):
+    with pytest.raises(ValueError, match=r"a.frd: it contains an action that is not in Discrete\(2\)"):
         list(observation_trajectories(Demonstration(path), BOX, TWO))
 
 
@@ -293,7 +293,7 @@ def test_nan_is_named_and_replays_are_told_apart(tmp_path):
     path = tmp_path / "a.frd"
     with DemonstrationWriter(path, observation_columns(BOX, TWO), SEEN) as writer:
         writer.add([FRAME, FRAME | {"obs": np.array([0, np.nan])}], {"terminated": True})
-    with pytest.raises(ValueError, match=r"a\.frd: obs has NaN or infinity in episode 0"):
+    with pytest.raises(ValueError, match=r"a\.frd: obs contains NaN or infinity in episode 0"):
         list(Demonstration(path).episodes())
     recorded(tmp_path / "a.frd")
     with pytest.raises(ValueError, match="a demonstration, not a replay"):
@@ -330,7 +330,7 @@ def test_columns_that_are_not_of_its_kind_are_one_line(tmp_path):
             rest = [each for each in parts if each is not column]
             assert f"lacks the column {column.name}" in refused(lying(path, about, rest, frame))
     other = [*parts[:3], Column("ball", "<f4", (3,)), *parts[4:]]
-    assert "column ball holds [3] a frame, not [25]" in refused(
+    assert "column ball has the shape [3], expected [25]" in refused(
         lying(path, STATES, other, ZEROS | {"ball": np.zeros(3)})
     )
 
@@ -343,7 +343,7 @@ def test_an_episode_that_fits_no_memory_is_one_line(tmp_path):
     with (tmp_path / "a.frd").open("wb") as file:
         ReplayWriter(file, observation_columns(BOX, TWO), SEEN).begin({})
         file.write(chunk * 65)
-    with pytest.raises(ValueError, match=r"a\.frd: an episode of more than 1,024 MiB"):
+    with pytest.raises(ValueError, match=r"a\.frd: an episode is larger than 1,024 MiB"):
         next(Demonstration(tmp_path / "a.frd").episodes())
 
 
@@ -455,7 +455,7 @@ def test_jumps_between_frames_are_kept_and_missing_frames_refused():
     episodes = list(_episodes(frames_of_rlgym()))
     _check_spacing(Path("a.replay"), episodes, 4)
     with pytest.raises(
-        ValueError, match=r"^a\.replay: its frames are 4 ticks apart; take --tick_skip 4 or more, got 3$"
+        ValueError, match=r"^a\.replay: its frames are 4 ticks apart; use --tick_skip 4 or more, got 3$"
     ):
         _check_spacing(Path("a.replay"), episodes, 3)
 

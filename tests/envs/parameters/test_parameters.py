@@ -285,7 +285,7 @@ def test_only_lessons_are_restored_too():
     assert pool.parameters == {} and gravity_of(pool) == [650] * 4
     pool = pool_with({"gravity": Constant(500)})
     pool.reset()
-    with pytest.raises(ValueError, match=r"draws the parameters gravity, this one none .--env.parameters"):
+    with pytest.raises(ValueError, match=r"the parameters gravity, but this one samples none .--env.parameters"):
         pool_with().load_state_dict(pool.state_dict())
 
 
@@ -305,7 +305,7 @@ def test_gymnasium_and_worker_processes_get_parameters():
     assert [(pole.gravity, pole.force_mag) for pole in poles] == [(9.8, 7.5)] * 2
     with pytest.raises(ValueError, match=r"CartPole-v1 has no parameter gravty; known: .*gravity, .*length"):
         envs.set_parameters({"gravty": 1})
-    with pytest.raises(ValueError, match="gravity takes one number"):
+    with pytest.raises(ValueError, match="gravity must be one number"):
         envs.check_parameters({"gravity": [1, 2]})
     changed, plain, alone = ProcessPool(cartpole, 2), ProcessPool(cartpole, 2), cartpole()
     changed.set_parameters({"force_mag": 30.0})

@@ -65,7 +65,7 @@ def test_step_needs_reset_and_one_action_per_car():
     with pytest.raises(RuntimeError, match="reset"):
         pool.step(np.zeros(4, np.int64))
     pool.reset()
-    with pytest.raises(ValueError, match=r"\[3\] actions for 4 cars"):
+    with pytest.raises(ValueError, match=r"actions must have 4 rows, one per car, got shape \[3\]"):
         pool.step(np.zeros(3, np.int64))
     with pytest.raises(ValueError, match="one non-negative integer"):
         pool.reset(seed=[1, 2])
@@ -402,13 +402,13 @@ def test_the_component_that_does_not_fit_is_named():
     snapshot = pool.state_dict()
     three = CombinedReward([GoalReward(), InAirReward(), GoalReward()], [1, 1, 1])
     for parts, message in (
-        ({"reward": three}, "what was saved of the reward CombinedReward does not fit CombinedReward"),
+        ({"reward": three}, "the saved state of the reward CombinedReward does not fit CombinedReward"),
         (
             {"reward": RewardSignals({"a": GoalReward()})},
             "reward CombinedReward does not fit RewardSignals: it lacks 'a'",
         ),
         ({"obs": StackedObs(AdvancedObs(), 3)}, "the obs StackedObs does not fit StackedObs: StackedObs: num_frames=3"),
-        ({"done": GoalCondition()}, r"7 components \(Kickoff, LookupTable, StackedObs, .*this pool 2 and 5"),
+        ({"done": GoalCondition()}, r"7 components \(Kickoff, LookupTable, StackedObs, .*this pool has 2 and 5"),
     ):
         other = a_pool(**({"reward": two, "obs": StackedObs(AdvancedObs(), 2)} | parts))
         with pytest.raises(ValueError, match=message) as caught:

@@ -308,12 +308,12 @@ def test_a_malformed_part_of_a_worker_is_one_line_of_its_kind(what, error, messa
     ("action", "message"),
     [
         (2, r"Trouble.step\(\) ended its process with exit code 7; it must return or raise an error"),
-        (3, r"Trouble.step\(\) did not answer for 0.5 s; a larger timeout_seconds \(--env.timeout_seconds\) waits"),
+        (3, r"Trouble.step\(\) did not answer for 0.5 s; increase timeout_seconds \(--env.timeout_seconds\) to wait"),
         (
             5,
             r"Trouble.step\(\) \(process_pool_parts.py, line \d+\) raised SystemExit: no more; it must return or raise",
         ),
-        (6, r"Trouble.step\(\) was killed by SIGKILL \(by the system, if memory ran out: fewer workers need less"),
+        (6, r"Trouble.step\(\) was killed by SIGKILL \(by the system if memory ran out; then use fewer workers"),
     ],
     ids=["exit code", "hung", "SystemExit", "killed"],
 )
@@ -383,7 +383,7 @@ def test_good_steps_win_the_restarts_back(close):
                 r"actions must be int64 of shape \[8\], got int64 of shape \[\]": 3,
             },
         ),
-        (ContinuousAction(), {"nan among the actions of sub-environment 0": np.full((8, 8), np.nan)}),
+        (ContinuousAction(), {"actions must be finite, got nan for sub-environment 0": np.full((8, 8), np.nan)}),
         (MultiDiscreteAction(), {"action 2 of sub-environment 0, column 5, is outside 0..1": np.full((8, 8), 2)}),
     ],
     ids=["table", "continuous", "discrete"],
@@ -405,7 +405,7 @@ def test_a_bad_action_leaves_the_pool_usable(action, refused, close):
 def test_what_lives_in_the_workers_is_one_clear_sentence(close):
     pool = close(ProcessPool(partial(Trouble, 2), 1))
     for name in ("state", "arenas"):
-        with pytest.raises(AttributeError, match=f"ProcessPool: it has no {name}, .* use RocketSimPool"):
+        with pytest.raises(AttributeError, match=f"ProcessPool: it has no {name}; .* Use RocketSimPool"):
             getattr(pool, name)
         assert not hasattr(pool, name)
     with pytest.raises(AttributeError, match="'ProcessPool' object has no attribute 'nothing'"):
@@ -439,7 +439,7 @@ def test_a_state_that_cannot_be_had_or_does_not_fit_does_not_close_the_pool(clos
     assert "\n" not in str(caught.value)
     pool.step(np.zeros(pool.num_envs, int))
     for state in ({}, None, {"parts": []}):
-        with pytest.raises(ValueError, match="ProcessPool: this is not a state of a ProcessPool"):
+        with pytest.raises(ValueError, match="ProcessPool: this is not the state of a ProcessPool"):
             pool.load_state_dict(state)
     pool = close(ProcessPool(partial(short_games, 2), 1))
     pool.reset(seed=0)

@@ -171,7 +171,7 @@ def test_a_pool_draws_its_first_arena():
         RocketSimPool(1, render_mode="ansi")
     pool = RocketSimPool(1, num_threads=1)
     pool.reset()
-    with pytest.raises(RuntimeError, match=r"render\(\) needs render_mode='rgb_array', it is None"):
+    with pytest.raises(RuntimeError, match=r"render\(\) needs render_mode='rgb_array', got None"):
         pool.render()
     pool.close()
 

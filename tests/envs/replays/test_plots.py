@@ -94,7 +94,7 @@ def test_where_it_draws_and_without_matplotlib(replay, monkeypatch):
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
-        (lambda replay: touch_map(replay, 2), "there is no car 2: the replay has 2, counted from 0, blue ones first"),
+        (lambda replay: touch_map(replay, 2), "there is no car 2: the replay has 2, counted from 0, blue cars first"),
         (lambda replay: position_map(replay, -1), "there is no car -1"),
         (lambda replay: reward_by_part(replay, episode=2), "there is no episode 2: the replay has 2"),
         (lambda replay: reward_by_part(replace(replay, about=replay.about | {"rewards": []})), "has no rewards"),

@@ -226,7 +226,7 @@ def test_mirrored_states_draw_each_of_four_pictures():
 def test_uneven_teams_and_absent_cars():
     setter = MirroredStates(ExplicitState([[0, -9, 17]] * 3, ball_pos=[500, 600, 700]), 1)
     np.testing.assert_array_equal(written(setter, 1, 2).world.ball_pos[0], [-500, 600, 700])
-    with pytest.raises(ValueError, match="exchange_teams: needs equal teams, got 1 blue and 2 orange"):
+    with pytest.raises(ValueError, match="exchange_teams: teams must be equal, got 1 blue and 2 orange"):
         exchange_teams(a_state(0, 1, 2), 0)
     one_each = np.array([[True, False, True, False]])
     both = written(MirroredStates(ASYMMETRIC, 1), present=one_each)

@@ -165,8 +165,8 @@ def rewrite(source, target, **changes):
     [
         ({"car_up": None, "boost": None}, "it lacks car_up, boost"),
         ({"ball_pos": np.zeros((59, 3), np.float32)}, r"ball_pos is float32 \[59, 3\], expected float32 \[60, 3\]"),
-        ({"boost": np.full((60, 4), np.nan, np.float32)}, "boost holds NaN"),
-        ({"present": np.zeros((0, 4), bool)}, "it holds no states"),
+        ({"boost": np.full((60, 4), np.nan, np.float32)}, "boost contains NaN"),
+        ({"present": np.zeros((0, 4), bool)}, "it contains no states"),
         ({"boost": np.full((60, 4), None, object)}, "allow_pickle=False"),
     ],
 )

@@ -99,7 +99,7 @@ def test_further_cars_wait_in_their_own_halves(write):
 def test_shots_outside_the_standard_field_are_left_out(write):
     outside = [shot(ball=(0, 0, 4096)), shot(car=(-4641, -1162, 43)), shot(ball=(0, 6866, 1300))]
     assert len(TrainingPack(path=write(pack(*outside, shot())))) == 1
-    with pytest.raises(ValueError, match=r"TrainingPack: no shot .* fits into the standard field"):
+    with pytest.raises(ValueError, match=r"TrainingPack: no shot .* fits in the standard field"):
         TrainingPack(path=write(pack(*outside)))
 
 
@@ -128,9 +128,9 @@ def test_all_shots_are_drawn_and_the_filters_choose(write):
 @pytest.mark.parametrize(
     ("filters", "message"),
     [
-        ({"kinds": ["Keeper"]}, r"no pack in .* fits kinds=\['Keeper'\]; there are Striker"),
-        ({"tags": ["Saves"]}, r"fits tags=\['Saves'\]; there are Shots"),
-        ({"difficulties": []}, "fits difficulties="),
+        ({"kinds": ["Keeper"]}, r"no pack in .* matches kinds=\['Keeper'\]; known: Striker"),
+        ({"tags": ["Saves"]}, r"matches tags=\['Saves'\]; known: Shots"),
+        ({"difficulties": []}, "matches difficulties="),
     ],
 )
 def test_filters_that_fit_nothing(write, filters, message):
@@ -156,7 +156,7 @@ def test_filters_that_fit_nothing(write, filters, message):
 def test_other_files_are_refused_in_one_line(tmp_path, content):
     (tmp_path / "packs.jsonl").write_bytes(content)
     with pytest.raises(
-        ValueError, match=r"TrainingPack: .*packs.jsonl (is not a file of training|holds no) packs"
+        ValueError, match=r"TrainingPack: .*packs.jsonl (is not a file of training|contains no) packs"
     ) as caught:
         TrainingPack(path=tmp_path / "packs.jsonl")
     assert "\n" not in str(caught.value)

@@ -133,7 +133,7 @@ def test_one_set_of_weights_for_all_cars_stays():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--team_size", "9"], r"team_size .* 0 to 4 cars a team"),
+        (["--team_size", "9"], r"team_size .* 0 to 4 cars per team"),
         (
             ["--team_size", "2", "--format", "onnx"],
             "--team_size needs --format weights; export the weights first, then their folder with --format onnx",

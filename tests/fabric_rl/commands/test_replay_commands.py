@@ -118,7 +118,7 @@ def test_no_ffmpeg_is_said_before_any_work(words, tmp_path, monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", "/no/ffmpeg")
     assert command(*words) == 2
-    assert "videos need ffmpeg, which was not found by IMAGEIO_FFMPEG_EXE or PATH" in capsys.readouterr().err
+    assert "videos need ffmpeg, which was not found through IMAGEIO_FFMPEG_EXE or PATH" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -135,13 +135,13 @@ def test_no_ffmpeg_is_said_before_any_work(words, tmp_path, monkeypatch, capsys)
         (["record", "school_1v1", "--team_size", "3"], "school_1v1 was trained for 1v1, not 3v3; choose --team_size 1"),
         (["evaluate", "chaser", "--record", "game.mp4"], "--record game.mp4: must end in .frl"),
         (["export-replay", "absent.frl", "x.html"], "absent.frl: there is no such file"),
-        (["export-replay", "damaged.frl", "x.html"], "damaged.frl: a damaged replay"),
+        (["export-replay", "damaged.frl", "x.html"], "damaged.frl: the replay is damaged"),
         (["export-replay", "damaged.frl", "x.pdf"], "must end in .html or .mp4 or .gif"),
-        (["export-replay", "damaged.frl", "x.mp4"], "damaged.frl: a damaged replay"),
-        (["export-replay", "empty.frl", "x.mp4"], "empty.frl: there are no frames to draw"),
+        (["export-replay", "damaged.frl", "x.mp4"], "damaged.frl: the replay is damaged"),
+        (["export-replay", "empty.frl", "x.mp4"], "empty.frl: it has no frames to draw"),
         (["export-replay", "damaged.frl", "x.mp4", "--width", "333"], "--width must be a multiple of 32"),
         (["watch", "absent.frl"], "absent.frl: there is no such file"),
-        (["watch", "damaged.frl"], "damaged.frl: a damaged replay"),
+        (["watch", "damaged.frl"], "damaged.frl: the replay is damaged"),
         (["watch", "chaser", "--port", "99999"], "--port must be a whole number from 0 to 65,535"),
         (["watch", "chaser", "--minutes", "-1"], "--minutes must be a number above 0"),
     ],

@@ -56,7 +56,7 @@ def test_a_trained_agent_keeps_its_name(tmp_path):
     [
         ("nobody", {}, "nobody"),
         ("chaser", {"minutes": 0}, "minutes must be above 0"),
-        ("damaged.frl", {}, "damaged.frl: not a replay of fabric-rl"),
+        ("damaged.frl", {}, "damaged.frl: this is not a fabric-rl replay"),
     ],
 )
 def test_mistakes(what, asked, message, tmp_path, monkeypatch):
