@@ -137,7 +137,7 @@ def build(
         raise TypeError(f"--agent {type(module).__name__}.configure_optimizers() must return one torch optimizer")
     if getattr(fabric.strategy.precision, "scaler", None) is not None:  # 16-mixed
         # Fabric clips no gradients that a fused optimizer unscales in its own step: it unscales them before.
-        bare_optimizer._step_supports_amp_scaling = False
+        bare_optimizer._step_supports_amp_scaling = False  # type: ignore[attr-defined]
     first_seed = args.seed + peers.global_rank * (envs.num_seeds if isinstance(envs, HasSeeds) else envs.num_envs)
     check_same_on_all_ranks(fabric, {"steps of a rollout": rollout_steps, "steps of a minibatch": minibatch_size})
     with oom_hint(fabric.device, f"a minibatch of {size_flag} {minibatch_size}", "use a smaller one"):

@@ -138,7 +138,7 @@ def test_no_ffmpeg_is_said_before_any_work(words, tmp_path, monkeypatch, capsys)
         (["export-replay", "damaged.frl", "x.html"], "damaged.frl: the replay is damaged"),
         (["export-replay", "damaged.frl", "x.pdf"], "must end in .html or .mp4 or .gif"),
         (["export-replay", "damaged.frl", "x.mp4"], "damaged.frl: the replay is damaged"),
-        (["export-replay", "empty.frl", "x.mp4"], "empty.frl: it has no frames to draw"),
+        (["export-replay", "empty.frl", "x.mp4"], "empty.frl: there are no frames to draw"),
         (["export-replay", "damaged.frl", "x.mp4", "--width", "333"], "--width must be a multiple of 32"),
         (["watch", "absent.frl"], "absent.frl: there is no such file"),
         (["watch", "damaged.frl"], "damaged.frl: the replay is damaged"),
