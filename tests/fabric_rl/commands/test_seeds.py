@@ -67,7 +67,8 @@ def test_without_a_configuration_a_group_needs_a_name(capsys):
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system cannot give a process cores")
 def test_the_ranks_of_a_training_divide_its_cores(monkeypatch, tmp_path):
     """Each rank computed with the threads of all of them before: two on two cores learned at half of their speed."""
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    for variable in ("OMP_NUM_THREADS", "LOCAL_WORLD_SIZE"):  # the tests themselves share the cores
+        monkeypatch.delenv(variable, raising=False)
     cores = len(os.sched_getaffinity(0))
     words = [*map(str, CARTPOLE), "--devices", str(cores), "--total_timesteps", "128", "--plain"]
     record, why = TrainProcesses(1, tmp_path).train("run", words)
