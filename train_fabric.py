@@ -167,8 +167,8 @@ def main(
         if render and fabric.is_global_zero:
             env = partial(env, render_mode="human")
         if self_play is not None:
-            own_seed = args.seed + len(self_play.guests) * fabric.global_rank
-            env = self_play.around(env, agent, load_guests(self_play.guests, env, start.runs_dir, own_seed, run.dir))
+            guests = load_guests(self_play.guests, env, start.runs_dir, args.seed, fabric.global_rank, run.dir)
+            env = self_play.around(env, agent, guests)
         states = {"resume": opened.state, "weights": opened.weights_to_load()}
         summary = trainer(fabric, env, agent, args, run, hooks, plain, saving, **states, inference=start.inference)
     launched_by.disconnect_at_exit()

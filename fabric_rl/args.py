@@ -88,8 +88,7 @@ class TrainArgs:
     """Agent-steps (over all ranks) between two rows of metrics in the log, the loggers and the console. A row contains
     means over all iterations since the previous row. Default: one row per iteration (SAC: per 1,000 steps)."""
     seed: Annotated[int, Between(0, 2**32 - 1)] = 0
-    """Seed of weights, sampling and environments, 0 to 4,294,967,295. Environment i of rank r gets
-    seed + r * n + i, where n is the number of environments (in a pool: arenas) of each rank."""
+    """Seed of all random numbers of the run, 0 to 4,294,967,295; runs with different seeds share no random numbers."""
 
     def __post_init__(self) -> None:
         check_settings(self, "--")

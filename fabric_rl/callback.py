@@ -9,6 +9,7 @@ from gymnasium.vector import VectorEnv
 from lightning import Fabric
 
 from fabric_rl.args import TrainArgs
+from fabric_rl.base.seeding import SEED_SCHEME
 from fabric_rl.base.state_schema import check_structure
 from fabric_rl.types import ActorCritic, Minibatch
 
@@ -46,6 +47,7 @@ class TrainState:
             gradients are accumulated.
         run_id: Name of the run; None if nothing is saved.
         folder: Folder of the run; None if nothing is saved.
+        seed_scheme: Version of the seeds (`fabric_rl.base.seeding`): that of the checkpoint that the run resumed.
         learns: True if this rank trains; False on a rollout worker (`--num_players`).
         batch: The `[T * N]` steps that this rank has collected and learns from, available from `on_learn_start` to
             `on_iteration_end`. To replace it, return another batch from `on_learn_start`; do not modify it otherwise.
@@ -75,6 +77,7 @@ class TrainState:
     run_id: str | None = None
     folder: Path | None = None
     learns: bool = True
+    seed_scheme: int = SEED_SCHEME
     batch: Minibatch | None = None
 
     @property

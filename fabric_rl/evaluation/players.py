@@ -17,6 +17,7 @@ from envs.matches.matches import Player, PoolFactory
 from envs.obs.combinators import RoleObs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_as_json
+from fabric_rl.base.seeding import stream_seed
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.runs.start_or_resume import resolve_checkpoint_path
@@ -190,14 +191,17 @@ def pool_factory_or_none(env: EnvFactory) -> PoolFactory | None:
         return None
 
 
-def load_guests(names: Sequence[str], env: EnvFactory, runs_dir: str, seed: int, run: Path | None = None) -> list[Bot]:
+def load_guests(
+    names: Sequence[str], env: EnvFactory, runs_dir: str, seed: int, rank: int = 0, run: Path | None = None
+) -> list[Bot]:
     """Load players as opponents for self-play; agents sample their actions.
 
     Args:
         names: Names as in `load_player`.
         env: Builds the pool of the training.
         runs_dir: Folder that contains all runs.
-        seed: Seed of their actions.
+        seed: `--seed` of the run.
+        rank: The rank that they play on; their actions differ between ranks.
         run: Folder of the run that trains, which cannot be a guest.
 
     Raises:
@@ -216,7 +220,8 @@ def load_guests(names: Sequence[str], env: EnvFactory, runs_dir: str, seed: int,
             guest = load_player(name, sample=True, runs_dir=runs_dir)
             if seen.setdefault(guest.identity, name) != name:
                 raise ValueError(f"the same player as {seen[guest.identity]!r}")
-            found.append(guest.build(cars, recipe.tick_skip)(seed + number))
+            own_seed = stream_seed(seed, "guests", rank * len(names) + number)
+            found.append(guest.build(cars, recipe.tick_skip)(own_seed))
     except (TypeError, ValueError) as error:
         raise ValueError(f"--self_play.guests: {named}{error}") from error
     return found

@@ -11,6 +11,7 @@ from lightning import Fabric
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fabric_rl.base.seeding import stream_seed
 from fabric_rl.base.settings import Between, Count, CountOrZero, NonNegative, check_settings
 from fabric_rl.base.trajectory import Trajectory
 from fabric_rl.callback import Callback, TrainState
@@ -132,7 +133,7 @@ def pretrain(
         NonFiniteError: The loss became NaN or infinite.
     """
     _check_imitates(agent, "--agent")
-    generator = torch.Generator().manual_seed(args.seed)
+    generator = torch.Generator().manual_seed(stream_seed(args.seed, "pretraining"))
     episodes: dict[str | int, list[Trajectory]] = {}
     for number, each in enumerate(trajectories):
         if each.weight.any():
@@ -241,7 +242,8 @@ class Cloning(Callback):
             return
         rate = self._optimizer.param_groups[0]["lr"] = self._rate * left
         length, fabric, args, steps = state.agent.sequence_length, state.fabric, state.args, self._shown
-        own_seed = args.seed * 2**31 + state.steps * fabric.world_size + fabric.global_rank
+        index = state.steps * fabric.world_size + fabric.global_rank
+        own_seed = stream_seed(args.seed, "cloning", index, state.seed_scheme)
         generator = torch.Generator().manual_seed(own_seed)
         most = max(1, self.samples_per_update // length) if self.samples_per_update else steps.size
         size = max(1, (self.batch_size or args.batch_size or steps.size) // length)

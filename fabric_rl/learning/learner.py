@@ -10,6 +10,7 @@ import torch
 from lightning import Fabric
 from torch import Tensor, nn
 
+from fabric_rl.base.seeding import stream_seed
 from fabric_rl.base.state_schema import check_structure, load_child_state, state_error_context
 from fabric_rl.callback import TrainState
 from fabric_rl.learning.normalize import ObsNormalizer, all_reduce_moments, moments_of
@@ -132,7 +133,7 @@ class Learner(FrozenLearner):
         """Learn from the newest `rollouts_kept` rollouts; `peers` is the Fabric of the ranks that learn."""
         super().__init__(state)
         self._peers, self._model, self._timers = peers, state.model, timers
-        self._shuffle = torch.Generator().manual_seed(self.args.seed + peers.global_rank)
+        self._shuffle = torch.Generator().manual_seed(stream_seed(self.args.seed, "minibatches", peers.global_rank))
         self._experience: deque[Minibatch] = deque(maxlen=rollouts_kept)
 
     def learn(self, batch: Minibatch, minibatch_size: int) -> dict[str, float]:

@@ -12,6 +12,7 @@ from gymnasium.vector import VectorEnv
 from lightning import Fabric
 from torch import Tensor, nn
 
+from fabric_rl.base.seeding import SEED_SCHEME, stream_seed
 from fabric_rl.base.state_schema import CannotBeSavedError, HasState, load_child_state, state_error_context
 from fabric_rl.learning.normalize import ReturnScaler
 from fabric_rl.metrics.timers import Timers
@@ -20,9 +21,6 @@ from fabric_rl.ranks.sharding import unsharded
 from fabric_rl.rollouts.collect import RECENT_EPISODES, EpisodeStats, collect
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.types import ActorCritic, HasMetrics, HasTimers
-
-_SEED_STEP = 1_000_003
-"""Distance between the seeds of episodes that begin at checkpoints, for environments that cannot be restored."""
 
 
 class Collector:
@@ -59,10 +57,10 @@ class Collector:
         self._ready = False  # whether the next rollout is already collected
         self._took = 0.0
 
-    def begin(self, seed: int) -> None:
-        """Begin the first episodes; sub-environment `i` uses the seed `seed + i`."""
-        self._seed = seed
-        self.rollout.begin(*self.envs.reset(seed=seed))
+    def begin(self, seed: int, first: int) -> None:
+        """Begin the first episodes of a run with `--seed` `seed`; `first` numbers this rank's first environment."""
+        self._seed, self._first, self.seed_scheme = seed, first, SEED_SCHEME
+        self.rollout.begin(*self.envs.reset(seed=stream_seed(seed, "environments") + first))
 
     def compile(self) -> None:
         """Compile the collector's own policy; a no-op here, because the agent itself acts."""
@@ -173,7 +171,8 @@ class Collector:
             return None
 
     def _begin_new_episodes(self, iteration: int) -> None:
-        self.rollout.begin(*self.envs.reset(seed=self._seed + _SEED_STEP * iteration), keep=self._ready)
+        seed = stream_seed(self._seed, "new episodes", iteration, self.seed_scheme) + self._first
+        self.rollout.begin(*self.envs.reset(seed=seed), keep=self._ready)
         self.episodes.begin()
         if self._scaler is not None:
             self._scaler.load_statistics(self._scaler.state_dict())

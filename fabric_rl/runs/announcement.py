@@ -10,6 +10,7 @@ from lightning.fabric.loggers.logger import Logger
 from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 
 from fabric_rl.args import TrainArgs
+from fabric_rl.base.seeding import stream_seed
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger
 from fabric_rl.metrics.loggers import Loggers, MetricsFile, wait_for_next_second
@@ -101,9 +102,13 @@ def _ranks_and_seeds(state: TrainState) -> dict[str, Any]:
     seed, players, ranks = state.args.seed, state.args.num_players, state.fabric.world_size
     playing, learning = players or ranks, ranks - players
     count = state.env.num_seeds if isinstance(state.env, HasSeeds) else state.env.num_envs
-    first = None if players else [seed + rank * count for rank in range(playing)]  # then rank 0 has no environment
-    streams = {"weights": seed, "environments": first, "actions": [seed + rank for rank in range(playing)]}
-    streams["minibatches"] = [seed + rank for rank in range(learning)]
+    streams: dict[str, Any] = {"scheme": state.seed_scheme, "weights": seed}
+    if state.seed_scheme > 1:  # else the random generators come from a checkpoint of an older version
+        first = stream_seed(seed, "environments")
+        firsts = None if players else [first + rank * count for rank in range(playing)]  # rank 0 has no environment
+        streams["environments"] = firsts
+        streams["actions"] = [stream_seed(seed, "actions", rank) for rank in range(playing)]
+        streams["minibatches"] = [stream_seed(seed, "minibatches", rank) for rank in range(learning)]
     device = state.fabric.device
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     return {"ranks": ranks, "device": name, "threads": torch.get_num_threads(), "seeds": streams}

@@ -28,6 +28,7 @@ from torch import Tensor
 
 from fabric_rl.args import MOST_THREADS
 from fabric_rl.base.files import atomic_write
+from fabric_rl.base.seeding import SEED_SCHEME
 from fabric_rl.base.settings import Between, check_value
 from fabric_rl.base.state_schema import check_structure
 from fabric_rl.runs.records import checkpoint_steps, list_checkpoints, load_run
@@ -303,6 +304,7 @@ def check_run_state(state: Mapping[str, Any]) -> None:
     for name, example in _EXAMPLE.items():
         check_structure(state[name], example, name)
     check_value("num_threads", state.get("num_threads", 1), Annotated[int, Between(1, MOST_THREADS)])  # torch crashes
+    check_value("seed_scheme", state.get("seed_scheme", 1), Annotated[int, Between(1, SEED_SCHEME)])
     check_value("num_players", state.get("num_players", 0), Annotated[int, Between(0, state["world_size"])])
     if len(state["callbacks"]) != len(state["callback_names"]):
         raise ValueError(f"it has {len(state['callback_names'])} callbacks, but {len(state['callbacks'])} states")

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from fabric_rl.args import SACArgs
+from fabric_rl.base.seeding import stream_seed
 from fabric_rl.base.state_schema import state_error_context
 from fabric_rl.base.trajectory import Trajectory
 from fabric_rl.callback import TrainState
@@ -45,7 +46,7 @@ class ReplayLearner(FrozenLearner):
         if is_sharded(agent):
             raise ValueError("--strategy fsdp: agents that learn from replayed steps cannot be sharded; use ddp")
         self._model, self._sac, self._timers = state.model, sac, timers
-        self._draws = torch.Generator().manual_seed(args.seed + fabric.global_rank)
+        self._draws = torch.Generator().manual_seed(stream_seed(args.seed, "replay", fabric.global_rank))
         like = rollout.flat(rollout.reward)
         self._signals = signals if signals.learns else None
         kinds = (self._draws, sac.buffer_folder, self._signals is not None)

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from fabric_rl.args import TrainArgs
+from fabric_rl.base.seeding import stream_seed
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.dry_run import check_agent, dry_run_parts, error_context
 from fabric_rl.hooks import Hooks
@@ -113,8 +114,9 @@ def build(
     plays, trains = link is None or link.plays, link is None or not link.plays
 
     # Everything is tried before Fabric wraps it, so that a part that does not work causes a one-line error.
-    make_env = partial(_make_env, env, args.seed)
-    envs = make_env() if link is None else link.build_env(make_env, args.seed)
+    environment_seed = stream_seed(args.seed, "environments")
+    make_env = partial(_make_env, env, environment_seed)
+    envs = make_env() if link is None else link.build_env(make_env, environment_seed)
     with single_thread():  # the number of threads would affect how the first weights are rounded
         module: Any = agent(envs.single_observation_space, envs.single_action_space)
         reward_signals = build_signals(signals, envs)
@@ -138,11 +140,12 @@ def build(
     if getattr(fabric.strategy.precision, "scaler", None) is not None:  # 16-mixed
         # Fabric clips no gradients that a fused optimizer unscales in its own step: it unscales them before.
         bare_optimizer._step_supports_amp_scaling = False  # type: ignore[attr-defined]
-    first_seed = args.seed + peers.global_rank * (envs.num_seeds if isinstance(envs, HasSeeds) else envs.num_envs)
+    # Environments are numbered across ranks: the number of ranks does not change the random numbers of one.
+    first = peers.global_rank * (envs.num_seeds if isinstance(envs, HasSeeds) else envs.num_envs)
     check_same_on_all_ranks(fabric, {"steps of a rollout": rollout_steps, "steps of a minibatch": minibatch_size})
     with oom_hint(fabric.device, f"a minibatch of {size_flag} {minibatch_size}", "use a smaller one"):
         minibatch = dry_run_parts(
-            fabric, envs, module, first_seed, names, partial(algorithm.make_batch, minibatch_size)
+            fabric, envs, module, environment_seed + first, names, partial(algorithm.make_batch, minibatch_size)
         )
 
     args = replace(args, batch_size=args.batch_size or minibatch_size)  # a callback may change minibatches
@@ -164,8 +167,9 @@ def build(
     if link is not None:
         link.share_weights(module)  # the same already, unless an environment has drawn random numbers
     dry_run_saving(fabric, collector)
-    torch.manual_seed(args.seed + peers.global_rank)  # every rank explores with different noise
-    collector.begin(first_seed)  # last: the dry run has played in the environment, saved it, and drawn random numbers
+    # Last, because the dry run has played in the environment, saved it, and drawn random numbers.
+    torch.manual_seed(stream_seed(args.seed, "actions", peers.global_rank))  # ranks explore differently
+    collector.begin(args.seed, first)
 
     per_iteration = args.num_steps * envs.num_envs * peers.world_size
     state = TrainState(

@@ -158,6 +158,7 @@ class Session:
             "world_size": self.fabric.world_size,
             "num_players": self.args.num_players,
             "num_threads": torch.get_num_threads(),
+            "seed_scheme": self.state.seed_scheme,
             "iteration": self.iterations_done,
             "steps": self.state.steps,
             "metrics": dict(self.state.metrics),
@@ -198,6 +199,7 @@ class Session:
         if saved.get("num_threads", threads := torch.get_num_threads()) != threads:  # older checkpoints have none
             differs.append(f"--num_threads {threads} instead of {saved['num_threads']}")
         state.steps, state.metrics = saved["steps"], dict(saved["metrics"])
+        state.seed_scheme = self.collector.seed_scheme = saved.get("seed_scheme", 1)
         left = math.ceil(max(0, self.args.total_timesteps - state.steps) / state.steps_per_iteration)
         state.iteration = state.iterations - left
         self.iterations_missed = saved["iteration"] - state.iteration

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from fabric_rl.args import TrainArgs
+from fabric_rl.base.seeding import stream_seed
 from fabric_rl.base.state_schema import check_structure, load_child_state
 from fabric_rl.learning.learner import check_generator_state, load_optimizer
 from fabric_rl.metrics.log import logger
@@ -75,7 +76,7 @@ class IntrinsicRewards:
     ) -> None:
         """Set up the modules, which have the same weights on all ranks; `peers` is the Fabric of those that learn."""
         self.signals, self.args, self._peers = signals, args, peers
-        self._draws = torch.Generator().manual_seed(args.seed + peers.global_rank)
+        self._draws = torch.Generator().manual_seed(stream_seed(args.seed, "signals", peers.global_rank))
         self._running = torch.zeros(len(signals), num_envs, dtype=torch.float64)
         self._learning: list[tuple[RewardSignal, Any, Any]] = []
         for signal in signals if learns else ():

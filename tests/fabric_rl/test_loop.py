@@ -14,6 +14,7 @@ from gymnasium.vector import AutoresetMode
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RandomState, RocketSimPool
 from fabric_rl import Callback, Minibatch, Run, TrainArgs, learn, load_checkpoint, train
+from fabric_rl.base.seeding import stream_seed
 from fabric_rl.learning.update import normalize_rows
 from fabric_rl.types import NonFiniteError
 
@@ -199,9 +200,29 @@ def test_the_environment_is_seeded_once_and_closed(train_known, counter_env):
 
     train_known(env=factory, total_timesteps=30, seed=17)
     assert len(made) == 1
-    assert made[0].seeds[:2] == [17, 17]  # for the trial, and for training
-    assert all(seed > 10**6 for seed in made[0].seeds[2:])  # it cannot be saved: new episodes at a checkpoint
+    assert made[0].seeds == [stream_seed(17, "environments")] * 2  # for the trial, and for training
     assert made[0].closed_by_train
+
+
+@pytest.mark.parametrize(
+    ("scheme", "new"), [(2, stream_seed(17, "new episodes", 2)), (None, 17 + 2 * 1_000_003)], ids=["today", "version 1"]
+)
+def test_new_episodes_of_a_resumed_run_have_seeds_of_its_scheme(
+    fabric, counter_env, known_agent, train_known, tmp_path, scheme, new
+):
+    """For environments that cannot be saved; checkpoints of version 1 name no scheme."""
+    train_known(total_timesteps=30, seed=17)
+    _, saved = load_checkpoint(tmp_path / "known")
+    assert saved.pop("seed_scheme") == 2
+    made, args = [], TrainArgs(num_steps=5, update_epochs=1, minibatch_size=15, total_timesteps=45, seed=17)
+
+    def factory(seed):
+        made.append(counter_env(seed=seed))
+        return made[-1]
+
+    resume = saved | ({} if scheme is None else {"seed_scheme": scheme})
+    train(fabric, factory, known_agent, args, resume=resume)
+    assert made[0].seeds[2:] == [new]
 
 
 @pytest.mark.parametrize(("stop_after", "iterations"), [(0, 1), (2, 2), (4, 4)])

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from fabric_rl.base.seeding import stream_seed
 from fabric_rl.commands.rerun import _differences, _recorded
 from fabric_rl.metrics.metrics_csv import read_rows
 
@@ -34,7 +35,8 @@ def test_a_run_comes_out_the_same(runs):
     settings = [yaml.safe_load((runs.dir / name / "config.yaml").read_text()) for name in ("a", "a-rerun")]
     assert [each.pop("group", None) for each in settings] == ["g", None] and settings[0] == settings[1]
     streams = json.loads((runs.dir / "a/environment.json").read_text())["seeds"]
-    assert streams == {"weights": 0, "environments": [0], "actions": [0], "minibatches": [0]}
+    assert streams.pop("scheme") == 2 and streams.pop("weights") == 0
+    assert streams == {name: [stream_seed(0, name)] for name in ("environments", "actions", "minibatches")}
 
 
 def test_what_differs_is_told(runs):

@@ -16,6 +16,7 @@ from agents import ConvPPOAgent, PPOLightningAgent, RecurrentPPOAgent, RolesAgen
 from envs import GymnasiumEnvs
 from envs.demonstrations import Trajectory
 from fabric_rl import Callback, Minibatch, TrainArgs, train
+from fabric_rl.base.seeding import stream_seed
 from fabric_rl.hooks import Hooks
 from fabric_rl.imitation import Cloning, Kickstart, cloning
 from fabric_rl.imitation.cloning import CloneArgs, imitation_loss, pretrain, to_batch, train_epoch
@@ -63,7 +64,7 @@ def test_it_ends_with_the_best_weights_when_it_gets_no_better():
     assert found == rows and len(rows) < 60
     best = min(rows, key=lambda row: row["validation_loss"])
     assert len(rows) == best["epoch"] + 4
-    draws = torch.Generator().manual_seed(0)
+    draws = torch.Generator().manual_seed(stream_seed(0, "pretraining"))
     held = torch.randperm(8, generator=draws).tolist()[:2]
     assert imitation_loss(agent, to_batch([noise[i] for i in held], agent)) == pytest.approx(
         best["validation_loss"], abs=1e-6
@@ -320,7 +321,7 @@ def test_what_a_resumed_run_leaves_out_is_told(caplog):
     with caplog.at_level("INFO"):
         Hooks(SimpleNamespace(), [Cloning(["x"])]).load_state_dict(saved)
     assert [record.getMessage() for record in caplog.records] == [
-        "Kickstart: in the checkpoint, but not in this run, which continues without it"
+        "Kickstart is in the checkpoint, but not in this run, which continues without it"
     ]
 
 

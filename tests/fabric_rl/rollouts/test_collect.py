@@ -456,7 +456,7 @@ def test_each_reward_signal_is_reported_as_the_environment_pays_it(fabric):
     rollout, scaler = Rollout(3, env, agent=agent), ReturnScaler(2)
     agent.modules = lambda: ()
     collector = Collector(fabric, fabric, env, agent, rollout, scaler, torch.tensor(0.9), Timers())
-    collector.begin(0)
+    collector.begin(0, first=0)
     found = collector.next_rollout()
     assert collector.metrics["reward/win"] == (0, 6)
     assert collector.metrics["reward/style"] == (4.5, 6)

@@ -79,7 +79,7 @@ def test_a_part_that_does_not_fit_is_one_line_that_names_it(fabric, saved, part,
 
 
 FORGED = {
-    "NaN in a weight": (("agent", WEIGHT), lambda x: torch.full_like(x, torch.nan), f"{WEIGHT} has NaN"),
+    "NaN in a weight": (("agent", WEIGHT), lambda x: torch.full_like(x, torch.nan), f"{WEIGHT} contains NaN"),
     "a weight that is text": (("agent", WEIGHT), lambda x: "text", f"{WEIGHT}: a str"),
     "other groups in the optimizer": (("optimizer", "param_groups", 0, "params"), lambda x: [9999], "groups"),
     "steps that are no number": (("steps",), lambda x: "64", "steps is '64'"),
