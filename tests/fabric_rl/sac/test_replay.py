@@ -210,7 +210,7 @@ def test_a_restored_buffer_draws_the_same(added):
     ("spoil", "message"),
     [
         (lambda s: s.pop("obs"), "obs"),
-        (lambda s: s.update(reward=s["reward"] * torch.nan), r"it\['reward'\] has NaN"),
+        (lambda s: s.update(reward=s["reward"] * torch.nan), r"it\['reward'\] contains NaN"),
         (lambda s: s.update(obs=s["obs"][:-1]), r"it\['obs'\] is torch.float32 of shape \[6, 2, 1\]"),
         (lambda s: s.update(done=torch.zeros_like(s["done"])), "last observations for 0 episodes that ended"),
         (lambda s: s.update({k: v.repeat(9, *[1] * (v.dim() - 1)) for k, v in s.items()}), "set it to at least 108"),

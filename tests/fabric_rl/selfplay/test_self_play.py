@@ -183,7 +183,7 @@ def saved_after(fabric, folder, self_play, iterations=4):
         ),
         (
             lambda own: own["roster"]["opponents"][1]["weights"]["policy_head.layer.bias"].fill_(float("nan")),
-            "pool's snapshot of 256 steps: .*policy_head.layer.bias has NaN",
+            "pool's snapshot of 256 steps: .*policy_head.layer.bias contains NaN",
         ),
         (lambda own: own["roster"]["opponents"].clear(), "SelfPlay does not fit: its pool of opponents is empty"),
         (
