@@ -181,7 +181,7 @@ def cli(argv: Sequence[str] | None = None, hints: bool = True) -> None:
     """Run `main()` with the settings of a command line; a user's mistake causes a one-line error and exit status 2.
 
     Args:
-        argv: Command line without the program's name. Default: that of this process.
+        argv: Command line without the program's name. Default: the command line of this process.
         hints: Print commands to try next at the end.
     """
     logging.getLogger("lightning.fabric").setLevel(logging.WARNING)  # it prints several lines per rank

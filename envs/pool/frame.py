@@ -264,7 +264,7 @@ def render_frame(state: GameState, arena: int = 0, size: tuple[int, int] = SIZE)
 
 
 def _following(places: Vector, size: tuple[int, int]) -> Canvas:
-    """Return a canvas; the closer the cars `places [1:]` are to the ball `places [0]`, the closer is the camera."""
+    """Return a canvas; the closer the cars `places [1:]` are to the ball `places [0]`, the closer the camera is."""
     ball, offsets = places[0], places[1:] - places[0]
     away = np.linalg.norm(offsets, axis=1)
     share = np.exp(-away / 1800)

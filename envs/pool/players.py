@@ -269,7 +269,7 @@ class GuestBots:
         self._who = np.array(who)
 
     def override_controls(self, controls: Controls, state: GameState) -> Controls:
-        """Return the controls of all slots, `[A * C]`, with those of the guests' cars replaced."""
+        """Return the controls of all slots, `[A * C]`, with the guests' choices for the cars that they play."""
         played = np.flatnonzero(self._who >= 0)
         if not len(played):
             return controls

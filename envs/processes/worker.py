@@ -184,7 +184,8 @@ def _build(factory: bytes) -> VectorEnv[Any, Any, Any]:
     except Exception as error:
         raise TypeError(
             f"ProcessPool: a worker process cannot load the factory ({error}). Define it, and every class it uses, "
-            "at the top level of a module file; what exists only in a notebook or an interactive session cannot be sent"
+            "at the top level of a module file; anything defined only in a notebook or interactive session "
+            "cannot be sent to a worker"
         ) from error
     env = build()
     if not isinstance(env, VectorEnv):
@@ -271,7 +272,7 @@ class _Server:
         if command == "reset":
             return self._reset(*arguments)
         if command.endswith("_parameters") and not hasattr(self.env, command):
-            raise ValueError(f"{type(self.env).__name__}: it has no parameters to set")
+            raise ValueError(f"{type(self.env).__name__} has no parameters to set")
         if command == "set_parameters":
             self._answer("check_parameters", arguments)
         if not hasattr(self.env, command):

@@ -123,7 +123,7 @@ class EventReward(RememberingReward):
         return super().state_dict() | {"events": self._parts.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`; those of older versions have no sums."""
+        """Restore a `state_dict`; state dicts of older versions lack the sums."""
         super().load_state_dict({name: kept for name, kept in state.items() if name != "events"})
         if "events" in state:
             self._parts.load_state_dict(state["events"])

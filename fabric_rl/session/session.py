@@ -107,7 +107,7 @@ class Session:
 
         Args:
             resume: The state that `state_dict` returned.
-            weights: `agent`: the weights of another run (if they have one value head, those of signals are new);
+            weights: `agent`: the weights of another run (if they have one value head, the heads of signals are new);
                 `trained_with`: the first words of the error if these weights do not fit.
 
         Returns:

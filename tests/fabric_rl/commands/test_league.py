@@ -121,7 +121,7 @@ def test_a_disk_that_gets_full_keeps_the_results_and_names_the_file(league, tmp_
         (["idle", "nobody"], "agent nobody: no such checkpoint, run or milestone (bots: "),
         (["idle", "chaser", "--matches", 0], "--matches must be a whole number from 1 to 100,000, got 0"),
         (["idle", "chaser", "--matches", 10**9], "--matches must be a whole number from 1 to 100,000, got 1000000000"),
-        (["idle", "chaser", "--png", "a.jpg"], "--png a.jpg: must end in .png"),
+        (["idle", "chaser", "--png", "a.jpg"], "--png a.jpg must end in .png"),
         (["idle", "chaser", "--json", "no/a.json"], "--json no/a.json: there is no folder no"),
     ],
 )
