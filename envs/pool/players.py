@@ -102,7 +102,7 @@ class TeamBots(SplitBot):
     blue: Bot
     """Plays the blue cars."""
     orange: Bot
-    """Plays the orange ones."""
+    """Plays the orange cars."""
 
     def split(self, state: GameState) -> tuple[Bool, Bot, Bot]:
         return np.broadcast_to(state.team == BLUE, state.present.shape), self.blue, self.orange

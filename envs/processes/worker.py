@@ -95,9 +95,9 @@ class WorkerError(RuntimeError):
     It stands in for the exception, because not every exception can be pickled. Its text is the traceback in the worker.
 
     Attributes:
-        kind: Type that the parent raises: its own if the user's settings can cause it, else RuntimeError.
+        kind: Type that the parent raises: the exception's own if settings can cause it, otherwise RuntimeError.
         message: Text of the exception, or how the process was lost.
-        summary: The same, with the type of the exception.
+        summary: The message, preceded by the type of the exception.
         failed_in: Function that failed, for example `MyEnv.step() (my_env.py, line 12)`.
         lost: True if the process has ended, tried to end, or does not answer.
     """

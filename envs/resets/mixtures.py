@@ -27,7 +27,7 @@ WHEELS_MIRRORED_X = [1, 0, 3, 2]
 
 @dataclass(eq=False, repr=False)
 class MixedStates(PerArenaSetter):
-    """Mixture of setters; one of them is drawn for each episode."""
+    """Mixture of setters; one setter is drawn for each episode."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {"setters": "setters"}
 

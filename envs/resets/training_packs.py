@@ -108,7 +108,7 @@ class TrainingPack(PerArenaSetter):
         place_shot(state, arena, shot, lambda side, placed: self._free_place(placed, side, rng))
 
     def _free_place(self, placed: Sequence[Float], side: int, rng: np.random.Generator) -> Float:
-        """Draw a position `[3]` on the ground of one half, clear of the occupied ones."""
+        """Draw a position `[3]` on the ground of one half, clear of occupied positions."""
         while True:
             x, y = rng.uniform(-self.MAX_X, self.MAX_X), side * rng.uniform(self.MIN_Y, self.MAX_Y)
             spot = np.array((x, y, CAR_REST_HEIGHT), np.float32)

@@ -179,7 +179,7 @@ class DemoReward(RememberingReward):
 
 
 class GoalReward(Reward):
-    """+1 for every car of the team that scored, -1 for every car of the other one.
+    """+1 for every car of the team that scored, -1 for every car of the other team.
 
     Range -1..1; per event, at any tick skip. Source: RLGym's `GoalReward`.
     """

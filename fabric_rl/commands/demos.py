@@ -131,7 +131,7 @@ def convert_demos(
         try:
             games.append(convert(path, tick_skip, air_weight))
             if games[-1].teams != games[0].teams:
-                raise ValueError(f"{path}: its team sizes differ from those of the first replay; convert it separately")
+                raise ValueError(f"{path} has other team sizes than the first replay; convert it separately")
         except ValueError as error:
             games = [game for game in games if game.teams == games[0].teams]
             print(f"skipped: {error}", file=sys.stderr)

@@ -233,7 +233,9 @@ def league(
     pairings = list(combinations(range(len(field)), 2))
     for one, other in pairings:
         if entrants[one].identity == entrants[other].identity:
-            raise ValueError(f"{field[one].name} and {field[other].name} are the same; a league needs different ones")
+            raise ValueError(
+                f"{field[one].name} and {field[other].name} are the same; a league needs different players"
+            )
     rules = MatchSettings.of(entrants, play, play.minutes)
     pairs = -(-matches // SIDES)
     seeds = np.random.SeedSequence(play.seed).generate_state(len(pairings)).tolist()

@@ -149,7 +149,7 @@ def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None
                 raise ValueError(f"{name}: export one role at a time: {path}#ROLE with one of {', '.join(agent.roles)}")
             agent, columns = agent.agents[list(agent.roles).index(role)], -1
         elif role:
-            raise ValueError(f"{name}: this agent has no roles")
+            raise ValueError(f"{name}: the agent has no roles")
         about |= {"role": role or None, "layout": {}}
         if recipe and isinstance(env, RocketSimPool):
             blue, orange = env.state.num_blue, env.state.num_orange

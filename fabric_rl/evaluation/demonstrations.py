@@ -211,7 +211,7 @@ def choose_algorithm(
     """Return the training loop of an agent with its settings: `train_off_policy` or `train`.
 
     Raises:
-        ValueError: Settings are given that belong to the other loop, or a file of `--demonstrations` does not fit.
+        ValueError: Some settings belong to the other loop, or a file of `--demonstrations` does not fit.
     """
     made = unwrap_partial(agent).function
     if not (isinstance(made, type) and issubclass(made, OffPolicyAgent)):

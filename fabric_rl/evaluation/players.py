@@ -153,7 +153,7 @@ def _agent(
     if role:
         roles = list(agent.roles) if isinstance(agent, RolesAgent) else []
         if role not in roles or not isinstance(pool.obs_builder, RoleObs):
-            known = f"its roles are {', '.join(roles)}" if roles else "it has no roles"
+            known = f"the agent's roles are {', '.join(roles)}" if roles else "the agent has no roles"
             raise ValueError(f"{trained.name}#{role}: {known}")
         pool.obs_builder.only = roles.index(role)
 

@@ -157,7 +157,7 @@ def inference_config(weights: Path) -> str:
 
     Raises:
         CheckpointError: There is no `config.yaml` above the weights.
-        ValueError: It lacks the environment or the agent.
+        ValueError: The environment or the agent is missing.
     """
     settings = {"env": _to_play(_section(weights, "env")), "agent": _section(weights, "agent")}
     return str(yaml.safe_dump(settings, sort_keys=False, width=120, allow_unicode=True))

@@ -173,7 +173,9 @@ class Session:
         had, has = [each["name"] for each in saved.get("signals", [])], [each.name for each in self.signals.signals]
         if len(had) != len(has):  # each has a value head
             before, here = (", ".join(names) or "none" for names in (had, has))
-            raise ValueError(f"--signals: the run had {before}, not {here}; use the same ones, or leave --config out")
+            raise ValueError(
+                f"--signals: the run had {before}, not {here}; use the same signals, or leave --config out"
+            )
         check_weights(saved["agent"], self.agent)
 
     def _load(self, saved: dict[str, Any]) -> list[str]:

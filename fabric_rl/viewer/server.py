@@ -84,7 +84,7 @@ class ViewerServer:
             )
         except (OSError, OverflowError) as error:
             if getattr(error, "errno", None) == errno.EADDRINUSE:
-                raise OSError(f"--port {port} is in use; choose another one, or 0 for any free port") from error
+                raise OSError(f"--port {port} is in use; choose another port, or 0 for any free port") from error
             raise OSError(f"--host {host} --port {port}: {error}") from error
         port = self._server.socket.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host

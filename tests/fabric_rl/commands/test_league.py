@@ -115,7 +115,7 @@ def test_a_disk_that_gets_full_keeps_the_results_and_names_the_file(league, tmp_
     ("words", "said"),
     [
         (["idle"], "a league needs two or more players, or a run with milestones; there is no run idle in runs"),
-        (["idle", "chaser", "idle"], "idle and idle are the same; a league needs different ones"),
+        (["idle", "chaser", "idle"], "idle and idle are the same; a league needs different players"),
         (["chaser", "envs.bots.BallChaser"], "chaser and envs.bots.BallChaser are the same; a league needs"),
         (["school_1v1", f"{PRETRAINED}/school_1v1"], f"school_1v1 and {PRETRAINED}/school_1v1 are the same; a league"),
         (["idle", "nobody"], "agent nobody: no such checkpoint, run or milestone (bots: "),

@@ -163,7 +163,7 @@ def test_a_port_in_use(replay, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert command("watch", replay, "--port", port) == 2
-        assert f"--port {port} is in use; choose another one" in capsys.readouterr().err
+        assert f"--port {port} is in use; choose another port" in capsys.readouterr().err
 
 
 @pytest.mark.slow
