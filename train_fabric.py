@@ -130,7 +130,9 @@ def main(
             raise ValueError(f"--{flag} needs an environment on rank 0, which has none with --num_players")
         if wanted and setting not in inspect.signature(made).parameters:
             able = "RocketSimPool" if render else "RocketSimPool and --env_id"
-            raise ValueError(f"--{flag} works with {able}, but not with {made.__name__}: it has no setting {setting}")
+            raise ValueError(
+                f"--{flag} works with {able}, but not with {made.__name__}, which has no setting {setting}"
+            )
     if watch and saving.record_minutes is None:
         raise ValueError("--watch shows the games that the run records; set --record_minutes as well")
     signals = signals if start.inference else [with_demonstrations(signal, env) for signal in signals]
@@ -181,7 +183,7 @@ def cli(argv: Sequence[str] | None = None, hints: bool = True) -> None:
     """Run `main()` with the settings of a command line; a user's mistake causes a one-line error and exit status 2.
 
     Args:
-        argv: Command line without the program's name. Default: that of this process.
+        argv: Command line without the program's name. Default: the command line of this process.
         hints: Print commands to try next at the end.
     """
     logging.getLogger("lightning.fabric").setLevel(logging.WARNING)  # it prints several lines per rank

@@ -35,7 +35,7 @@ class MultiInputPPOAgent(PPOAgent):
     layer_norm: bool = False
     """Layer normalization before each activation of the hidden layers."""
     normalize_obs: bool = False
-    """Standardize all numbers; for images, this replaces the scaling of their bounds to 0..1."""
+    """Standardize all numbers; for images, this replaces the scaling from their bounds to 0..1."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

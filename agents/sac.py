@@ -137,7 +137,7 @@ class SACLightningAgent(OffPolicyAgent):
         return ActOutput(*self.policy_head.sample(params, deterministic, action_mask), state=state)
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
-        """Return the soft value (for a Box, that of the mean action), which is not used for learning."""
+        """Return the soft value (for a Box, the value of the mean action), which is not used for learning."""
         seen, _ = self._encode_step(obs, state)
         expected = self.policy_head.value(self._params(seen), None, bind_obs(self.critics, seen), True)
         found = soft_value(*expected, self.log_temperature.exp())

@@ -48,7 +48,7 @@ def to_action_array(owner: str, actions: object) -> NDArray[Any]:
 
 
 def check_actions(owner: str, actions: object, space: Space[Any], count: int) -> NDArray[Any]:
-    """Return actions `[count, ...]` as an array; discrete ones must be in `space`, those for a Box only finite.
+    """Return actions `[count, ...]` as an array; discrete actions must be in `space`, Box actions only finite.
 
     Raises:
         ValueError: The type or shape is wrong, or an action is outside the space (the message then names the

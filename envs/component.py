@@ -30,7 +30,7 @@ class Component:
     _in_state_dict: ClassVar[dict[str, str]] = {}
     """Key in `state_dict` -> name of the attribute: a number, text, array, component, or several of these.
 
-    If the key of a component (or dict) ends with `/`, its entries are stored beside the others, prefixed with that key.
+    If the key of a component (or dict) ends with `/`, its entries are stored with the others, prefixed with that key.
     """
 
     def __post_init__(self) -> None:
@@ -109,10 +109,10 @@ class Phased(ABC):
     """Names of the known phases; empty if any phase is accepted."""
 
     def check_phases(self, names: Sequence[str]) -> None:
-        """Raise a ValueError unless the component knows exactly the phases `names` of a training."""
+        """Raise a ValueError unless the phases of the component are exactly `names`, those of the training."""
         if self.phases and set(self.phases) != set(names):
             raise ValueError(
-                f"{type(self).__name__}: it has the phases {', '.join(self.phases)}, but training has "
+                f"{type(self).__name__} has the phases {', '.join(self.phases)}, but the training has "
                 f"{', '.join(names)}; use the same names for both"
             )
 

@@ -135,7 +135,7 @@ class _Combined(DoneCondition):
 class AnyOf(_Combined):
     """End when any of several conditions holds; terminate or truncate as they do.
 
-    A pool accepts several conditions directly; use this inside `AllOf`, or to give all of them the same kind.
+    A pool accepts several conditions directly; use this inside `AllOf`, or to make all of them terminate (or truncate).
     """
 
     def check(self, state: GameState) -> Bool:

@@ -32,7 +32,7 @@ def unwrap_partial(factory: Callable[..., Any]) -> FactoryCall:
     """Return the innermost call of nested partials.
 
     jsonargparse wraps a class into a partial of a helper function that takes the class as an argument; the returned
-    call is then that of the class itself.
+    call is then the call of the class itself.
     """
     args: tuple[Any, ...] = ()
     settings: dict[str, Any] = {}
@@ -102,7 +102,7 @@ def to_config(value: Any) -> Any:  # noqa: ANN401 - whatever a configuration may
 
 
 def _import_path(made: Callable[..., Any]) -> str:
-    """Return the shortest import path, as packages re-export classes from files that may move."""
+    """Return the shortest import path, because packages re-export classes from files that may move."""
     name, module = getattr(made, "__qualname__", "an object"), getattr(made, "__module__", "__main__")
     if module == "__main__" or "<" in name:
         raise ValueError(f"{name.rpartition('.')[2]} is not in a module that can be imported")

@@ -75,7 +75,7 @@ class CarChanges(NamedTuple):
     on_ground: Float
     """1 with at least three wheels in contact."""
     boost_used: Float
-    """Boost that the car has less than before; 0 for one that was or is demolished."""
+    """Boost that the car lost in the step; 0 if it was demolished before or after the step."""
     touches: Float
     """1 where a contact with the ball begins, however long it lasts."""
     new_counts: Float

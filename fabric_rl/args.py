@@ -153,7 +153,7 @@ ONLY_PPO = (
     *("num_steps", "update_epochs", "minibatch_size", "exp_buffer_size", "gae_lambda", "normalize_advantages"),
     *("standardize_returns", "desired_kl", "target_kl", "overlap", "num_players", "combine_advantages"),
 )
-"""Settings of `TrainArgs` without effect on agents that learn from replayed steps."""
+"""Settings of `TrainArgs` that have no effect on agents that learn from replayed steps."""
 
 
 @dataclass(frozen=True)
@@ -305,11 +305,11 @@ def check_run_id(name: str, flag: str = "--run_id") -> None:
         raise ValueError(f"{flag} is empty; set a name, or leave the flag out")
     shown = escape_control_characters(name)
     if Path(name).name != name or name.startswith("."):
-        raise ValueError(f"{flag} {shown}: must be a plain name, not a path, and must not begin with a dot")
+        raise ValueError(f"{flag} {shown} must be a plain name, not a path, and must not begin with a dot")
     if _DEVICES.fullmatch(name):
-        raise ValueError(f"{flag} {shown}: is a device name on Windows, so no folder can have it; choose another")
+        raise ValueError(f"{flag} {shown} is a device name on Windows, so no folder can have it; choose another name")
     if _NOT_IN_NAMES.search(name) or name.startswith("-") or len(name) > _MAX_NAME or not name.isprintable():
         raise ValueError(
-            f"{flag} {shown}: must not begin with a dash, be longer than {_MAX_NAME} characters, end with a dot "
+            f"{flag} {shown} must not begin with a dash, be longer than {_MAX_NAME} characters, end with a dot "
             'or a space, or contain invisible characters or any of these: < > : " | ? *'
         )

@@ -87,7 +87,8 @@ def dry_run_parts(
                 what = f"{name}.step(): infos['final_obs']"
                 if "final_obs" not in checked.infos:
                     raise ValueError(
-                        f"{name}.step(): episodes ended, but infos lacks 'final_obs', their last observations"
+                        f"{name}.step(): episodes ended, but infos lacks 'final_obs' "
+                        "(the last observations of those episodes)"
                     )
                 _finite(what, check_array(what, checked.infos["final_obs"], obs_shape))
     except ValueError:

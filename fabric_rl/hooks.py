@@ -113,7 +113,7 @@ def _checked(batch: Any, callback: Callback) -> Minibatch:  # noqa: ANN401 - wha
     """Return the batch of `on_learn_start`; raise a TypeError or ValueError if it is not a valid minibatch."""
     where = f"--callbacks {type(callback).__name__}.on_learn_start()"
     if not isinstance(batch, Minibatch):
-        raise TypeError(f"{where}: must return a fabric_rl.Minibatch or None, got {type(batch).__name__}")
+        raise TypeError(f"{where} must return a fabric_rl.Minibatch or None, got {type(batch).__name__}")
     axes = 1 if batch.episode_start is None else 2  # [B], or [L, S]
     steps = {name: list(x.shape[:axes]) for name, x in batch._asdict().items() if x is not None}
     for name in ("state", "burn_in_obs", "burn_in_start"):
@@ -129,7 +129,7 @@ def _drained(callback: Callback) -> dict[str, tuple[float, float]]:
     metrics = callback.drain_metrics()
     where = f"--callbacks {type(callback).__name__}.drain_metrics()"
     if not isinstance(metrics, dict):
-        raise TypeError(f"{where}: must return a dict of name -> (sum, count), got {type(metrics).__name__}")
+        raise TypeError(f"{where} must return a dict of name -> (sum, count), got {type(metrics).__name__}")
     for name, pair in metrics.items():
         if not (isinstance(pair, tuple | list) and len(pair) == 2 and all(hasattr(x, "__float__") for x in pair)):
             raise TypeError(f"{where}: {name} must be two numbers (sum, count), got {pair!r}")

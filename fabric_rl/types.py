@@ -191,7 +191,7 @@ class Transitions(NamedTuple):
     reward: Tensor
     """`[B]` float32, sum of the rewards of the transition's steps, discounted; `[B, K]` for K reward signals."""
     next_obs: Tensor
-    """`[B, ...]` true observation of the same episode after the steps; if it terminated, the next episode's first."""
+    """`[B, ...]` true observation of the same episode after the steps; if it terminated, the first one of the next."""
     discount: Tensor
     """Factor for the value of `next_obs`, same shape as `reward`: gamma to the power of the number of steps, or 0 where
     the episode terminated (except for a signal whose returns do not end with the episode)."""

@@ -20,7 +20,7 @@ SAID = {  # what a cell must have printed, and how many figures there are
     "02_swap_the_agent": (
         (
             "Forgetful",
-            "what exists only in a notebook or an interactive session cannot be sent",
+            "anything defined only in a notebook or interactive session cannot be sent to a worker",
             "rewards from two worker processes: [10. 10. 10. 10. 10. 10. 10. 10.]",
         ),
         1,

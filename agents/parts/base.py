@@ -101,8 +101,8 @@ class PPOAgent(ActorCritic):
     """Action space of one sub-environment: Discrete, MultiDiscrete, MultiBinary or Box."""
     _: KW_ONLY
     ortho_init: bool = True
-    """Orthogonal initialization with gain sqrt(2), except 0.01 for the last layer of the policy and 1 for that of the
-    value function, for memory and for projections. Biases are zero, except 1 for the forget gate of an LSTM."""
+    """Orthogonal initialization with gain sqrt(2), except 0.01 for the last layer of the policy, and 1 for the last
+    layer of the value function, for memory and for projections. Biases are zero, except 1 for an LSTM's forget gate."""
     actor_lr: Positive = 1e-3
     """Learning rate of the policy and of layers that it shares with the value function."""
     critic_lr: Positive = 1e-3

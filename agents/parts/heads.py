@@ -69,7 +69,7 @@ class PolicyHead(nn.Module, ABC):
 
     @abstractmethod
     def distribution(self, params: Tensor, action_mask: Tensor | None = None) -> Distribution:
-        """Return the distribution used by `sample`, with batch shape `[...]`, to compare it with others of its kind.
+        """Return the distribution used by `sample`, with batch shape `[...]`, to compare it with similar ones.
 
         Args:
             params: `[..., P]` from `forward`.
@@ -84,7 +84,7 @@ _FORBIDDEN = _NO_CHOICE / 2
 
 
 class CategoricalHead(PolicyHead):
-    """Discrete actions, or MultiDiscrete ones as independent categoricals; `P` logits, those of all parts in order."""
+    """Discrete actions, or MultiDiscrete ones as independent categoricals, with `P` logits for all parts in order."""
 
     def __init__(self, inputs: int, action_space: Discrete | MultiDiscrete, gain: float | None = 0.01) -> None:
         numbers = action_space.n if isinstance(action_space, Discrete) else action_space.nvec

@@ -151,7 +151,7 @@ class DiscreteSACHead(nn.Module):
         return expected_q(self._of_choices(critics(None)), log_probs), entropy_of(log_probs)
 
     def default_target_entropy(self, params: Tensor, mask: Mask = None) -> float | Tensor:
-        """Return a share of the greatest entropy; with a mask, `[B]` shares of that over the allowed choices."""
+        """Return a share of the greatest entropy; with a mask, `[B]` shares, counting allowed choices only."""
         if mask is None:
             return self._share * self.greatest_entropy
         return self._share * entropy_of(self.policy.log_probs(torch.zeros_like(params), mask))

@@ -67,7 +67,7 @@ class ActionParser(Component, ABC):
 
 
 def nested_parsers(parser: ActionParser) -> list[ActionParser]:
-    """Return the parser and those nested in it as `inner`, outermost first."""
+    """Return this parser and the parsers nested in it as `inner`, outermost first."""
     found = [parser]
     while isinstance(inner := getattr(found[-1], "inner", None), ActionParser):
         found.append(inner)

@@ -148,7 +148,7 @@ class ClipAction(_Combinator):
     low: float | Sequence[float]
     """Lower limit of all five, or one for each; -1..1."""
     high: float | Sequence[float]
-    """Upper limit, likewise."""
+    """Upper limit of all five, or one for each; -1..1."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -39,7 +39,7 @@ def nearest_actions(
         allowed: `[N, n]` bool, rows of a table that may be chosen; default: all.
 
     Returns:
-        `[N]` int64 for discrete actions, `[N, 8]` int64 or float32 for the others.
+        `[N]` int64 for discrete actions, `[N, 8]` int64 or float32 for other action spaces.
 
     Raises:
         ValueError: The parser is of another kind, and its action space is not discrete.

@@ -76,7 +76,7 @@ class StateAwareTable(ActionTable):
         self.fallback_row = int(zero[0])
         """The all-zero row."""
         self.fallbacks = np.stack([_equivalent_rows(self.table, s) for s in range(NUM_SITUATIONS)])
-        """`[situations, n]` int64, the row that each row falls back to, which is itself if it does not."""
+        """`[situations, n]` int64, the row that each row falls back to; its own index if it needs no fallback."""
         self._valid: Bool = self.fallbacks == np.arange(len(self.table))
         self._fallen_back = np.zeros(2, np.int64)  # number of actions that fell back, and of all actions
 

@@ -113,7 +113,7 @@ def lookup_rows() -> Float:
 
 
 def balanced(table: Float) -> bool:
-    """Return True if for every row of `table [n, 8]` there is one with steer, yaw and roll reversed."""
+    """Return True if every row of `table [n, 8]` has a counterpart with steer, yaw and roll reversed."""
     other = table.copy()
     other[:, [STEER, YAW, ROLL]] *= -1
     return {tuple(row) for row in table.tolist()} == {tuple(row) for row in other.tolist()}

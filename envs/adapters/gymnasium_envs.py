@@ -23,7 +23,7 @@ from fabric_rl.base.settings import Between, Count, Finite, check_value, is_inte
 _MOST_ENVS = 65_536
 """Limit for one process; each environment is a Python object."""
 _FAMILIES = {"ALE/": "ale_py", "MiniGrid-": "minigrid", "BabyAI-": "minigrid"}
-"""Beginning of ids -> the package that registers them."""
+"""Prefix of environment ids -> package that registers them."""
 
 
 class SampledAttributes(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -103,7 +103,7 @@ class FlatObservations(gymnasium.ObservationWrapper[Any, Any, Any]):
         if wrong := [name for name, box in entries.items() if not isinstance(box, spaces.Box)]:
             names = self._own if isinstance(self._own, spaces.Dict) else ()
             fine = ",".join(name for name in names if name not in {each.split("/")[0] for each in wrong})
-            leave = f"leave it out: --wrappers+=gymnasium.wrappers.FilterObservation --wrappers.filter_keys=[{fine}]"
+            leave = f"remove it: --wrappers+=gymnasium.wrappers.FilterObservation --wrappers.filter_keys=[{fine}]"
             advice = leave if fine else "add a wrapper (--wrappers) that converts it to numbers"
             what = f"{wrong[0] or 'itself'}, a {type(entries[wrong[0]]).__name__}"
             raise ValueError(f"no agent can read the observation {what}; {advice}")
@@ -320,7 +320,7 @@ def _maker(
         except AssertionError as error:
             if "space is not allowed" not in str(error):  # Gymnasium's message for an empty Dict
                 raise
-            raise ValueError(f"{error} Add an entry, or leave it out") from error
+            raise ValueError(f"{error} Add an entry to the empty space, or remove that space") from error
         for wrapper in wrappers:
             env = wrapper(env)
         space = env.observation_space
@@ -346,7 +346,7 @@ def _entries(space: spaces.Space[Any], name: str) -> dict[str, Any]:
         found |= new
     if not found:
         what = f"{name or 'itself'}, an empty {type(space).__name__}"
-        raise ValueError(f"no agent can read the observation {what}; leave it out with a wrapper (--wrappers)")
+        raise ValueError(f"no agent can read the observation {what}; remove it with a wrapper (--wrappers)")
     return found
 
 

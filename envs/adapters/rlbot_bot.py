@@ -54,7 +54,7 @@ class PacketPlayer:
     or pads, or numbers that are not finite, the car does nothing; a warning is logged once.
 
     Attributes:
-        teams: Teams of all players of the match; by default those of the first packet.
+        teams: Teams of all players of the match; by default the teams in the first packet.
         decisions: Frame, observation, action, and controls of each decision, if `keep` is set.
     """
 
@@ -74,8 +74,8 @@ class PacketPlayer:
             obs: Builds the observations.
             action: Parses the actions.
             tick_skip: Ticks per decision.
-            action_delay_ticks: Ticks from an observation to the first tick that runs its decision; `GAME_DELAY_TICKS`
-                of them are the game's own delay.
+            action_delay_ticks: Ticks from an observation to the first tick that runs its decision; this includes
+                `GAME_DELAY_TICKS`, the game's own delay.
             keep: Keep all decisions.
         """
         self._policy, self._obs, self._parser = policy, obs, action

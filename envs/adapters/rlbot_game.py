@@ -96,7 +96,7 @@ class BotProcess:
             folder: Folder with bot.toml. The bot runs with this process's Python, whatever its run command says.
             teams: Teams of all players.
             index: Index of the played car.
-            environment: Environment variables besides those of RLBot.
+            environment: Additional environment variables, besides the variables that RLBot sets.
 
         Raises:
             OSError: The bot does not start, or does not report that it is ready.

@@ -219,7 +219,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         if rows.shape[1:] != self.single_observation_space.shape:
             raise ValueError(
                 f"RLGymPool: environment {index} returned observations of shape {list(rows.shape[1:])}, but the first "
-                f"one {list(self.single_observation_space.shape or ())}; set zero_padding of the observation builder"
+                f"has {list(self.single_observation_space.shape or ())}; set the observation builder's zero_padding"
             )
         if not np.isfinite(rows).all():
             raise FloatingPointError(

@@ -132,7 +132,7 @@ class AuditGames:
         )
 
     def _own_goal(self, fresh: Callable[[], Reward], name: str) -> float:
-        """Return the mean reward for pushing the ball into the car's own goal, minus that for pushing it aside."""
+        """Return the mean reward for pushing the ball into the car's own goal, minus the mean for pushing it aside."""
         own, aside = (compute_rewards(fresh(), trace, name) for trace in self.pushes)
         acting = acting_cars(self.pushes[0].first)
         gains, sizes = [], []

@@ -27,7 +27,7 @@ class PartReport:
         order: Relative difference with the cars of a team in another order, 0..1.
         tick_skip: Tick skip -> reward per minute of the same play.
         skip_change: Relative difference between the first two tick skips, 0..1; 1/3 for rewards per step.
-        own_goal: Reward of an own goal for the car that shot it, minus that of the same touch to the side.
+        own_goal: Reward of an own goal for the car that shot it, minus its reward for the same touch to the side.
     """
 
     name: str

@@ -116,7 +116,7 @@ class StepTable:
     """
 
     def __init__(self, rows: Sequence[TraceRow], digits: int = 3) -> None:
-        """Build the table from at least one row, for example `rows[40:60]` or those `if row["touch"]`."""
+        """Build the table from at least one row, for example `rows[40:60]`, or only the rows with `row["touch"]`."""
         if not rows:
             raise ValueError("StepTable: there are no steps to show; pass rows from reward_trace")
         self.rows = list(rows)

@@ -98,7 +98,7 @@ def landing_seconds(state: GameState) -> Float:
 
 
 def arrival_seconds(state: GameState, target: Float) -> Float:
-    """Return the seconds `[A, C]` that each car needs to a point, straight and at `LEAST_SPEED` or faster."""
+    """Return the seconds `[A, C]` that each car needs to reach a point, going straight at `LEAST_SPEED` or faster."""
     own = state.own
     way = (target - own.car_pos)[..., :2]
     speed = np.sqrt(dot(own.car_vel, own.car_vel))

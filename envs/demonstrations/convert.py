@@ -47,9 +47,9 @@ class HumanGame(NamedTuple):
 def convert(path: Path, tick_skip: int = 8, air_weight: float = 0.5) -> HumanGame:
     """Read a replay.
 
-    A replay has 20 to 30 frames per second (4 or 6 ticks apart); those nearest to every `tick_skip`th tick are used
-    unchanged. The action of a step is that of its first frame or, if jump is pressed before the next one, that of the
-    frame with the jump.
+    A replay has 20 to 30 frames per second (4 or 6 ticks apart); the frames nearest to every `tick_skip`th
+    tick are used unchanged. The action of a step comes from its first frame or, if jump is pressed before the next one,
+    from the frame with the jump.
 
     Args:
         path: A `.replay` file of Rocket League.
@@ -105,7 +105,7 @@ class _HumanEpisode:
         self._inferred: list[NDArray[np.uint8]] = []
 
     def add(self, frame: Any) -> None:  # noqa: ANN401
-        """Add a frame; all numbers are those of rlgym-tools."""
+        """Add a frame with the numbers that rlgym-tools computed."""
         state = copy.copy(frame.state)
         state.tick_count = round(state.tick_count - self._begin)
         self._games.copy_state(0, state)
@@ -149,7 +149,7 @@ def _check_spacing(path: Path, episodes: list[_HumanEpisode], tick_skip: int) ->
     gaps = np.concatenate([np.diff(episode.ticks) for episode in episodes])
     most = int(np.quantile(gaps, 0.9)) if len(gaps) else 0
     if tick_skip < most:
-        raise ValueError(f"{path}: its frames are {most} ticks apart; use --tick_skip {most} or more, got {tick_skip}")
+        raise ValueError(f"{path}: frames are {most} ticks apart; use --tick_skip {most} or more, got {tick_skip}")
 
 
 def _episodes(frames: Any) -> Iterator[_HumanEpisode]:  # noqa: ANN401

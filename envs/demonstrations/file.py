@@ -4,9 +4,9 @@ demonstration = Demonstration("chaser.frd")
 for episode in demonstration.episodes():
     episode.columns["controls"]     # [frames, cars, 8] float32
 
-The format is that of replays (`envs.pool.replay_format`): checksummed records, chunks of columns. The columns differ,
-floats are not rounded, and incomplete files are rejected. An episode of T steps has T + 1 frames, including the final
-one. `action`, `reward` and `controls` are stored in the frame that they led to.
+The format is the same as for replays (`envs.pool.replay_format`): checksummed records, chunks of columns. But columns
+differ, floats are not rounded, and incomplete files are rejected. An episode of T steps has T + 1 frames, including the
+final one. `action`, `reward` and `controls` are stored in the frame that they led to.
 """
 
 import os
@@ -242,13 +242,13 @@ WEIGHT = "weight"
 
 
 INTENDED_CONTROLS = "meant"
-"""Column `[C, 8]`: controls that the player chose, if some of the executed `controls` are random; else it is absent."""
+"""Column `[C, 8]`: controls that the player chose; present if some of the executed `controls` are random."""
 
 
 def columns_of_states(num_cars: int, noisy: bool = False) -> list[Column]:
-    """Return the columns of states: `weight`, `meant` if `noisy`, and those of `GameState`, world view.
+    """Return the columns of states: `weight`, `meant` if `noisy`, and the columns of `GameState` (world view).
 
-    `ball` and `cars` are RocketSim's rows (`envs.state.layout` names their columns), `details` those of `CAR_DETAILS`.
+    `ball` and `cars` are RocketSim's rows (`envs.state.layout` names their columns); `details` has `CAR_DETAILS`.
     """
     state, of_a_car = GameState(1, num_cars, 0), (num_cars,)
     found = [_column(name, array) for name, array in _rows(state).items()]

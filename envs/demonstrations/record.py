@@ -31,7 +31,7 @@ def states_header(
 ) -> dict[str, Any]:
     """Return the header of a demonstration of states.
 
-    `names` are those of the blue and the orange player, `teams` are 0 for blue cars and 1 for orange ones,
+    `names` are the names of the blue and the orange player; `teams` are 0 for blue cars and 1 for orange ones;
     `demonstrators` are the indices of the cars to learn from.
     """
     about = {"names": list(names), "teams": list(teams), "demonstrators": list(demonstrators), "tick_skip": tick_skip}

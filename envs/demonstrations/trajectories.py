@@ -122,7 +122,7 @@ def observation_trajectories(
         done = (saved := columns["action"][1:]).astype(acts)
         there = (saved == done).all() and all(map(action.contains, done))
         if not isinstance(action, gymnasium.spaces.Box) and not there:
-            raise ValueError(f"{demonstration.path}: it contains an action that is not in {action}")
+            raise ValueError(f"{demonstration.path} contains an action that is not in {action}")
         mask = columns["action_mask"][:-1] > 0 if "action_mask" in columns else None
         weight, reward = np.ones(len(done), np.float32), columns["reward"][1:]
         yield Trajectory(columns["obs"].astype(dtype), done, weight, episode.terminated, mask, None, reward)

@@ -1,4 +1,4 @@
-"""Exam: play every shot of training packs once, with one car, and count the passed ones."""
+"""Exam: play every shot of training packs once, with one car, and count the shots that it passes."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -37,7 +37,7 @@ Player = Callable[[int], Bot]
 
 @dataclass(frozen=True)
 class Matches:
-    """Results of pairs of matches; pairs are independent, the two matches of one are not.
+    """Results of pairs of matches; pairs are independent of each other, but the two matches of a pair are not.
 
     Attributes:
         goals: `[P, 2, 2]` int64: pair; the player as blue, then as orange; goals of the player, then of its opponent.

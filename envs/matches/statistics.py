@@ -226,7 +226,7 @@ class MatchKickoffs(Kickoff):
             self.delay_ticks[arena] = own.integers(self.MAX_DELAY, size=state.num_cars)
 
     def delay_actions(self, pool: "RocketSimPool") -> Callable[[NDArray[Any]], NDArray[Any]]:
-        """Return a function that zeroes those of the pool's actions `[A * C, ...]` that come too early."""
+        """Return a function that zeroes every action in the pool's actions `[A * C, ...]` that comes too early."""
 
         def zeroed(actions: NDArray[Any]) -> NDArray[Any]:
             late = self.delay_ticks >= pool.state.episode_ticks[:, None] + pool.tick_skip

@@ -78,7 +78,7 @@ class AirDribbleLane(Lane):
 
     APART_SECONDS, LAST_SECONDS = 0.15, 0.7
     NOSE = 166.0
-    """Distance in uu from the car's center to that of a ball that touches its nose, plus 2."""
+    """Distance in uu between the centres of the car and of a ball that touches its nose, plus 2."""
 
     _below_limit = "hold_seconds"
 

@@ -82,7 +82,7 @@ class Seen:
     car_up = _own("car_up")
     """`[n, 3]` unit vectors out of the roof."""
     on_ground = _of_car("on_ground")
-    """`[n]` at least three wheels have contact, whatever it is."""
+    """`[n]` at least three wheels have contact, with any surface."""
     has_flip = _of_car("has_flip")
     """`[n]` see `GameState.has_flip`."""
     has_jumped = _of_car("has_jumped")

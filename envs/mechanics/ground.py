@@ -74,7 +74,7 @@ class DribbleLane(Lane):
     num_notes = 1  # time (s) at which the ball came onto the roof, plus 1; 0 while it is off the roof
 
     LOWEST, HIGHEST, ACROSS = 60.0, 140.0, 110.0
-    """uu, from the car's centre to that of a ball on the roof (it lies 130 above)."""
+    """Limits in uu on the distance between the centres of the car and of a ball on its roof (130 at rest)."""
 
     _below_limit = "hold_seconds"
 

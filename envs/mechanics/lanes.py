@@ -178,7 +178,8 @@ class MechanicsLanes(PerArenaSetter, Phased):
         """Check that training has all phases that `phase_weights` names; it may have others."""
         if unknown := self._in_phase.keys() - set(names):
             raise ValueError(
-                f"MechanicsLanes: phase_weights has {', '.join(sorted(unknown))}, but training has {', '.join(names)}"
+                f"MechanicsLanes: phase_weights has {', '.join(sorted(unknown))}, but the training has "
+                f"{', '.join(names)}"
             )
 
     def begin_phase(self, name: str, number: int, state: GameState) -> None:

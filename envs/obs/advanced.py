@@ -63,7 +63,7 @@ class AdvancedObs(TableObs):
     OTHER_OFFSET, OTHER_REL_VEL = slice(25, 28), slice(28, 31)
 
     zero_padding: Count | None = None
-    """Cars per team that the observation has room for, or None for exactly those in the arena."""
+    """Cars per team that the observation has room for, or None for exactly the cars in the arena."""
     pos_coef: float | Sequence[float] = 1 / 2300
     """Factor on positions (uu), one number or one per axis."""
     lin_vel_coef: Finite = 1 / 2300
@@ -173,7 +173,7 @@ class AdvancedObsPlus(TableObs):
     OTHER_WIDTH = 27
 
     zero_padding: Count | None = None
-    """Cars per team that the observation has room for, or None for exactly those in the arena."""
+    """Cars per team that the observation has room for, or None for exactly the cars in the arena."""
     pads_near_car: PadCount = 4
     """Pads next to the car, 0 to 34."""
     pads_near_ball: PadCount = 2
@@ -319,7 +319,7 @@ class RelativeObs(TableObs):
     OTHER_WIDTH = 21
 
     zero_padding: Count | None = None
-    """Cars per team that the observation has room for, or None for exactly those in the arena."""
+    """Cars per team that the observation has room for, or None for exactly the cars in the arena."""
     num_pads: PadCount = 6
     """Pads next to the car, 0 to 34."""
     pos_coef: Finite = 1 / 2300

@@ -84,7 +84,7 @@ class ObsBuilder(Component, ABC):
 
         Args:
             num_blue: Number of blue cars in an arena; in a pool of mixed team sizes, the maximum over the arenas.
-            num_orange: Number of orange cars, likewise.
+            num_orange: Number of orange cars in an arena, or the maximum over the arenas.
 
         Raises:
             ValueError: The builder cannot describe teams of these sizes.

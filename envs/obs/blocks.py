@@ -17,7 +17,7 @@ PAD_POS = np.array(BOOST_LOCATIONS, np.float32)
 """`[34, 3]` uu, the same from both sides (RLGym's table; one small pad is 2 uu off its mirror image there)."""
 PAD_IS_BIG = PAD_POS[:, 2] > 71.5
 GOALS = np.array([[0, y, GOAL_HEIGHT / 2] for y in (BACK_WALL_Y, -BACK_WALL_Y)], np.float32)
-"""`[2, 3]` uu, centers of the mouths of the opponents' goal and of the car's own, as every car sees them."""
+"""`[2, 3]` uu, centers of the mouths of the opponents' goal and of the car's own goal, as every car sees them."""
 
 # ---------------------------------------------------------------- tables of columns
 
@@ -98,7 +98,7 @@ class CarsBySlot(NamedTuple):
 
 
 def cars_by_slot(state: GameState, zero_padding: int | None) -> CarsBySlot:
-    """Return the cars that every car sees; `zero_padding`: room for cars per team, None for those in the arena."""
+    """Return the cars that every car sees; `zero_padding`: room for cars per team, None for exactly those present."""
     order = car_order(state.num_blue, state.num_orange, zero_padding)
     real = order < state.num_cars
     slots = np.where(real, order, 0)

@@ -57,7 +57,7 @@ class DefaultObs(TableObs):
     _CAR_COLUMNS = np.r_[layout.CAR_POS, layout.CAR_FORWARD, layout.CAR_UP, layout.CAR_VEL, layout.CAR_ANG_VEL, BOOST]
 
     zero_padding: Count | None = 3
-    """Cars per team that the observation has room for, or None for exactly those in the arena."""
+    """Cars per team that the observation has room for, or None for exactly the cars in the arena."""
     pos_coef: float | Sequence[float] = 1 / 2300
     """Factor on positions (uu), one number or one per axis."""
     lin_vel_coef: Finite = 1 / 2300

@@ -60,7 +60,7 @@ class EntityObs(TableObs):
     include_pads: bool = False
     """Add the 34 pads."""
     include_goals: bool = False
-    """Add the opponents' goal and the own one (middle of the mouth)."""
+    """Add both goals, the opponents' and the car's own (middle of the mouth)."""
     pos_coef: float | Sequence[float] = 1 / 2300
     """Factor on positions (uu), one number or one per axis."""
     lin_vel_coef: Finite = 1 / 2300

@@ -134,8 +134,8 @@ class TunableArenas(Arenas):
 class LiveParameters:
     """Samples the parameters of every arena and applies them to its physics.
 
-    Arena `i` has its own generator, separate from that of its episodes, so initial states are the same with and without
-    parameters. Values set by lessons (`override`) replace those of the samplers.
+    Arena `i` has its own generator, apart from the generator of its episodes, so initial states are the same with and
+    without parameters. Values set by lessons (`override`) replace the sampled ones.
 
     Attributes:
         steps: Steps of the pool since it was seeded; the pool counts them.
@@ -275,8 +275,8 @@ class LiveParameters:
                 raise ValueError(f"{owner}: {name} cannot be changed: {_REFUSED[name]}")
             if name not in PARAMETERS:
                 close = get_close_matches(str(name), PARAMETERS, n=1)
-                hint = f"did you mean {close[0]}? " if close else ""
-                raise ValueError(f"{owner}: there is no parameter {name}; {hint}known: {', '.join(PARAMETERS)}")
+                hint = f"; did you mean {close[0]}?" if close else ""
+                raise ValueError(f"{owner}: there is no parameter {name}{hint} (known: {', '.join(PARAMETERS)})")
             known = self._known[name]
             for end in sampler.ends():
                 if not known.low <= (math.floor(end) if known.kind == "whole" else end) <= known.high:
@@ -286,7 +286,7 @@ class LiveParameters:
                     )
 
     def _collect(self) -> None:
-        """Collect the active samplers, in an order that does not depend on that of the settings."""
+        """Collect the active samplers, in an order that is independent of the order of the settings."""
         given = self._base | {name: as_sampler(OWNER, name, value) for name, value in self._overrides.items()}
         self._samplers = {name: given[name] for name in PARAMETERS if name in given}
         defaults = {name: np.full(self._num_arenas, self._defaults[name], np.float64) for name in self._samplers}

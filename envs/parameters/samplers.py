@@ -114,8 +114,8 @@ class ParameterRandomizer(Component, ABC):  # ABC: a class path on the command l
     """
 
     samplers: dict[str, Sampler]
-    """Parameter -> sampler. A pool has the parameters in `envs.parameters.PARAMETERS`, a Gymnasium environment its own
-    numeric attributes."""
+    """Parameter -> sampler. A pool has the parameters in `envs.parameters.PARAMETERS`, a Gymnasium environment
+    has its own numeric attributes."""
     resampling_interval: Count | None = None
     """Steps of an arena after which its next episode gets new values. Default: every episode."""
 

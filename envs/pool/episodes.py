@@ -98,7 +98,7 @@ class GameCounts(Component):
     def drain(self, tick_skip: int, num_arenas: int, num_cars: int) -> dict[str, tuple[float, float]]:
         """Return the metrics since the last call as name -> (sum, minutes of game time).
 
-        Minutes are those of all cars together for touches, and of all arenas together for the rest.
+        The minutes are summed over all cars for touches, and over all arenas for the rest.
         """
         minutes = self.steps * tick_skip / TICKS_PER_SECOND / 60
         metrics = {
@@ -152,8 +152,8 @@ def check_snapshot(
     if len(snapshot["arenas"]) != len(sims) or len(snapshot["components"]) != len(components):
         raise ValueError(
             f"RocketSimPool: the snapshot has {len(snapshot['arenas'])} arenas and {len(snapshot['components'])} "
-            f"components ({', '.join(snapshot['component_names'])}), this pool has {len(sims)} and {len(components)} "
-            f"({', '.join(type(part).__name__ for part in components.values())})"
+            f"components ({', '.join(snapshot['component_names'])}), but this pool has {len(sims)} and "
+            f"{len(components)} ({', '.join(type(part).__name__ for part in components.values())})"
         )
     state.check(snapshot["state"])
     if not all(np.array_equal(snapshot["state"][name], getattr(state, name)) for name in ("present", "arena_index")):

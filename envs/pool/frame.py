@@ -264,7 +264,7 @@ def render_frame(state: GameState, arena: int = 0, size: tuple[int, int] = SIZE)
 
 
 def _following(places: Vector, size: tuple[int, int]) -> Canvas:
-    """Return a canvas; the closer the cars `places [1:]` are to the ball `places [0]`, the closer is the camera."""
+    """Return a canvas; the closer the cars `places [1:]` are to the ball `places [0]`, the closer the camera is."""
     ball, offsets = places[0], places[1:] - places[0]
     away = np.linalg.norm(offsets, axis=1)
     share = np.exp(-away / 1800)
@@ -286,7 +286,7 @@ def _draw_discs(canvas: Canvas, places: Vector, radii: Vector, colour: ArrayLike
 
 
 def _draw_pads(canvas: Canvas, there: NDArray[np.bool_]) -> None:
-    """Draw the boost pads: dark while gone, big ones with a ball above them."""
+    """Draw the boost pads: dark while gone; big pads have a ball above them."""
     pads, big = np.array(BOOST_LOCATIONS) * (1.0, 1, 0), np.array(BOOST_LOCATIONS)[:, 2] > 71
     radii = np.where(big, 150.0, 75.0)
     _draw_discs(canvas, pads, radii, (20, 30, 26), 0.45)

@@ -102,7 +102,7 @@ class TeamBots(SplitBot):
     blue: Bot
     """Plays the blue cars."""
     orange: Bot
-    """Plays the orange ones."""
+    """Plays the orange cars."""
 
     def split(self, state: GameState) -> tuple[Bool, Bot, Bot]:
         return np.broadcast_to(state.team == BLUE, state.present.shape), self.blue, self.orange
@@ -269,7 +269,7 @@ class GuestBots:
         self._who = np.array(who)
 
     def override_controls(self, controls: Controls, state: GameState) -> Controls:
-        """Return the controls of all slots, `[A * C]`, with those of the guests' cars replaced."""
+        """Return the controls of all slots, `[A * C]`, with the guests' choices for the cars that they play."""
         played = np.flatnonzero(self._who >= 0)
         if not len(played):
             return controls

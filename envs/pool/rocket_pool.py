@@ -93,7 +93,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         render_mode: str | None = None,
         video_folder: str | Path | None = None,
     ) -> None:
-        """Build the arenas. The default components are those of RLGym's training guide.
+        """Build the arenas. The default components come from RLGym's training guide.
 
         Args:
             num_arenas: Number of parallel games.
@@ -325,7 +325,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return [part for part in parts if isinstance(part, Phased)]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the complete state of the pool, as numbers, arrays and dicts of them.
+        """Return the complete state of the pool, as numbers, arrays and dicts.
 
         This also restores the live arenas from the returned state, which lacks the contact caches of the physics
         engine, so that this pool continues exactly like one that loads the state. Raise a RuntimeError before the
@@ -405,7 +405,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         return {"reward_signals": self._slots.cars_of(signals)}
 
     def _check_dones(self) -> tuple[Bool, Bool]:
-        """Return terminated and truncated episodes, `[A]` each; those of broken arenas are truncated."""
+        """Return terminated and truncated episodes, `[A]` each; episodes of broken arenas are truncated."""
         broken = self._arenas.broken
         terminated, truncated = np.zeros(self.num_arenas, np.bool_), broken.copy()
         for condition in self.done_conditions:

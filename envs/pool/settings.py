@@ -16,7 +16,7 @@ from envs.state.layout import CONTROL_NAMES
 from fabric_rl.base.settings import Between, Count, CountOrZero, check_value, is_integer
 
 _MOST_ARENAS, _LONGEST_SKIP = 2**16, 1200
-"""Limits of one machine's memory, and of ten seconds between two decisions."""
+"""Limits set by one machine's memory, and by at most ten seconds between two decisions."""
 ONLY_IN_TRAINING = (
     *("reward", "state_setter", "done", "loggers", "parameters", "num_threads", "collision_meshes"),
     *("render_mode", "video_folder"),

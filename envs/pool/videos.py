@@ -185,7 +185,7 @@ def find_ffmpeg() -> str:
 
 
 def _is_shown(episode: int) -> bool:
-    """Return True for cubes below 1000, then every thousandth, like Gymnasium's function, which needs moviepy."""
+    """Return True for cubes below 1000, then for multiples of 1000, like Gymnasium's function, which needs moviepy."""
     return episode % 1000 == 0 if episode >= 1000 else round(episode ** (1 / 3)) ** 3 == episode
 
 

@@ -137,7 +137,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
     def __getattr__(self, name: str) -> NoReturn:
         if name in ("state", "arenas"):
             raise AttributeError(
-                f"ProcessPool: it has no {name}; its arenas are in other processes. Use RocketSimPool to access them"
+                f"ProcessPool has no {name}: its arenas are in other processes; use RocketSimPool to access them"
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -179,7 +179,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
     def step_group(self, group: int, actions: Array) -> None:
         """Start a step of one group and return immediately; `wait_group` waits for its result.
 
-        `actions [n, ...]` are those of the group's sub-environments, see `group_rows`; raise a ValueError as in `step`.
+        `actions [n, ...]` are for the group's sub-environments, see `group_rows`; raise a ValueError as in `step`.
         """
         self._post_steps(self._groups[group], self.group_rows[group], actions)
 
@@ -224,7 +224,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             CannotBeSavedError: The environment has no `state_dict`, or a part of it cannot be saved.
         """
         if not all(spec.resumable for spec in self._specs):
-            raise CannotBeSavedError("ProcessPool: its environment has no state_dict or load_state_dict")
+            raise CannotBeSavedError("ProcessPool: the environment has no state_dict or load_state_dict")
         obs = None if self._obs is None else self._obs.copy()
         return {"parts": self._ask_all("state_dict"), "obs": obs, "seed": self._seed}
 
@@ -239,7 +239,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             raise ValueError("ProcessPool: this is not the state of a ProcessPool; it lacks parts, obs or seed")
         parts = state["parts"]
         if len(parts) != self.num_workers:
-            raise ValueError(f"ProcessPool: the state has {len(parts)} workers, this pool has {self.num_workers}")
+            raise ValueError(f"ProcessPool: the state has {len(parts)} workers, but this pool has {self.num_workers}")
         self._ask("load_state_dict", [(part,) for part in parts])
         self._obs = None if state["obs"] is None else np.array(state["obs"])
         self._seed = state["seed"]

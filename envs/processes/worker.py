@@ -95,9 +95,9 @@ class WorkerError(RuntimeError):
     It stands in for the exception, because not every exception can be pickled. Its text is the traceback in the worker.
 
     Attributes:
-        kind: Type that the parent raises: its own if the user's settings can cause it, else RuntimeError.
+        kind: Type that the parent raises: the exception's own if settings can cause it, otherwise RuntimeError.
         message: Text of the exception, or how the process was lost.
-        summary: The same, with the type of the exception.
+        summary: The message, preceded by the type of the exception.
         failed_in: Function that failed, for example `MyEnv.step() (my_env.py, line 12)`.
         lost: True if the process has ended, tried to end, or does not answer.
     """
@@ -184,7 +184,8 @@ def _build(factory: bytes) -> VectorEnv[Any, Any, Any]:
     except Exception as error:
         raise TypeError(
             f"ProcessPool: a worker process cannot load the factory ({error}). Define it, and every class it uses, "
-            "at the top level of a module file; what exists only in a notebook or an interactive session cannot be sent"
+            "at the top level of a module file; anything defined only in a notebook or interactive session "
+            "cannot be sent to a worker"
         ) from error
     env = build()
     if not isinstance(env, VectorEnv):
@@ -271,7 +272,7 @@ class _Server:
         if command == "reset":
             return self._reset(*arguments)
         if command.endswith("_parameters") and not hasattr(self.env, command):
-            raise ValueError(f"{type(self.env).__name__}: it has no parameters to set")
+            raise ValueError(f"{type(self.env).__name__} has no parameters to set")
         if command == "set_parameters":
             self._answer("check_parameters", arguments)
         if not hasattr(self.env, command):

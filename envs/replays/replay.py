@@ -138,7 +138,7 @@ def _read(path: Path) -> Replay:
 
 
 def _check_about(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
-    """Raise a ValueError unless the header is that of a replay."""
+    """Raise a ValueError unless the header belongs to a replay."""
     if "demonstration" in about:
         raise ValueError("this is a demonstration, not a replay; see fabric-rl demos show")
     cars, shapes = len(about["teams"]), {column.name: column.shape for column in columns}

@@ -36,18 +36,18 @@ class StateSetter(Component, ABC):
         """
 
     def conditions(self) -> Sequence[DoneCondition]:
-        """Return done conditions for the pool to add to its own; by default those of the inner setters."""
+        """Return done conditions for the pool to add to its own; by default, the conditions of the inner setters."""
         return [each for setter in self._inside() for each in setter.conditions()]
 
     def loggers(self) -> Sequence[StateLogger]:
-        """Return state loggers for the pool to add to its own; by default those of the inner setters."""
+        """Return state loggers for the pool to add to its own; by default, the loggers of the inner setters."""
         return [each for setter in self._inside() for each in setter.loggers()]
 
     def _inside(self) -> "Iterator[StateSetter]":
         return (child for child in self.children() if isinstance(child, StateSetter))
 
     def author(self) -> str:
-        """Return the name of the class that wrote the last state, for messages; wrappers add the inner setter's."""
+        """Return the class that wrote the last state, for messages; wrappers add the name of the inner setter."""
         return type(self).__name__
 
 

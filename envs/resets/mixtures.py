@@ -18,7 +18,7 @@ from fabric_rl.base.settings import NonNegative, Share
 MIRROR_X = np.array([-1, 1, 1], np.float32)
 """Factor on a vector that mirrors it at the plane x = 0."""
 MIRROR_X_SPIN = -MIRROR_X
-"""The same for an angular velocity, which is a pseudo-vector."""
+"""Factor for an angular velocity, which mirrors differently because it is a pseudo-vector."""
 _PADS = np.array(BOOST_LOCATIONS, np.float64)
 PADS_MIRRORED_X = np.linalg.norm(_PADS[:, None] * MIRROR_X - _PADS, axis=-1).argmin(axis=1)
 """`[34]` the pad nearest to the mirror image of each pad; the field's pads are symmetric up to 2 uu."""
@@ -27,7 +27,7 @@ WHEELS_MIRRORED_X = [1, 0, 3, 2]
 
 @dataclass(eq=False, repr=False)
 class MixedStates(PerArenaSetter):
-    """Mixture of setters; one of them is drawn for each episode."""
+    """Mixture of setters; one setter is drawn for each episode."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {"setters": "setters"}
 

@@ -1,4 +1,4 @@
-"""Recorded states: a file of them, and a setter that begins episodes with them."""
+"""Recorded states: save them to a file, and begin episodes with them."""
 
 import io
 import zipfile
@@ -22,7 +22,7 @@ DETAILS = (
 )
 """Fields of `GameState.details` that belong to a car's own state."""
 ARENA_ARRAYS = (*BALL_VECTORS, "pad_timers")
-"""Arrays without an axis of cars."""
+"""Arrays without an axis for cars."""
 
 
 def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> int:
@@ -156,7 +156,7 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
         _check(arrays)
     except (AttributeError, EOFError, OSError, TypeError, ValueError, zipfile.BadZipFile) as error:
         reason = " ".join(str(error).split())
-        raise ValueError(f"ReplayedStates: {path} is not a file of envs.save_states: {reason}") from error
+        raise ValueError(f"ReplayedStates: {path} was not written by envs.save_states: {reason}") from error
     return arrays
 
 

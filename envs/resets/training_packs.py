@@ -62,14 +62,14 @@ class TrainingPack(PerArenaSetter):
     """
 
     CLEARANCE = 400.0
-    """uu between a further car and anything else."""
+    """Minimum distance in uu between an additional car and anything else."""
     MAX_X, MIN_Y, MAX_Y = 3500.0, 500.0, 4500.0
-    """uu; where further cars stand, in their own half."""
+    """Area in uu where additional cars stand, in their own half."""
 
     kinds: Sequence[str] | None = None
     """Only packs of these kinds: "Striker", "Goalie". Default: all."""
     difficulties: Sequence[str] | None = None
-    """Only these: "Rookie", "Pro", "All-Star", "Unknown". Default: all."""
+    """Only packs of these difficulties: "Rookie", "Pro", "All-Star", "Unknown". Default: all."""
     tags: Sequence[str] | None = None
     """Only packs with one of these tags, for example "Aerials", "Saves", "Wall Shots". Default: all."""
     codes: Sequence[str] | None = None
@@ -108,7 +108,7 @@ class TrainingPack(PerArenaSetter):
         place_shot(state, arena, shot, lambda side, placed: self._free_place(placed, side, rng))
 
     def _free_place(self, placed: Sequence[Float], side: int, rng: np.random.Generator) -> Float:
-        """Draw a position `[3]` on the ground of one half, clear of the occupied ones."""
+        """Draw a position `[3]` on the ground of one half, clear of occupied positions."""
         while True:
             x, y = rng.uniform(-self.MAX_X, self.MAX_X), side * rng.uniform(self.MIN_Y, self.MAX_Y)
             spot = np.array((x, y, CAR_REST_HEIGHT), np.float32)

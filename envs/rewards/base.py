@@ -2,7 +2,7 @@
 
 Units, as `Reward.unit` states them:
 
-- `per step`: paid on every step, so a second is worth 120 / tick_skip of them; wrap it in `PerSecondReward` for a
+- `per step`: paid on every step, so a second contains 120 / tick_skip payments; wrap it in `PerSecondReward` for a
   reward that does not depend on the tick skip.
 - `per second`: already multiplied by the seconds that the step lasted.
 - `per change`: differences that add up to the same sum however finely time is cut.
@@ -104,7 +104,7 @@ class RememberingReward(Reward):
         return self._kept
 
     def _keep(self, **arrays: NDArray[Any]) -> None:
-        """Remember copies of the arrays; for views of the state, and arrays that may change."""
+        """Remember copies of the arrays; needed for views of the state, and for arrays that may change."""
         for name, array in arrays.items():
             self._kept[name] = np.array(array, self._kept[name].dtype)
 
@@ -209,7 +209,7 @@ class TermStatistics:
         return {"sums": self._sums.copy(), "sizes": self._sizes.copy(), "count": self._count}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`; those of older versions have no sizes."""
+        """Restore a `state_dict`; state dicts of older versions lack the sizes."""
         self._sums, self._count = state["sums"].copy(), int(state["count"])
         self._sizes = state["sizes"].copy() if "sizes" in state else np.zeros(len(self.names))
 

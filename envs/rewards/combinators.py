@@ -83,7 +83,7 @@ class TeamSpiritReward(WrappedReward):
 
     By default k = 0, so the opponents' rewards do not count. With k = 1 and equal teams, the rewards of an arena add up
     to zero. For a team without opponents, nothing is subtracted.
-    Range: that of the inner reward, and with k > 0 minus k times it; unit: the inner reward's. Source: OpenAI Five
+    Range: the inner reward's, and with k > 0 minus k times this range; unit: the inner reward's. Source: OpenAI Five
     (Berner et al. 2019), rlgym-tools' `DistributeRewardsWrapper` (which also halves both parts by default).
     """
 
@@ -344,7 +344,7 @@ class RewardSignals(Reward):
 
 @dataclass(eq=False, repr=False)
 class PhasedReward(Reward, Phased):
-    """One reward for each phase; only that of the current phase is paid.
+    """One reward for each phase; only the reward of the current phase is paid.
 
     A reward that compares steps begins with the state in which its phase begins, in the middle of an episode. Range and
     unit: those of the inner rewards. Observations and actions stay the same in all phases, so the agent stays the same.

@@ -123,7 +123,7 @@ class EventReward(RememberingReward):
         return super().state_dict() | {"events": self._parts.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`; those of older versions have no sums."""
+        """Restore a `state_dict`; state dicts of older versions lack the sums."""
         super().load_state_dict({name: kept for name, kept in state.items() if name != "events"})
         if "events" in state:
             self._parts.load_state_dict(state["events"])
@@ -179,7 +179,7 @@ class DemoReward(RememberingReward):
 
 
 class GoalReward(Reward):
-    """+1 for every car of the team that scored, -1 for every car of the other one.
+    """+1 for every car of the team that scored, -1 for every car of the other team.
 
     Range -1..1; per event, at any tick skip. Source: RLGym's `GoalReward`.
     """

@@ -31,7 +31,7 @@ class FlipResetReward(RememberingReward):
     obtain: Finite = 1.0
     """For the flip reset."""
     hit: Finite = 1.0
-    """For the touch with it."""
+    """For a touch after the regained flip was used."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -184,7 +184,7 @@ class SaveReward(_TouchReward):
 class KickoffReward(RememberingReward):
     """Be first at a kickoff: +1 for the team that touches the resting ball in the middle first, -1 for the other.
 
-    If both teams touch it in the same step, the team wins whose opponents' goal the ball then flies to. (With
+    If both teams touch it in the same step, the team that attacks the goal to which the ball then flies wins. (With
     equally fast cars, most kickoffs are that close: a lead only counts from one step on, 67 ms at a tick skip of 8.)
     Two cars that learn against each other may both learn to brake before a kickoff, and then lose against cars that do
     not. Range -1..1; per event.

@@ -47,7 +47,7 @@ def init_rocketsim(collision_meshes: str | Path | None = None) -> None:
     if not any((folder / "soccar").glob("*.cmf")):
         raise FileNotFoundError(
             f"RocketSimPool: no collision meshes at {folder / 'soccar'}; "
-            "set --env.collision_meshes to a folder with soccar/*.cmf, or reinstall rlgym[rl-sim] and leave it out"
+            "set --env.collision_meshes to a folder with soccar/*.cmf, or reinstall rlgym[rl-sim] and omit the flag"
         )
     if _started_with is not None:
         return
@@ -203,8 +203,8 @@ class SimArena:
         low, high, whole = snapshot_limits(len(self.teams), len(self.pads))
         if numbers.dtype != np.float64 or numbers.shape != low.shape:
             raise ValueError(
-                f"RocketSimPool: the snapshot of an arena with {len(self.teams)} cars has {len(low)} numbers, this one "
-                f"has {numbers.size}; load it with the team sizes and the version that saved it"
+                f"RocketSimPool: the snapshot of an arena with {len(self.teams)} cars has {len(low)} numbers, but this "
+                f"one has {numbers.size}; load it with the team sizes and the version that saved it"
             )
         wrong = ~((numbers >= low) & (numbers <= high)) | ((whole > 0) & (numbers != np.rint(numbers)))
         if wrong.any():

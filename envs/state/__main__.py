@@ -12,10 +12,10 @@ from envs.state.game_state import GameState
 from envs.state.view import View
 
 _ARENAS, _BLUE, _ORANGE = 11, 6, 7
-"""Sizes that no other axis has, so that shapes tell which axis is which."""
+"""Sizes that no other axis has, so that a shape shows which axis is which."""
 _AXES = {_ARENAS: "A", _BLUE + _ORANGE: "C"}
 _UNITS = {"uu/s": "uu/s", "uu": "uu", "rad/s": "rad/s", "radians": "rad", "seconds": "s", "ticks": "ticks"}
-"""Words of docstrings -> units; the first one that is in the text counts."""
+"""Words of docstrings -> units; the first word that occurs in the text counts."""
 _RANGES = ("0..100", "0..1", "-1..1")
 
 
@@ -25,11 +25,11 @@ class Field(NamedTuple):
     name: str
     """Attribute of the state; `world....` if every view has it."""
     shape: str
-    """With A for arenas and C for cars."""
+    """Shape, with A for arenas and C for cars."""
     dtype: str
-    """numpy's."""
+    """NumPy's name of the dtype."""
     unit: str
-    """Or the range of a number without unit; empty for flags, indices and unit vectors."""
+    """Unit, or the range of a number without a unit; empty for flags, indices and unit vectors."""
     meaning: str
     """The docstring."""
 

@@ -37,8 +37,8 @@ class StateArrays:
     """Stored arrays of all arenas; `GameState` adds derived quantities.
 
     Attributes:
-        ball_rows: `[A, 2, 25]` float32, rows of RocketSim's gym state; in the world, then mirrored.
-        car_rows: `[A, C, 2, 36]` float32, likewise.
+        ball_rows: `[A, 2, 25]` float32, rows of RocketSim's gym state; axis 1: the world view, then the mirrored view.
+        car_rows: `[A, C, 2, 36]` float32, the same for the cars; here, axis 2 contains the views.
         car_states: `[A, C]` of `CAR_STATE`; its fields are also `car_timers` `[A, C, 6]` and `car_flags` `[A, C, 5]`.
         details: `[A, C]` of `CAR_DETAILS`, valid in arenas that are not `details_stale`.
         details_stale: `[A]` bool, True where `details` and `last_touch_car` are older than the rest.
@@ -177,7 +177,7 @@ class StateArrays:
         self.last_touch_car[arenas] = -1
 
     def clear_absent(self, arena: int) -> None:
-        """Zero the slots of one arena without a car, whatever a state setter wrote into them."""
+        """Zero the slots without a car in one arena, whatever a state setter wrote into them."""
         absent = np.flatnonzero(~self.present[arena])
         for rows in (self.car_rows, self.car_states, self.details, self.controls):
             rows[arena, absent] = np.zeros((), rows.dtype)
@@ -441,7 +441,7 @@ class GameState(StateArrays):
     is_supersonic: Derived[Bool] = Derived(lambda state: state.supersonic_time > 0)
     """`[A, C]` faster than 2200 uu/s, or a moment ago and still faster than 2100."""
     is_demoed: Derived[Bool] = Derived(lambda state: state.demo_respawn_timer > 0)
-    """`[A, C]` demolished and not back yet; position and rotation stay what they were."""
+    """`[A, C]` demolished and not back yet; position and rotation stay as they were."""
 
     # Counters of the game, float32 `[A, C]`, since the episode began.
 

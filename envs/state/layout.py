@@ -64,4 +64,4 @@ CAR_QUATERNION = _shift(QUATERNION)
 CAR_FORWARD, CAR_RIGHT, CAR_UP = _shift(FORWARD), _shift(RIGHT), _shift(UP)
 CAR_BASIS = slice(CAR_FORWARD.start, CAR_UP.stop)
 VECTORS = (POS, VEL, ANG_VEL, FORWARD, RIGHT, UP)
-"""The ball's columns that rotate with the field; a car's are `CAR_PHYSICS` columns further on."""
+"""The ball's columns that rotate with the field; a car's columns are `CAR_PHYSICS` further on."""

@@ -37,7 +37,7 @@ class Quantities:
     """Quantities that several rewards read from a state, each computed on first access; do not write to them.
 
     All arrays are copies, so they may be kept over steps. In slots without a car, they are zero or False where the
-    state is. `GameState.quantities` are those of its current numbers.
+    state is. `GameState.quantities` is computed from the current numbers of the state.
     """
 
     def __init__(self, state: "GameState") -> None:

@@ -102,7 +102,7 @@ def find_groups(
         if not records:
             names = sorted({run.group for run in known if run.group})
             hint = did_you_mean(label, names) or f"; there are {', '.join(names) or 'none'}"
-            raise ValueError(f"group {label}: no run in {runs_dir} belongs to it{hint}")
+            raise ValueError(f"no run in {runs_dir} belongs to group {label}{hint}")
         if len({run.name for run in records}) < len(records):
             raise ValueError(f"group {label} contains a run twice, or two runs of the same name")
         found[label] = {}
@@ -120,7 +120,7 @@ def find_groups(
 
 
 def differences(groups: Mapping[str, Group]) -> dict[str, dict[str, str]]:
-    """Return the settings that differ between groups: name -> label -> value, or values if runs in the group differ."""
+    """Return the settings that differ between groups: name -> label -> value, or values if a group's runs differ."""
     every = {label: [run.settings for runs in group.values() for run in runs] for label, group in groups.items()}
     names = dict.fromkeys(name for runs in every.values() for settings in runs for name in settings)
     values: dict[str, dict[str, str]] = {name: {} for name in names if name not in _OWN}

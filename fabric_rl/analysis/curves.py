@@ -47,7 +47,7 @@ def choose_metrics(
         found = [name for name in known if fnmatchcase(name, pattern)]
         if not found:
             hint = did_you_mean(pattern, known) or f"; known: {', '.join(known)}"
-            raise ValueError(f"--metrics {pattern}: no run has it{hint}")
+            raise ValueError(f"--metrics {pattern}: no run has such a metric{hint}")
         chosen += [name for name in found if name not in chosen]
     return chosen
 

@@ -71,7 +71,7 @@ def boolean_flags(*owners: Any) -> set[str]:  # noqa: ANN401 - functions and cla
 
 
 def complete_help_flags(flags: Sequence[str], classes: Mapping[str, str]) -> list[str]:
-    """Add a class path to each bare `--NAME.help`: that of the last `--NAME` before it, else that in `classes`.
+    """Add a class path to each bare `--NAME.help`: the value of the last `--NAME` before it, or the path in `classes`.
 
     Args:
         flags: Command line.

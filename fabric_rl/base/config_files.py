@@ -32,7 +32,7 @@ def read_yaml(path: str | Path) -> Any:  # noqa: ANN401 - any YAML
     """
     path = Path(path)
     if path.exists() and not path.is_file():
-        raise ValueError(f"--config {path}: this is not a file")
+        raise ValueError(f"--config {path} is not a file")
     too_large = f"--config {path}: the settings are too many, are nested too deeply, or contain themselves"
     if path.stat().st_size > _MAX_BYTES:
         raise ValueError(too_large)

@@ -191,7 +191,7 @@ def check_env_id(value: Any, flag: str) -> None:  # noqa: ANN401
         except Exception as error:
             if not (isinstance(error, ModuleNotFoundError) and f"{value}.".startswith(f"{error.name}.")):
                 reason = f"{type(error).__name__}: {error}"
-                raise ValueError(f"{flag} {value}: its file cannot be imported: {reason}") from error
+                raise ValueError(f"{flag} {value} is in a file that cannot be imported: {reason}") from error
     module, colon, _ = value.partition(":")
     if colon and module not in sys.modules:
         raise ValueError(

@@ -5,7 +5,8 @@
         weight: Positive = 1.0
 
 `check_settings(made)` compares every field with its annotation: numbers with `Between`, names with `Literal`, objects
-with their class; also inside `tuple`, `Sequence`, `dict` and `| None`. A class checks relations of fields itself.
+with their class; also inside `tuple`, `Sequence`, `dict` and `| None`. Constraints between fields are left to
+the class itself.
 """
 
 import dataclasses

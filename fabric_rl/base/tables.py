@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 WIDTH = 132
-"""Columns of a table that is not printed to a terminal."""
+"""Width, in columns, of a table that is not printed to a terminal."""
 
 
 def console() -> Console:

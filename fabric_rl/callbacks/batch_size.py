@@ -46,7 +46,7 @@ class AdaptiveBatchSize(Callback):
     size that fits on each of them. Checkpoints contain the size, but free memory varies, so a resumed run is
     equivalent, not bit-identical, unless the size stays the same.
 
-    Free memory is that of the GPU or, without one, the RAM of the machine or container (this needs psutil).
+    Free memory means the memory of the GPU or, without a GPU, of the machine or container (this needs psutil).
     """
 
     _in_state_dict: ClassVar = {"size": "_size", "growing": "_growing"}

@@ -301,7 +301,7 @@ class WarningSigns:
         self._shown: set[str] = set()
 
     def new(self, metrics: Mapping[str, float]) -> list[str]:
-        """Return the signs in these metrics that were not in those of the previous iteration."""
+        """Return the signs in these metrics that the previous iteration did not have."""
         found: dict[str, str] = {}
         broken = sorted(name for name, number in metrics.items() if not math.isfinite(number))
         if broken:

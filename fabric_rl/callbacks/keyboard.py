@@ -32,8 +32,8 @@ class StopAfter(Callback):
     after_iterations: CountOrZero = 0
     """Number of iterations after which the clock starts, for example to exclude compilation."""
     processor: bool = False
-    """Count processor time instead of wall-clock time: that of all threads of this process, but not that of child
-    processes (as in a `ProcessPool`). With several ranks, the first to use up its time ends the run."""
+    """Count processor time instead of wall-clock time: all threads of this process count, but child processes (as in a
+    `ProcessPool`) do not. With several ranks, the first to use up its time ends the run."""
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -100,7 +100,7 @@ class KeyPress(Callback):
             self._read(state, PAUSE_SECONDS)
 
     def _read(self, state: TrainState, seconds: float) -> None:
-        """Read keys for up to `seconds` on rank 0; the other ranks wait for it in the next reduction."""
+        """Read keys for up to `seconds` on rank 0; the other ranks wait for rank 0 in the next reduction."""
         if self._keys is None:
             return
         try:

@@ -32,7 +32,7 @@ from fabric_rl.base.processes import end_with_parent
 end_with_parent(lambda: os.read(0, 1))
 entry_points(group="console_scripts")["fabric-rl"].load()()
 """
-"""Program that ends with training, even if that is killed, because its standard input is closed then."""
+"""Program that ends with training, even if training is killed, because that closes its standard input."""
 _RATED = ("elo", "openskill_mu", "openskill_sigma")
 _NAME = re.compile(r"(?!\.)[^/\\\x00-\x1f]+/[0-9]+")
 """Phase and steps of a milestone: a path in `milestones/`."""
@@ -43,7 +43,7 @@ _SCORES = {"l": 0.0, "d": 0.5, "w": 1.0}
 class MilestoneMatches(Callback):
     """Let every milestone play the one before it and the best one so far, in a separate process at low priority.
 
-    The matches are those of `fabric-rl evaluate --sequential`. Milestones are rated on one ladder, where the first one
+    Matches are played as by `fabric-rl evaluate --sequential`. Milestones are rated on one ladder, where the first one
     has 1200 (`fabric_rl.selfplay.ratings.ladder.fit_ladder`), and with OpenSkill. The best one is copied to `best/` in
     the folder of the run. All matches and ratings are in `ratings.json`, and `fabric-rl runs` shows the ratings. The
     log reports a milestone that is significantly worse than the one before or the best one.
@@ -59,7 +59,7 @@ class MilestoneMatches(Callback):
     _in_state_dict: ClassVar = {"played": "_played", "judged": "_judged", "best": "_best", "factor": "_factor"}
 
     matches: Annotated[int, Between(20)] = 400
-    """Maximum number of matches between two milestones, 20 or more; fewer if the better one is clear earlier."""
+    """Maximum number of matches between two milestones, 20 or more; fewer if the winner is clear earlier."""
     minutes: Positive = 5.0
     """Game time of each match, in minutes."""
     team_sizes: Sequence[Count] = ()

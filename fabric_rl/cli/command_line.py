@@ -103,7 +103,7 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
 def settings_as_yaml(
     main: Callable[..., Any], arguments: Mapping[str, Any], to_config: Callable[[Any], Any]
 ) -> tuple[str, list[str]]:
-    """Return the settings of a call of `main()` from Python as YAML, like those of a run started on the command line.
+    """Return the settings of a call of `main()` from Python as YAML, like a run started on the command line.
 
     Args:
         main: As in `read_settings`.
@@ -153,7 +153,7 @@ def _parser_of(main: Callable[..., Any], about: str = "") -> tuple[dict[str, Any
 
 
 def _as_yaml(parser: FlagParser, config: Namespace) -> str:
-    """Return settings as YAML, with defaults for those of this start, and without an `env` replaced by `env_id`."""
+    """Return settings as YAML, with defaults for settings of this start, and without an `env` replaced by `env_id`."""
     config.pop("config", None)
     for name, default in _OF_ONE_START.items():
         config[name] = default
@@ -209,8 +209,8 @@ def _check(parser: FlagParser, given: Sequence[str], config: Namespace, preset: 
     for name in _MADE:
         if config[name] is None and (name != "env" or config.env_id is None):
             raise ValueError(
-                f"--{name}: the configuration does not contain one; if the run began in Python with one that no "
-                "file can store, resume it from Python"
+                f"--{name} is not in the configuration; if the run began in Python with an {name} that no file can "
+                "store, resume it from Python"
             )
     if config.env_id is not None:
         _refuse_env_flags(names, f"env_id: {config.env_id} in the config file")

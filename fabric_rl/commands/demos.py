@@ -86,7 +86,7 @@ def record_demos(
             both are recorded.
         minutes: Game time in minutes (Rocket League), above 0 and at most 6000.
         episodes: Number of episodes (other environments).
-        play: How it plays; the seed is that of the initial states, or of the environment.
+        play: How the player acts; its seed also determines the initial states, or is passed to the environment.
         random_starts: Share of the episodes that start in a random state, 0 to 1 (Rocket League). Bots are
             deterministic: from the five kickoffs alone, they play the same few games again and again.
         noise: Share of the decisions that a random action replaces, from 0 to below 1 (Rocket League). The file records
@@ -99,7 +99,9 @@ def record_demos(
             return _written(record_matches(duel, out, minutes, random_starts, noise, both=opponent is None))
         for flag, value in (("opponent", opponent), ("noise", noise or None)):
             if value is not None:
-                raise ValueError(f"--{flag} {value}: {player} was not trained in Rocket League; leave it out")
+                raise ValueError(
+                    f"--{flag} {value} only applies to Rocket League, but {player} was not trained in it; omit --{flag}"
+                )
         return _written(record_episodes(trained, out, episodes, play))
 
 
@@ -129,7 +131,7 @@ def convert_demos(
         try:
             games.append(convert(path, tick_skip, air_weight))
             if games[-1].teams != games[0].teams:
-                raise ValueError(f"{path}: its team sizes differ from those of the first replay; convert it separately")
+                raise ValueError(f"{path} has other team sizes than the first replay; convert it separately")
         except ValueError as error:
             games = [game for game in games if game.teams == games[0].teams]
             print(f"skipped: {error}", file=sys.stderr)
@@ -185,9 +187,9 @@ def clone(
 
     Args:
         demos: Demonstration files (.frd) from `fabric-rl demos`.
-        env: Environment that the agent is for. Default: that of configs/rocket_1v1.yaml, as in training, or the
+        env: Environment that the agent is for. Default: the one in configs/rocket_1v1.yaml, as in training, or the
             Gymnasium id that the demonstrations name.
-        agent: Agent class with its settings; must be a PPO agent. Default: that of the same preset.
+        agent: Agent class with its settings; must be a PPO agent. Default: the one in the same preset.
         args: How it learns.
         soft_labels: Controls between two rows of an action table count for both rows. Default: only for the nearest
             row.

@@ -44,9 +44,9 @@ from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES
 
 _MATCHES, _MOST_MATCHES, _EPISODES = 200, 2000, 100
 _MOST_COLUMNS = 10
-"""Players of a league whose matrix of scores fits a terminal."""
+"""Maximum number of players of a league whose matrix of scores fits in a terminal."""
 _MOST_PACKS = 20
-"""Training packs with a row of their own; more are in the JSON file only."""
+"""Maximum number of training packs for which each gets a row of its own; others are only in the JSON file."""
 
 
 @writes(Out("out", [".json"], ".json file for the results."), JSON, Out("record", [SUFFIX]))
@@ -186,8 +186,8 @@ def difference_line(matches: Matches, confidence: float = 0.95) -> str:
     mean, pairs = matches.differences.mean(), len(matches.differences)
     interval = results.difference_interval(matches, confidence)
     if interval is None:
-        few = f"no interval from {pairs} pairs of matches; it needs {LEAST_SAMPLES}"
-        return f"goal difference per match: {mean:+.2f} ({few}: --matches {SIDES * LEAST_SAMPLES})"
+        few = f"{pairs} pairs of matches are too few for an interval"
+        return f"goal difference per match: {mean:+.2f} ({few}; use --matches {SIDES * LEAST_SAMPLES})"
     ends = f"{100 * confidence:g} % {interval.low:+.2f} to {interval.high:+.2f}"
     return f"goal difference per match: {mean:+.2f} ({ends}, from {pairs} independent pairs of matches)"
 
@@ -225,7 +225,7 @@ def league(
         record: Folder for one .frl replay of each pair of players, to watch (docs/watching.md).
     """
     if record is not None and record.exists() and not record.is_dir():
-        raise ValueError(f"--record {record}: must be a folder")
+        raise ValueError(f"--record {record} must be a folder")
     files, field = _field(players, play.runs_dir)
     for file in files:
         check_file(file, "league:")
@@ -233,7 +233,9 @@ def league(
     pairings = list(combinations(range(len(field)), 2))
     for one, other in pairings:
         if entrants[one].identity == entrants[other].identity:
-            raise ValueError(f"{field[one].name} and {field[other].name} are the same; a league needs different ones")
+            raise ValueError(
+                f"{field[one].name} and {field[other].name} are the same; a league needs different players"
+            )
     rules = MatchSettings.of(entrants, play, play.minutes)
     pairs = -(-matches // SIDES)
     seeds = np.random.SeedSequence(play.seed).generate_state(len(pairings)).tolist()

@@ -70,7 +70,7 @@ def export(
     if folder.exists() and not (folder.is_dir() and (force or not any(folder.iterdir()))):
         raise FileExistsError(f"{folder} is not empty; choose a new folder, or --force to overwrite an export")
     if not old and folder.exists() and any(folder.iterdir()):
-        raise FileExistsError(f"{folder} contains files, but not an export for --force to overwrite; choose a new one")
+        raise FileExistsError(f"{folder} contains files, but not an export to overwrite; choose a new folder")
     if team_size is not None and format != "weights":
         raise ValueError(
             f"--team_size needs --format weights; export the weights first, then their folder with --format {format}"
@@ -108,7 +108,7 @@ def _exported(folder: Path) -> list[str]:
 
 
 def _replace(new: Path, folder: Path, old: list[str]) -> None:
-    """Replace the `old` files of a folder with those of `new`, or leave everything as it was."""
+    """Replace the `old` files of a folder with the files of `new`, or leave everything as it was."""
     taken = [file.name for file in sorted(new.iterdir()) if file.name not in old and (folder / file.name).exists()]
     if taken:
         raise FileExistsError(f"{folder} contains files that no export writes: {', '.join(taken)}; choose a new folder")
@@ -149,7 +149,7 @@ def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None
                 raise ValueError(f"{name}: export one role at a time: {path}#ROLE with one of {', '.join(agent.roles)}")
             agent, columns = agent.agents[list(agent.roles).index(role)], -1
         elif role:
-            raise ValueError(f"{name}: this agent has no roles")
+            raise ValueError(f"{name}: the agent has no roles")
         about |= {"role": role or None, "layout": {}}
         if recipe and isinstance(env, RocketSimPool):
             blue, orange = env.state.num_blue, env.state.num_orange
@@ -211,10 +211,11 @@ def export_for_teams(name: str, folder: Path, team_size: int, runs_dir: Path) ->
 def kept_columns(
     builder: ObsBuilder, old: tuple[int, int], new: tuple[int, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, for each column of observations with `new` cars (blue, orange), the same column with `old` cars.
+    """Map each observation column for `new` cars (blue, orange) to its column for `old` cars.
 
     Returns:
-        The columns, -1 for new or always empty ones; and the same array with the first opponent's columns for new cars.
+        Two index arrays: the matching old columns, -1 for columns that are new or always empty; and the same, but with
+        new cars mapped to the first opponent's columns.
 
     Raises:
         ValueError: The old teams are uneven, or the builder does not tell other cars apart.
@@ -239,7 +240,7 @@ def kept_columns(
 
 
 def _same_car(name: str, before: Iterable[str], after: Iterable[str], team: int) -> tuple[str | None, str]:
-    """Return the old name of a car's group of columns (None for a new car), and that of the first opponent's group."""
+    """Return the old names of a car's group of columns (None for a new car) and of the first opponent's group."""
     car = _CAR.fullmatch(name)
     if not car:
         return name, name

@@ -104,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the `fabric-rl` command.
 
     Args:
-        argv: Arguments after `fabric-rl`. Default: those of this process.
+        argv: Arguments after `fabric-rl`. Default: the arguments of this process.
 
     Raises:
         SystemExit: Status 0 for success, 1 for a failed audit or a closed pipe, 2 for wrong usage, 130 after Ctrl+C.

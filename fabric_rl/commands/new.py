@@ -30,7 +30,7 @@ def new(folder: Path, /) -> int:
     places = () if spec is None or spec.origin is not None else spec.submodule_search_locations or ()
     is_here = {Path(place).resolve() for place in places} == {folder.resolve()}  # the empty folder counts as a package
     if name in _RESERVED or name in sys.modules or (spec is not None and not is_here):
-        raise ValueError(f"{name}: this name is reserved or used by another Python package; choose another")
+        raise ValueError(f"{name} is reserved or used by another Python package; choose another name")
     template = shipped("template")
     for source in sorted(template.rglob("*")):
         if source.is_file() and "__pycache__" not in source.parts:

@@ -118,7 +118,7 @@ def check_out(paths: Iterable[Path], suffixes: Collection[str], flag: str = "--o
         if path == STDOUT and list(suffixes) == [".json"]:
             continue
         if path.suffix not in suffixes:
-            raise ValueError(f"{flag} {path}: must end in {' or '.join(suffixes)}")
+            raise ValueError(f"{flag} {path} must end in {' or '.join(suffixes)}")
         check_file(path, flag)
         if path.suffix == ".png":
             new_figure(1, 1)
@@ -131,9 +131,9 @@ def check_file(path: Path, flag: str) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{flag} {path}: there is no folder {path.parent}")
     if path.exists() and not path.is_file():
-        raise ValueError(f"{flag} {path}: this is not a file")
+        raise ValueError(f"{flag} {path} is not a file")
     if not all(os.access(each, os.W_OK) for each in (path.parent, path) if each.exists()):
-        raise PermissionError(f"{flag} {path}: cannot be written")
+        raise PermissionError(f"{flag} {path} cannot be written")
 
 
 def png_of(figure: Any) -> bytes:  # noqa: ANN401 - see new_figure

@@ -197,7 +197,7 @@ def compare(
     if out is not None:
         new_figure(1, 1)  # if matplotlib is missing, fail before any work
         if out.exists() and not out.is_dir():
-            raise ValueError(f"--out {out}: this is not a folder")
+            raise ValueError(f"--out {out} is not a folder")
     found = comparison.compare(groups, metric, runs_dir, threshold, minimize, confidence=confidence)
     sections = comparison_sections(found)
     yield Report(section_tables(sections))

@@ -25,7 +25,7 @@ from fabric_rl.runs.start_or_resume import owning_run, resolve_checkpoint_path
 _COMPARED = ("python", "system", "installed", "hardware", "variables")
 _COMMIT = re.compile("[0-9a-f]{7,64}")
 _NAMED = 8
-"""Most files that a line names."""
+"""Maximum number of files named in a line."""
 
 
 def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
@@ -47,7 +47,7 @@ def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
     config = provenance.Provenance(folder).config
     if not config.is_file() or not list_checkpoints(folder / "checkpoints"):
         lacks = "checkpoints to compare with" if config.is_file() else "config.yaml, so its settings are unknown"
-        raise ValueError(f"RUN {run}: it has no {lacks}")
+        raise ValueError(f"RUN {run} has no {lacks}")
     names = (f"{folder.name}-rerun{'' if number == 1 else number}" for number in count(1))
     name = run_id or next(name for name in names if not (Path(runs_dir) / name).exists())
     if launched_by.is_rank_0():
@@ -69,7 +69,7 @@ def _differences(folder: Path) -> Iterator[str]:
     earlier = then.get("earlier") or []
     if earlier:
         times = "once" if len(earlier) == 1 else f"{len(earlier)} times"
-        yield f"it was resumed {times}: its settings are those of the last start"
+        yield f"the run was resumed {times}; the settings are those of its last start"
     if then.get("config") not in (None, provenance.config_digest((folder / CONFIG).read_text(encoding="utf-8"))):
         yield f"{CONFIG}: edited since"
     project, own = (then.get(name) or {} for name in ("project", "git"))

@@ -105,5 +105,5 @@ def training_settings(words: Sequence[str], command: str) -> CommandLine:
         ValueError: A flag has a wrong value, or the command sets it itself.
     """
     if taken := [name for name in _OURS if name in flag_names(words)]:
-        raise ValueError(f"{', '.join(taken)}: fabric-rl {command} sets this for every run; leave it out")
+        raise ValueError(f"leave out {', '.join(taken)}, which fabric-rl {command} sets for every run")
     return read_settings(import_module("train_fabric").main, words, "", DEFAULT_CONFIG)

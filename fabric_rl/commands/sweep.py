@@ -27,7 +27,7 @@ from fabric_rl.sweeps.sweep import (
 from fabric_rl.sweeps.train_processes import TrainProcesses, make_folder, seeds_of
 
 _SHOWN, _ENOUGH = 5, 40
-"""Trials that are printed; trials needed to rank settings by importance, which is noise for fewer."""
+"""Maximum number of trials printed, and minimum number to rank settings by importance (with fewer, it is noise)."""
 
 
 def sweep(

@@ -74,7 +74,7 @@ class LessonState:
         """Add one iteration, and update the measure if enough episodes have ended in this lesson.
 
         The measure is m = sum of totals / sum of counts over the newest iterations with `min_lesson_length` episodes;
-        for `progress`, it is that of the newest iteration. With smoothing, m <- 0.25 m' + 0.75 m, where m' is the
+        for `progress`, it is the value in the newest iteration. With smoothing, m <- 0.25 m' + 0.75 m, where m' is the
         previous value, from any lesson, and initially 0. The next lesson begins if m exceeds the threshold; the count
         of episodes then starts again.
 

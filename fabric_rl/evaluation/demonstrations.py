@@ -118,13 +118,13 @@ def _of_env(demonstration: Demonstration, env: EnvFactory) -> Iterator[Trajector
     mine = {"env": env_name(env), "observation_space": str(spaces[0]), "action_space": str(spaces[1])}
     for name, own in mine.items():
         if about.get(name) != own:
-            raise ValueError(f"{path}: its {name.replace('_', ' ')} is {about.get(name)}, not {own}")
+            raise ValueError(f"{path} was recorded with the {name.replace('_', ' ')} {about.get(name)}, not with {own}")
     shapes = {column.name: column.shape for column in observation_columns(*spaces)} | {
         "action_mask": (flatdim(spaces[1]),)
     }
     for column in demonstration.columns:
         if column.shape != (here := shapes.get(column.name, column.shape)):
-            raise ValueError(f"{path}: its column {column.name} has {list(column.shape)} per frame, not {list(here)}")
+            raise ValueError(f"{path}: column {column.name} has {list(column.shape)} per frame, not {list(here)}")
     return observation_trajectories(demonstration, *spaces)
 
 
@@ -144,7 +144,7 @@ def record_matches(
 
 
 def record_episodes(trained: Trained, out: Path, episodes: int, act: ActSettings) -> DemonstrationWriter:
-    """Record episodes of an agent in the environment of its training."""
+    """Record episodes of an agent in the environment it was trained in."""
     with closing(trained.env(seed=act.seed)) as envs:
         spaces = envs.single_observation_space, envs.single_action_space
         about = observations_header(short_name(trained.name), env_name(trained.env), *spaces)
@@ -211,16 +211,16 @@ def choose_algorithm(
     """Return the training loop of an agent with its settings: `train_off_policy` or `train`.
 
     Raises:
-        ValueError: Settings are given that belong to the other loop, or a file of `--demonstrations` does not fit.
+        ValueError: Some settings belong to the other loop, or a file of `--demonstrations` does not fit.
     """
     made = unwrap_partial(agent).function
     if not (isinstance(made, type) and issubclass(made, OffPolicyAgent)):
         given = [f"--{field.name}" for field in fields(sac) if getattr(sac, field.name) != field.default]
         if given:
-            raise ValueError(f"{', '.join(given)}: only agents that learn with SAC use this; leave it out")
+            raise ValueError(f"leave out {', '.join(given)}, which only agents that learn with SAC use")
         return partial(train, estimator=estimator, signals=signals)
     if type(estimator) is not GAE:
-        raise ValueError("--estimator: only PPO estimates advantages, not SAC; leave it out")
+        raise ValueError("--estimator is only for PPO, because SAC does not estimate advantages; leave the flag out")
     files = () if inference else sac.demonstrations
     shown = trajectories_of(files, env, "--demonstrations", rewards=True) if files else ()
     return partial(train_off_policy, sac=sac, signals=signals, demonstrations=shown)

@@ -138,7 +138,7 @@ def replay_file(out: Path) -> Iterator[BinaryIO]:
                 games = read_replay(out).games
                 seconds = sum(game.columns["ticks"].max(initial=0) for game in games) / TICKS_PER_SECOND
             if seconds:
-                print(f"{out}: contains the {seconds:.0f} s that were played", file=sys.stderr)
+                print(f"{out} contains the {seconds:.0f} s that were played", file=sys.stderr)
             else:
                 out.unlink(missing_ok=True)
             raise

@@ -29,9 +29,9 @@ class PlayerSpec(NamedTuple):
     """Player that can be built for a match."""
 
     build: Callable[[int | tuple[int, int], int], Player]
-    """Builds the player for the cars per team, or (blue, orange), and the tick skip."""
+    """Builds the player for a team size (one number, or blue and orange) and a tick skip."""
     trained_in: PoolFactory | None = None
-    """Environment of its training; None for a bot."""
+    """Environment that the agent was trained in; None for a bot."""
     identity: object = None
     """Equal for two names of one player: the class of a bot, or the file of an agent's weights and its role."""
 
@@ -74,7 +74,7 @@ def load_player(name: str, sample: bool, runs_dir: str, explain: bool = False) -
     """
     if name in BOTS:
         if (run := Path(runs_dir, name)).is_dir():
-            raise ValueError(f"{name}: a bot and a run have this name; use {run} for the run, or rename that folder")
+            raise ValueError(f"{name} is the name of both a bot and a run; use {run} for the run, or rename its folder")
         return _scripted(BOTS[name])
     path, role = split_role(name, runs_dir)
     if name.rpartition(".")[0].strip(".") and not role and not _is_there(name, runs_dir) and Path(name).name == name:
@@ -154,7 +154,7 @@ def _agent(
     if role:
         roles = list(agent.roles) if isinstance(agent, RolesAgent) else []
         if role not in roles or not isinstance(pool.obs_builder, RoleObs):
-            known = f"its roles are {', '.join(roles)}" if roles else "it has no roles"
+            known = f"the agent's roles are {', '.join(roles)}" if roles else "the agent has no roles"
             raise ValueError(f"{trained.name}#{role}: {known}")
         pool.obs_builder.only = roles.index(role)
 

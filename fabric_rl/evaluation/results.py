@@ -178,7 +178,7 @@ def choose_packs(packs: Sequence[Pack], words: Sequence[str]) -> list[Pack]:
 
 
 def exam_player(who: PlayerSpec, recipe: PoolFactory, tick_skip: int) -> tuple[Player, tuple[int, int]]:
-    """Return the player and the cars per team (blue, orange): its own car, or as in training if it must see others."""
+    """Return the player and the cars per team (blue, orange): one car, or as in training if it must see others."""
     try:
         return who.build((1, 0), tick_skip), (1, 0)
     except ValueError:  # its observations have columns for other cars

@@ -57,7 +57,7 @@ class FrozenLearner:
 
     @property
     def weights_before(self) -> dict[str, Tensor]:
-        """This rank's weights, or those from before the last update if it failed."""
+        """This rank's weights, or the weights from before the last update if that update failed."""
         weights = self._before or dict(self.agent.named_parameters())
         return {name: local_shard(tensor.detach().clone()) for name, tensor in weights.items()}
 
@@ -275,7 +275,7 @@ def explained_variance(batch: Minibatch, peers: Fabric | None = None) -> float:
 
 
 def _distances(agent: ActorCritic, before: Mapping[str, Tensor]) -> dict[str, float]:
-    """Return the L2 norm of the change of all parameters, and that of each part of the agent (`actor`, `critic`...)."""
+    """Return the L2 norms of the changes of all parameters and of each part of the agent (`actor`, `critic`...)."""
     squares: dict[str, list[Tensor]] = {}
     for name, p in agent.named_parameters():
         squares.setdefault(name.partition(".")[0], []).append((p.detach() - before[name]).square().sum())

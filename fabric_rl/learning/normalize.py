@@ -31,9 +31,9 @@ class Moments(NamedTuple):
 
 
 def moments_of(samples: Tensor, dims: int) -> Moments:
-    """Return the moments of `samples [..., *shape]`, where `shape` has `dims` axes: two passes in float64.
+    """Return the moments of `samples [..., *shape]`, where `shape` has `dims` axes.
 
-    On MPS, which has no float64, they are computed in float32.
+    They are computed in two passes in float64 (float32 on MPS, which has no float64).
     """
     shape = samples.shape[samples.dim() - dims :]
     width = max(1, math.prod(shape))
@@ -221,7 +221,7 @@ class ReturnScaler:
         return (rewards / (sigma if rewards.dim() == 3 else sigma[0])).clamp(-self.clip, self.clip)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Return the statistics; `open` (unfinished episodes) is this rank's, the rest is the same on all ranks."""
+        """Return the statistics; `open` (unfinished episodes) differs between ranks, the rest is the same."""
         count, mean, m2 = self._finished
         state = {"count": count, "mean": mean, "m2": m2, "open": self._open, "sigma": self.sigma}
         return {name: tensor.clone() for name, tensor in state.items()}
@@ -243,7 +243,7 @@ class ReturnScaler:
 
 
 def _update_return_sums(state: Tensor, rewards: Tensor, done: Tensor, gamma: Tensor) -> Tensor:
-    """Update the sums of unfinished episodes with a rollout, in place; return the sums of those that ended, `[3, K]`.
+    """Update the sums of unfinished episodes with a rollout, in place; return the sums of finished ones, `[3, K]`.
 
     Each new reward changes the returns of all earlier steps of its episode. Their sums can be updated without keeping
     the steps: with the weights `w_t = gamma^(now - t)`, a reward r adds `r w_t` to every `R_t`.

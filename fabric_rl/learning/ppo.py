@@ -37,7 +37,7 @@ def ppo_loss(
         L = -\mathrm{mean}(\min(r A, \mathrm{clip}(r, 1-\epsilon, 1+\epsilon) A))
             + c_v \tfrac12 \mathrm{mean}((V - R)^2) - c_e \mathrm{mean}(H), \qquad r = \pi / \pi_\mathrm{old}
 
-    With `clip_value_loss`, the squared error is the larger of two: that of V, and that of V clipped to
+    With `clip_value_loss`, the squared error is the larger of two, computed with V and with V clipped to
     V_old +- clip_coef.
 
     Args:

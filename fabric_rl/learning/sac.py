@@ -17,7 +17,7 @@ def soft_value(q: Tensor, entropy: Tensor, temperature: Tensor) -> Tensor:
     The entropy belongs to the first signal.
 
     Args:
-        q: `[B, K]` expected Q-value of the smaller critic for each reward signal, or that of a sampled action.
+        q: `[B, K]` expected Q-value of the smaller critic for each reward signal, or the Q-value of a sampled action.
         entropy: `[B]` entropy, or `-log_prob` of that action.
         temperature: 0-dim temperature alpha.
     """

@@ -98,7 +98,7 @@ class BufferedLog(logging.Handler):
         self._handler: logging.Handler = self
 
     def open(self, path: Path) -> None:
-        """Write the messages so far to a file, and replace this handler with that of the file."""
+        """Write the messages so far to a file, and replace this handler with one that writes to the file."""
         file = RunLog(path, encoding="utf-8", delay=True)
         file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         for record in self._waiting:

@@ -121,7 +121,7 @@ def wait_for_next_second(folder: Path) -> None:
     """Wait, for one second at most, until TensorBoard's next file in this folder sorts after the existing ones.
 
     TensorBoard reads files in the order of their names, which begin with the second of their creation. Within a second,
-    the order is that of the process ids as text (1003 comes before 993). A clock that was set back is not handled.
+    process ids as text decide (1003 comes before 993). A clock that was set back is not handled.
     """
     seconds = [path.name.removeprefix("events.out.tfevents.")[:10] for path in folder.glob("events.out.tfevents.*")]
     if str(int(now := time.time())) in seconds:

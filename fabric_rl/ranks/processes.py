@@ -14,9 +14,9 @@ from fabric_rl.base.processes import end_with_parent
 from fabric_rl.metrics.log import program_name
 
 RANK_0 = "FABRIC_RL_RANK_0"
-"""Variable of the ranks that rank 0 starts: the process id of rank 0, which may die before they ask for it."""
+"""Environment variable of ranks that rank 0 starts: its process id, because rank 0 may die before they ask for it."""
 ENDS_WITH_PARENT = "FABRIC_RL_ENDS_WITH_PARENT"
-"""Variable of a training process that a command starts: it ends when the command ends."""
+"""Environment variable of a training process that a command starts: the process ends when the command ends."""
 PARENT = int(os.environ.pop(RANK_0, os.getppid()))
 """Process id of the parent; once `os.getppid()` differs from it, the parent is gone."""
 _ADDRESS = re.compile(r"\[([\da-fA-F.:]+)\]:\d+")

@@ -151,7 +151,7 @@ def load_full_state_dict(module: nn.Module, state: dict[str, Tensor]) -> None:
 
 @torch.no_grad()
 def copy_into(own: Any, saved: Any) -> Any:  # noqa: ANN401 - optimizers keep other things beside tensors
-    """Copy a whole tensor into `own`, which may be sharded, and return it; return anything else as saved."""
+    """Copy a whole tensor into `own`, which may be sharded, and return it; otherwise return `saved` unchanged."""
     return own.copy_(_like(saved, own)) if isinstance(own, Tensor) else saved
 
 

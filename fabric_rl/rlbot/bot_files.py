@@ -88,7 +88,7 @@ class _Watched(GameState):
 
 
 def fields_not_sent(env: RocketSimPool) -> list[str]:
-    """Return those of the `MISSING_FIELDS`, which RLBot's packets lack, that observations and actions read."""
+    """Return the `MISSING_FIELDS` (absent from RLBot's packets) that observations and actions read."""
     pool = env.state
     state = _Watched(pool.num_arenas, pool.num_blue, pool.num_orange, pool.present)
     state.asked = set()

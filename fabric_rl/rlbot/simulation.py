@@ -43,7 +43,7 @@ class SimulationSettings(NamedTuple):
     recipe: PoolFactory
     team_size: int
     delay: int
-    """Ticks from an observation to the first tick with its action: as in training, but at least the game's own."""
+    """Ticks from an observation to the first tick with its action: as in training, but at least the game's delay."""
     steps: int
     """Decisions per match."""
 

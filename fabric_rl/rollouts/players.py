@@ -69,7 +69,7 @@ class RemoteEnv(VectorEnv):
             raise ValueError(f"{self.description.name} has no parameters, so {', '.join(values)} cannot be set")
 
     def set_parameters(self, values: dict[str, ParameterValue]) -> None:
-        """Do nothing, because the players set them."""
+        """Do nothing, because the players set the parameters."""
 
 
 class PlayerTrainerLink:

@@ -24,9 +24,10 @@ _FAR_BEYOND = 1.05
 
 
 def build_loggers(start: Start, given: Logger | list[Logger] | None) -> list[Logger]:
-    """Return the user's loggers or TensorBoard's, and that of `metrics.csv`; an empty list on ranks other than 0.
+    """Return the user's loggers, or a TensorBoard logger by default, plus the logger for `metrics.csv`.
 
-    TensorBoard and `metrics.csv` drop what a resumed run had logged after its checkpoint.
+    On ranks other than 0, return an empty list. TensorBoard and `metrics.csv` drop what a resumed run had logged after
+    its checkpoint.
     """
     if start.run is None:
         return []

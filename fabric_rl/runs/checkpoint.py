@@ -54,7 +54,7 @@ _EXAMPLE: dict[str, Any] = {
     "exact": True,
     "kl_adaptive": None,
 }
-"""Entries that the checkpoint of every run contains; those added later are not listed, as older ones lack them."""
+"""Entries that the checkpoint of every run contains. Later additions are not listed: older checkpoints lack them."""
 
 
 class NewerFormatError(CheckpointError):
@@ -266,7 +266,7 @@ def load_checkpoint(path: str | Path) -> tuple[Path, dict[str, Any]]:
     except CheckpointError as error:
         raise CheckpointError(f"{error}; {_instead(path) or 'start a new run'}") from error
     if found is None:
-        raise CheckpointError("; ".join(filter(None, (f"{path}: contains no checkpoints", _instead(path)))))
+        raise CheckpointError("; ".join(filter(None, (f"{path} contains no checkpoints", _instead(path)))))
     return found
 
 

@@ -33,7 +33,7 @@ def checkpoint_steps(path: Path) -> int:
     """Return the agent-steps in the name of a checkpoint; raise a ValueError for another name."""
     match = _NAME.fullmatch(path.name)
     if match is None:
-        raise ValueError(f"{path}: not named like a checkpoint (step_<steps>.ckpt)")
+        raise ValueError(f"{path} is not named like a checkpoint (step_<steps>.ckpt)")
     return int(match[1])
 
 
@@ -72,7 +72,7 @@ class Milestone:
 
     @property
     def run_id(self) -> str:
-        """Name of the run that it belongs to."""
+        """Name of the run that the milestone belongs to."""
         return self.folder.parents[2].name
 
     @property

@@ -61,7 +61,7 @@ class Start:
     path: Path | None = None
     """The checkpoint file to resume from."""
     state: dict[str, Any] | None = None
-    """The content of that file."""
+    """The content of the checkpoint file."""
     weights: Weights | None = None
     """The weights of another run to begin with."""
     trained_with: str = ""
@@ -187,7 +187,7 @@ def _trained_with(name: str, weights: Path, config: str) -> str:
     except (OSError, ValueError):
         return ""
     differ = describe_env_differences(theirs, flat_settings(yaml.safe_load(config)))
-    return f"--initialize_from {name}: it was trained with {differ}; set these, or start without it" if differ else ""
+    return f"--initialize_from {name} was trained with {differ}; set these, or omit the flag" if differ else ""
 
 
 def _clean_up(failed: Start) -> None:
@@ -225,10 +225,10 @@ def resume_choice(
 ) -> Start | None:
     """Choose the checkpoint that `--resume` resumes.
 
-    It is the first of these: that of the given path or run id (a run that was killed before its first checkpoint starts
-    again); on a terminal, the user's choice among the milestones that fit; that of the newest run whose newest valid
-    checkpoint fits (of the runs that do not fit, the newest is compared side by side, the others are named); None (a
-    new run).
+    It is the first of these: the checkpoint of the given path or run id (a run that was killed before its first
+    checkpoint starts again); on a terminal, the user's choice among the milestones that fit; the newest valid
+    checkpoint of the newest run for which it fits (of the runs that do not fit, the newest is compared side by side,
+    and the others are named); None (a new run).
 
     Args:
         runs_dir: Folder that contains all runs.

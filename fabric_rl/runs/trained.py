@@ -157,7 +157,7 @@ def inference_config(weights: Path) -> str:
 
     Raises:
         CheckpointError: There is no `config.yaml` above the weights.
-        ValueError: It lacks the environment or the agent.
+        ValueError: The environment or the agent is missing.
     """
     settings = {"env": _to_play(_section(weights, "env")), "agent": _section(weights, "agent")}
     return str(yaml.safe_dump(settings, sort_keys=False, width=120, allow_unicode=True))
@@ -169,7 +169,7 @@ def _section(weights: Path, name: str) -> Any:  # noqa: ANN401 - a class path, o
     section = read_section(config, name)
     if section is None:
         raise ValueError(
-            f"{config}: does not say which {name} the agent was trained with; pass it to "
+            f"{config} does not say which {name} the agent was trained with; pass it to "
             f"fabric_rl.load_trained(..., {name}=...)"
         )
     return section
@@ -328,10 +328,10 @@ class ExportedAgent(ActorCritic):
             digest, named, _, _ = about["sha256"], about["model"], about["squash"], about["layout"].items()
             self.memory_size = int(about["memory_size"])
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            beside = f"{METADATA} beside it is missing or incomplete"
+            beside = f"the {METADATA} next to it is missing or incomplete"
             raise CheckpointError(f"{model} was not written by fabric-rl export: {beside} ({error})") from error
         if named != model.name:  # play.py would load the named file
-            raise CheckpointError(f"{model} does not belong to {METADATA} beside it, which names {named!r}")
+            raise CheckpointError(f"the {METADATA} next to {model} belongs to {named!r}, not to this model")
         if hashlib.sha256(model.read_bytes()).hexdigest() != digest:
             raise CheckpointError(f"{model} is damaged: its checksum is not the one in {METADATA}")
         own = observation_space.shape or ()
@@ -353,7 +353,7 @@ class ExportedAgent(ActorCritic):
             if there != layout.get(part):
                 raise CheckpointError(
                     f"{self.model}: the {part} in {METADATA} differ from those that its settings produce here; use "
-                    f"fabric-rl {self.policy.about['versions'].get('fabric-rl')}, or export it again"
+                    f"fabric-rl {self.policy.about['versions'].get('fabric-rl')}, or export the agent again"
                 )
 
     def act(

@@ -55,7 +55,7 @@ def _check_memory(size: int, needed: int, folder: str | Path | None, device: tor
         each = f" for each of {ranks} ranks" if ranks > 1 else ""
         raise ValueError(
             f"--buffer_size {size} needs {_format(needed)}{each}, but {where} has {_format(free)}; use a smaller "
-            f"one{other}"
+            f"buffer{other}"
         )
 
 

@@ -140,7 +140,7 @@ class OffPolicyAlgorithm(Algorithm):
         if self.sac.demonstrations and not self.demonstrations:
             raise ValueError("--demonstrations names files, but the argument demonstrations has no episodes")
         if self.sac.reward_signal_num_update and not signals.signals:
-            raise ValueError("--reward_signal_num_update has no effect without --signals; leave it out")
+            raise ValueError("--reward_signal_num_update has no effect without --signals; leave this flag out")
         for signal in signals.signals:
             if signal.epochs is not None:
                 name = type(signal).__name__
@@ -165,7 +165,7 @@ class OffPolicyAlgorithm(Algorithm):
             ),
             (
                 sac.hold_random_actions and rollout.action_mask is not None,
-                "--hold_random_actions does not work with action masks, which change every step; leave it out",
+                "--hold_random_actions does not work with action masks, which change every step; leave the flag out",
             ),
             (
                 sequence > rows,
@@ -190,7 +190,7 @@ def _loop_settings(args: TrainArgs, sac: SACArgs) -> TrainArgs:
     given += ["lr_schedule kl_adaptive"] if args.lr_schedule == "kl_adaptive" else []
     if given:
         raise ValueError(
-            f"{', '.join(f'--{name}' for name in given)}: only PPO uses this, not SAC; leave it out, "
-            "or use an SAC preset (configs/sac_*.yaml)"
+            f"leave out {', '.join(f'--{name}' for name in given)}, which SAC does not use, or use an SAC preset "
+            "(configs/sac_*.yaml)"
         )
     return replace(args, num_steps=sac.train_interval, summary_freq=args.summary_freq or STEPS_PER_ROW)

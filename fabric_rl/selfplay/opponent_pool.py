@@ -109,7 +109,7 @@ class Eviction(ABC):
 
     @abstractmethod
     def choose(self, opponents: Sequence[Opponent], divergence: NDArray[np.float64] | None) -> int:
-        """Return the index of the opponent to remove; never that of the last one, which has just joined.
+        """Return the index of the opponent to remove; never the last index, because that opponent has just joined.
 
         Args:
             opponents: `K` opponents (2 or more), the oldest first.

@@ -47,7 +47,7 @@ class TeamAssignment:
     def __init__(self, arena_of: Rows, team_of: Rows, share: float) -> None:
         """Choose the first learners, with opponents in a `share` (0..1) of the arenas with two teams, evenly spread.
 
-        `arena_of [M]` and `team_of [M]` are those of each sub-environment, see `fabric_rl.types.HasTeams`.
+        `arena_of [M]` and `team_of [M]` are arena and team of each sub-environment, see `fabric_rl.types.HasTeams`.
         """
         arenas = int(arena_of[-1]) + 1
         sizes = np.stack([np.bincount(arena_of[team_of == team], minlength=arenas) for team in (0, 1)], axis=1)
@@ -256,7 +256,7 @@ class Opponents(VectorEnv):
 
     @torch.no_grad()
     def _with_opponents(self, groups: Iterable[int], learners: Rows, actions: Array) -> Array:
-        """Return actions `[M, ...]`: those of the learners, and of their opponents in the groups."""
+        """Return actions `[M, ...]`: the learners' actions, and their opponents' actions in the groups."""
         given = np.zeros((self.pool.num_envs, *np.shape(actions)[1:]), np.asarray(actions).dtype)
         given[learners] = actions
         device, chosen = self.policies.device, []

@@ -79,7 +79,7 @@ class SnapshotPolicies:
     ) -> Tensor:
         """Sample actions of a policy (see `of`) with torch's global generator; call it without gradients.
 
-        `obs [n, ...]` and `mask [n, a]` are those of the sub-environments `rows [n]`, whose memory is used and updated.
+        `obs [n, ...]` and `mask [n, a]` belong to the sub-environments `rows [n]`, whose memory is used and updated.
         """
         module, given = self.of(number, weights), dict[str, Any]()
         own = torch.from_numpy(rows).to(self.device)

@@ -72,7 +72,7 @@ class SelfPlay(Callback):
     eviction: Eviction = Oldest()  # noqa: RUF009 - has no state
     """Rule that removes a snapshot when there are more than `window`."""
     min_kl: Annotated[float, Between(0, 1e6)] = 0.0
-    """Minimum KL divergence, in nats, between the policy of a new snapshot and that of every snapshot in the opponent
+    """Minimum KL divergence, in nats, between the policies of a new snapshot and of every snapshot in the opponent
     pool, on observations of the last rollout; snapshots below it do not join. 0: all join."""
     guests: Sequence[str] = ()
     """External opponents: bots (chaser, shooter...), class paths of bots, or trained agents by run id or path, as in

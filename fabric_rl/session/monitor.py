@@ -20,7 +20,7 @@ START_STEPS, END_STEPS = 50_000, 200_000
 
 
 class TrainingMonitor:
-    """Monitor that measures, reduces, logs and shows the metrics of a run; continues those of a `resumed` checkpoint.
+    """Monitor that measures, reduces, logs and shows the metrics of a run, and continues after a `resumed` checkpoint.
 
     Attributes:
         seconds: Seconds of the whole run, including those before a resume: `wall`, `collect`, `learn`.

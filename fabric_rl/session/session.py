@@ -107,7 +107,7 @@ class Session:
 
         Args:
             resume: The state that `state_dict` returned.
-            weights: `agent`: the weights of another run (if they have one value head, those of signals are new);
+            weights: `agent`: the weights of another run (if they have one value head, the heads of signals are new);
                 `trained_with`: the first words of the error if these weights do not fit.
 
         Returns:
@@ -174,7 +174,9 @@ class Session:
         had, has = [each["name"] for each in saved.get("signals", [])], [each.name for each in self.signals.signals]
         if len(had) != len(has):  # each has a value head
             before, here = (", ".join(names) or "none" for names in (had, has))
-            raise ValueError(f"--signals: the run had {before}, not {here}; use the same ones, or leave --config out")
+            raise ValueError(
+                f"--signals: the run had {before}, not {here}; use the same signals, or leave --config out"
+            )
         check_weights(saved["agent"], self.agent)
 
     def _load(self, saved: dict[str, Any]) -> list[str]:

@@ -25,9 +25,9 @@ class Pair(NamedTuple):
     """Minibatch of the agent's steps, and of the same number of demonstrated steps."""
 
     obs: tuple[Tensor, Tensor]
-    """`[B, ...]` observations of both."""
+    """`[B, ...]` observations of both kinds of steps."""
     action: tuple[Tensor, Tensor]
-    """`[B, ...]` actions of both."""
+    """`[B, ...]` actions of both kinds of steps."""
     share: Tensor
     """`[B]` uniform random numbers in 0..1 for the gradient penalty."""
     noise: Tensor | None

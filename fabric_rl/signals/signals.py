@@ -43,9 +43,9 @@ def build_signals(factories: Sequence[SignalFactory], envs: VectorEnv) -> list[R
 
 
 def add_value_heads(weights: Mapping[str, Any], agent: ActorCritic) -> dict[str, Any]:
-    """Extend weights with one value head to the value heads of `agent`, whose further heads keep their weights.
+    """Expand weights that have a single value head to all value heads of `agent`.
 
-    Weights that do not fit in this way are returned unchanged.
+    The additional heads keep the weights that `agent` has. Weights that do not fit in this way are returned unchanged.
     """
     found, own = dict(weights), agent.state_dict()
     for name in found.keys() & own.keys():
@@ -60,8 +60,8 @@ def add_value_heads(weights: Mapping[str, Any], agent: ActorCritic) -> dict[str,
 class IntrinsicRewards:
     """The reward signals of this rank, whose rewards are the last columns of a rollout's rewards.
 
-    Fabric sets up each signal like the agent, so DDP averages its gradients over the ranks. Random numbers (the order
-    of steps, and those of a signal) come from a separate generator on each rank. On a rank that does not learn (a
+    Fabric sets up each signal like the agent, so DDP averages its gradients over the ranks. Random numbers (for the
+    order of steps and in signals) come from a separate generator on each rank. On a rank that does not learn (a
     player, or with `--inference`), the signals' columns stay zero.
     """
 
@@ -74,7 +74,7 @@ class IntrinsicRewards:
         num_envs: int,
         learns: bool = True,
     ) -> None:
-        """Set up the modules, which have the same weights on all ranks; `peers` is the Fabric of those that learn."""
+        """Set up the modules, with the same weights on all ranks; `peers` is the Fabric of the ranks that learn."""
         self.signals, self.args, self._peers = signals, args, peers
         self._draws = torch.Generator().manual_seed(stream_seed(args.seed, "signals", peers.global_rank))
         self._running = torch.zeros(len(signals), num_envs, dtype=torch.float64)
@@ -96,7 +96,7 @@ class IntrinsicRewards:
 
     @torch.no_grad()
     def add_intrinsic_rewards(self, rollout: Rollout) -> None:
-        """Write the rewards of the signals into a collected rollout; 0 in the first, which has no statistics yet."""
+        """Write the signals' rewards into a collected rollout: 0 in the first one, which has no statistics yet."""
         if self.args.extrinsic_strength != 1:
             rollout.env_reward.mul_(self.args.extrinsic_strength)
         if not self.learns:
@@ -130,7 +130,7 @@ class IntrinsicRewards:
     def learn(self, rollout: Rollout, minibatch_size: int) -> dict[str, float]:
         """Let all signals learn from this rank's rollout; return losses and other metrics as `<signal>/<name>`.
 
-        `minibatch_size` is that of the policy. The rollout has the same size on all ranks that learn.
+        `minibatch_size` is the size for the policy. The rollout has the same size on all ranks that learn.
         """
         if not self.learns:
             return {}
@@ -188,7 +188,7 @@ class IntrinsicRewards:
         found = metric_means(all_reduce_sums(self._peers, {name: (value, 1.0) for name, value in own.items()}))
         bad = next((name for name, value in found.items() if not math.isfinite(value)), None)
         if bad is not None:
-            raise NonFiniteError(f"--signals {type(signal).__name__}: its {bad} became {found[bad]}")
+            raise NonFiniteError(f"--signals {type(signal).__name__}: the {bad} became {found[bad]}")
         signal.after_learning(found, len(rows))
         return found
 
@@ -235,7 +235,7 @@ class IntrinsicRewards:
 
 
 def _raw_rewards(signal: RewardSignal, steps: Steps) -> Tensor:
-    """Return a signal's unscaled rewards `[B]` float32, in chunks; raise a NonFiniteError if one is not finite."""
+    """Compute a signal's unscaled rewards in chunks, `[B]` float32; raise a NonFiniteError if any is not finite."""
     rows = max(1, _AT_ONCE // max(1, steps.obs[0].numel()))
     with single_thread(if_small=is_small(signal, len(steps.obs))):
         parts = [signal.reward(steps.map(slice(at, at + rows))) for at in range(0, len(steps.obs), rows)]

@@ -34,7 +34,7 @@ _MAX_NUMBER = 2**53
 
 Choice = str | float | int | bool | None
 Looks = Sequence[float | None]
-"""Scores of a run at each look; None where there is none."""
+"""Scores of a run at each look; None where there is no score."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def read_space(path: Path, check: Callable[[Sequence[str]], object]) -> list[Sea
 
 def _setting(name: str, section: object, before: Mapping[str, SearchSetting]) -> SearchSetting:
     if name in _DECIDED:
-        raise ValueError(f"{name}: fabric-rl sweep sets this for every run; leave it out")
+        raise ValueError(f"leave out {name}, which fabric-rl sweep sets for every run")
     said = {"choices": section} if isinstance(section, list) else section
     if not isinstance(said, dict) or len({"low", "high"} & said.keys()) != (0 if said.get("choices") else 2):
         raise ValueError(f"{name}: write choices as [1, 2, 3], or a range as {{low: 1.0e-4, high: 0.01, log: true}}")
@@ -172,11 +172,12 @@ def open_study(folder: Path, asked: dict[str, str], minimize: bool) -> Any:  # n
             storage = optuna.storages.JournalStorage(journal.JournalFileBackend(file, lock_obj=lock))
             study = optuna.create_study(study_name="sweep", storage=storage, direction=direction, load_if_exists=True)
         except (ValueError, TypeError, LookupError, AttributeError) as error:
-            raise ValueError(f"{file} is damaged ({error}); choose another --folder, or delete this one") from error
+            raise ValueError(f"{file} is damaged ({error}); choose another --folder, or delete {folder}") from error
         other = [name for name in asked if study.user_attrs.get(name, asked[name]) != asked[name]]
         if other:
             raise ValueError(
-                f"--folder {folder} contains a sweep with different {', '.join(other)}; choose another, or delete it"
+                f"--folder {folder} contains a sweep that was started with different {', '.join(other)}; "
+                f"choose another --folder, or delete {folder}"
             )
         for name, value in asked.items():
             study.set_user_attr(name, value)

@@ -40,7 +40,7 @@ def seeds_of(text: str) -> list[int]:
             raise ValueError(f"--seeds {text}: use at most {_MOST_SEEDS:,} numbers, each up to {_LARGEST_SEED}")
         found += numbers
     if not found:
-        raise ValueError(f"--seeds {text}: contains no numbers")
+        raise ValueError(f"--seeds {text} contains no numbers")
     return list(dict.fromkeys(found))
 
 
@@ -71,7 +71,7 @@ def check_unchanged(folder: Path, settings: str) -> None:
     if lines:
         raise ValueError(
             f"{folder} already exists with other settings ({'; '.join(lines[:3])}{'; ...' if lines[3:] else ''}); "
-            "choose another --group, or delete it"
+            "choose another --group, or delete that folder"
         )
 
 

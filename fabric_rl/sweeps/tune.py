@@ -128,8 +128,8 @@ def find_fastest(bench: Benchmark, config: Mapping[str, Any], end: float) -> tup
     Settings with large gains are tried first, and those that are slow to measure last.
 
     Returns:
-        The fastest settings, and their speed divided by that of the current ones for each turn; no turns if the current
-        settings are the fastest.
+        The fastest settings, and how many times faster than the current ones they were in each turn; no turns if the
+        current settings are the fastest.
     """
     best = present = Candidate({})
     if not bench.measure(present):

@@ -79,7 +79,7 @@ class GamesFeed:
 
 
 def _age(game: "os.DirEntry[str]") -> tuple[float, str]:
-    """Return the time and name of a game, or for any other file a value below those of all games."""
+    """Return the time and name of a game; for any other file, return a value that sorts before all games."""
     return (game.stat().st_mtime, game.name) if game.name.endswith(_SUFFIX) and game.is_file() else (0.0, "")
 
 

@@ -38,7 +38,7 @@ _POLICY = (
 
 
 def open_browser(url: str) -> None:
-    """Open a page in the browser if there is a display; without one, a text browser might start in the terminal."""
+    """Open a page in the browser; on Linux only with a display, as a text browser might else start in the terminal."""
     if sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
@@ -84,7 +84,7 @@ class ViewerServer:
             )
         except (OSError, OverflowError) as error:
             if getattr(error, "errno", None) == errno.EADDRINUSE:
-                raise OSError(f"--port {port} is in use; choose another one, or 0 for any free port") from error
+                raise OSError(f"--port {port} is in use; choose another port, or 0 for any free port") from error
             raise OSError(f"--host {host} --port {port}: {error}") from error
         port = self._server.socket.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host

@@ -217,7 +217,7 @@ agent:
         chosen = player.actions(pool.state, pool.action_parser)
         expected = agent.agents[number].act(obs[:, :-1], deterministic=True).action
         assert chosen.tolist() == expected.tolist()
-    with pytest.raises(ValueError, match="r#third: its roles are idle, other"):
+    with pytest.raises(ValueError, match="r#third: the agent's roles are idle, other"):
         load_player("r#third", sample=False, runs_dir=str(tmp_path)).build(1, 8)
-    with pytest.raises(ValueError, match="school_1v1#blue: it has no roles"):
+    with pytest.raises(ValueError, match="school_1v1#blue: the agent has no roles"):
         load_player("school_1v1#blue", sample=False, runs_dir=str(tmp_path)).build(1, 8)

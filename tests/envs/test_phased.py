@@ -119,7 +119,9 @@ def test_process_pool_tells_every_worker():
         for _ in range(9):
             np.testing.assert_array_equal(step(pool), step(alone))
         assert pool.drain_metrics() == alone.drain_metrics()
-        with pytest.raises(ValueError, match=r"worker 0 .*it has the phases easy, hard, but training has easy, expert"):
+        with pytest.raises(
+            ValueError, match=r"worker 0 .* has the phases easy, hard, but the training has easy, expert"
+        ):
             pool.check_phases(["easy", "expert"])
     finally:
         pool.close()
@@ -153,7 +155,7 @@ def test_nested_parts_are_found():
     pool.reset(seed=0)
     pool.set_phase("hard", 2)
     assert (inner.phase, reward.rewards[0].phase) == ("hard", "hard")
-    with pytest.raises(ValueError, match="PhasedReward: it has the phases easy, hard, but training has easy; use"):
+    with pytest.raises(ValueError, match="PhasedReward has the phases easy, hard, but the training has easy; use"):
         pool.check_phases(["easy"])
     with pytest.raises(ValueError, match="PhasedReward: there is no phase expert; known: easy, hard"):
         pool.set_phase("expert", 3)

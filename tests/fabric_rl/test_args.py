@@ -90,7 +90,7 @@ def test_a_part_refuses_a_value_outside_its_range(part, name, value, error):
 @pytest.mark.parametrize(
     ("group", "settings", "message"),
     [
-        (StartArgs, {"run_id": "../x"}, "--run_id ../x: must be a plain name"),
+        (StartArgs, {"run_id": "../x"}, "--run_id ../x must be a plain name"),
         (StartArgs, {"run_id": "a", "resume": True, "force": True}, "--force deletes the run that --resume continues"),
         (StartArgs, {"force": True}, "--force needs --run_id"),
         (StartArgs, {"run_id": "a", "resume": "b"}, "--resume b already names the run to resume; leave --run_id out"),

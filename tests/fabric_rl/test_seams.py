@@ -196,7 +196,7 @@ def test_a_callback_that_returns_something_else_is_refused(trained):
             return {"obs": state.batch.obs}
 
     with pytest.raises(
-        TypeError, match=r"^--callbacks Wrong\.on_learn_start\(\): must return a fabric_rl\.Minibatch or"
+        TypeError, match=r"^--callbacks Wrong\.on_learn_start\(\) must return a fabric_rl\.Minibatch or"
     ):
         trained(callbacks=[Wrong()])
 

@@ -130,7 +130,7 @@ $ --env.num_arenas 2 --num_steps 8 --minibatch-size 33
 $ --config configs/rocket_1v1_processes.yaml --capture-video
     --capture_video works with RocketSimPool and --env_id, but not with ProcessPool
 --env_id CartPole-v1 --render
-    --render works with RocketSimPool, but not with GymnasiumEnvs: it has no setting render_mode
+    --render works with RocketSimPool, but not with GymnasiumEnvs, which has no setting render_mode
 $ --render --num_players 1 --devices 2 --accelerator cpu
     --render needs an environment on rank 0, which has none with --num_players
 --env_id CartPole-v1 --signals+=fabric_rl.signals.RND --signals.strength -1
@@ -140,7 +140,7 @@ $ --render --num_players 1 --devices 2 --accelerator cpu
 --env_id CartPole-v1 --signals+=fabric_rl.signals.GAIL --signals.demos [{tmp}/none.frd]
     error: --signals GAIL: demos .. none.frd: there is no such file
 --env_id Acrobot-v1 --signals+=fabric_rl.signals.GAIL --signals.demos [configs/demonstrations/cartpole.frd]
-    error: --signals GAIL: demos .. cartpole.frd: its env is CartPole-v1, not Acrobot-v1
+    error: --signals GAIL: demos .. cartpole.frd was recorded with the env CartPole-v1, not with Acrobot-v1
 --env_id CartPole-v1 --signals+=fabric_rl.signals.RND --agent agents.PPOLightningAgent --agent.value_heads 3
     --signals 1 (rnd), but PPOLightningAgent has value_heads=3; set --agent.value_heads 2
 --env_id CartPole-v1 --agent agents.SACLightningAgent --signals+=fabric_rl.signals.RND --signals.epochs 2
@@ -257,27 +257,27 @@ $ --env_id CartPole-v1 --num_steps 16 --agent malformed.Unused --strategy ddp --
 --env_id CartPole-v1 --num_steps 16 --agent malformed.Optimizers
     --agent Optimizers.configure_optimizers() must return one torch optimizer
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --num_steps 64 --gae_lambda 0.9
-    error: --num_steps, --gae_lambda: only PPO uses this, not SAC; leave it out, or use an SAC preset
+    error: leave out --num_steps, --gae_lambda, which SAC does not use, or use an SAC preset
     (configs/sac_*.yaml)$
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --estimator malformed.Advantages
-    error: --estimator: only PPO estimates advantages, not SAC; leave it out$
+    error: --estimator is only for PPO, because SAC does not estimate advantages; leave the flag out$
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --overlap true
-    error: --overlap: only PPO uses this, not SAC; leave it out, or use an SAC preset (configs/sac_*.yaml)$
+    error: leave out --overlap, which SAC does not use, or use an SAC preset (configs/sac_*.yaml)$
 --env_id CartPole-v1 --agent agents.SACLightningAgent --kickstart Kickstart --kickstart.reference school_1v1
     error: --kickstart: SACLightningAgent does not support a reference; use a PPO agent$
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --demonstrations [{tmp}/none.frd]
     error: --demonstrations .. none.frd: there is no such file
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --lr_schedule kl_adaptive
-    error: --lr_schedule kl_adaptive: only PPO uses this, not SAC; leave it out, or use an SAC preset
+    error: leave out --lr_schedule kl_adaptive, which SAC does not use, or use an SAC preset
     (configs/sac_*.yaml)$
 --env_id Pendulum-v1 --tau 0.01 --buffer_size 10
-    error: --buffer_size, --tau: only agents that learn with SAC use this; leave it out$
+    error: leave out --buffer_size, --tau, which only agents that learn with SAC use$
 --config configs/bot_school.yaml --devices 1 --initialize_from school_1v1 --env.obs envs.DefaultObs
-    error: --initialize_from school_1v1: it was trained with --env.obs envs.AdvancedObsPlus (yours:
-    envs.DefaultObs); set these, or start without it (the checkpoint is of a different agent than PPO
+    error: --initialize_from school_1v1 was trained with --env.obs envs.AdvancedObsPlus (yours:
+    envs.DefaultObs); set these, or omit the flag (the checkpoint is of a different agent than PPO
 $ --config configs/sac_rocket_1v1.yaml --initialize_from school_1v1
-    error: --initialize_from school_1v1: it was trained with --env.action null (yours: envs.ContinuousAction);
-    set these, or start without it (the checkpoint is of a different agent than
+    error: --initialize_from school_1v1 was trained with --env.action null (yours: envs.ContinuousAction);
+    set these, or omit the flag (the checkpoint is of a different agent than
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --buffer_size 1000000000000
     error: --buffer_size 1000000000000 needs ..  GiB .. , but this machine's memory has
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --buffer_size 10 --train_interval 50

@@ -188,9 +188,9 @@ def test_runs_with_names_of_other_things_are_runs(runs, tmp_path, monkeypatch, c
     words = ["--matches", "2", "--runs_dir", folder]
     for name in ("my_training.2", "exp#2"):
         assert evaluate(name, "idle", *words) == 2
-        assert f"{folder / name}: contains no checkpoints" in capsys.readouterr().err
+        assert f"{folder / name} contains no checkpoints" in capsys.readouterr().err
     assert evaluate("chaser", "idle", *words) == 2
-    assert f"chaser: a bot and a run have this name; use {folder / 'chaser'} for the run" in capsys.readouterr().err
+    assert f"chaser is the name of both a bot and a run; use {folder / 'chaser'} for the run" in capsys.readouterr().err
     assert evaluate("nowhere", "--episodes", "2", "--runs_dir", folder) == 2
     assert "agent nowhere: no such checkpoint, run or milestone" in capsys.readouterr().err
 
@@ -204,7 +204,7 @@ def test_runs_with_names_of_other_things_are_runs(runs, tmp_path, monkeypatch, c
             "agent chasser: no such checkpoint, run or milestone; did you mean chaser? (bots: idle, ",
         ),
         (["idle", "envs.RocketSimPool"], "envs.RocketSimPool is not an envs.bots.Bot"),
-        (["idle", "--out", "x.csv"], "--out x.csv: must end in .json"),
+        (["idle", "--out", "x.csv"], "--out x.csv must end in .json"),
         ([], "the following arguments are required: player"),
     ],
 )
@@ -246,7 +246,7 @@ def test_a_role_of_a_run_is_no_bot_of_a_module(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     assert evaluate("exp.2#blue", "idle") == 2
-    assert f"{Path('runs/exp.2')}: contains no checkpoints" in capsys.readouterr().err
+    assert f"{Path('runs/exp.2')} contains no checkpoints" in capsys.readouterr().err
 
 
 def test_the_page_about_exports_lets_it_play(runs, tmp_path, monkeypatch):

@@ -165,14 +165,14 @@ def test_mistakes_with_exports_are_one_line(policies, tmp_path, capsys, monkeypa
     assert "mine is not empty; choose a new folder, or --force" in error("export", "plain", tmp_path / "mine", *onnx)
     assert "memory_onnx has already been exported; name the run" in error("export", "memory_onnx", new, *onnx)
     assert "--format: " in error("export", "plain", new, "--format", "pickle")
-    assert "plain#striker: this agent has no roles" in error("export", "plain#striker", new, *onnx)
+    assert "plain#striker: the agent has no roles" in error("export", "plain#striker", new, *onnx)
     with monkeypatch.context() as without:
         without.setitem(sys.modules, "onnx", None)
         assert "needs onnx; pip install onnx onnxruntime" in error("export", "plain", new, *onnx)
     assert not new.exists() and len(list((tmp_path / "mine").iterdir())) == 1
     for name in ("play.py", "config.yaml"):
         (tmp_path / "mine" / name).write_text("mine")
-        assert "mine contains files, but not an export for --force" in error(
+        assert "mine contains files, but not an export to overwrite" in error(
             "export", "plain", tmp_path / "mine", "--force"
         )
         assert (tmp_path / "mine" / name).read_text() == "mine"

@@ -95,7 +95,7 @@ def test_what_cannot_be_written_is_said_once_and_can_be_given_later(own, capsys)
         with pytest.raises(SystemExit):
             cli(words)
         error = capsys.readouterr().err
-        assert "error: --env: the configuration does not contain one; if" in error and error.count("\n") == 1
+        assert "error: --env is not in the configuration; if" in error and error.count("\n") == 1
     more = TrainArgs(total_timesteps=128, num_steps=16, update_epochs=1)
     assert main(env, agent, more, StartArgs(resume="own", runs_dir=str(runs)), hardware=CPU)["total_steps"] == 128
 

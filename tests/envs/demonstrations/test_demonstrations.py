@@ -256,7 +256,7 @@ def test_an_action_that_the_space_does_not_have_is_refused(tmp_path, action):
     path = lying(
         tmp_path / "a.frd", SEEN, observation_columns(BOX, Box(-2, 2, ())), FRAME | {"action": np.array(action)}
     )
-    with pytest.raises(ValueError, match=r"a.frd: it contains an action that is not in Discrete\(2\)"):
+    with pytest.raises(ValueError, match=r"a.frd contains an action that is not in Discrete\(2\)"):
         list(observation_trajectories(Demonstration(path), BOX, TWO))
 
 
@@ -454,9 +454,7 @@ def test_jumps_between_frames_are_kept_and_missing_frames_refused():
     assert jumps == [0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]  # of frames 3, 13 and 23
     episodes = list(_episodes(frames_of_rlgym()))
     _check_spacing(Path("a.replay"), episodes, 4)
-    with pytest.raises(
-        ValueError, match=r"^a\.replay: its frames are 4 ticks apart; use --tick_skip 4 or more, got 3$"
-    ):
+    with pytest.raises(ValueError, match=r"^a\.replay: frames are 4 ticks apart; use --tick_skip 4 or more, got 3$"):
         _check_spacing(Path("a.replay"), episodes, 3)
 
 

@@ -293,7 +293,7 @@ def test_lanes_are_off_before_phase_4_unless_its_own_weights_say_otherwise(own, 
 
 def test_weights_of_a_phase_that_training_does_not_have_are_refused():
     pool = RocketSimPool(1, state_setter=MechanicsLanes(Kickoff(), phase_weights={"late": 0.2, "a": 0.1}))
-    with pytest.raises(ValueError, match="MechanicsLanes: phase_weights has late, but training has a, b"):
+    with pytest.raises(ValueError, match="MechanicsLanes: phase_weights has late, but the training has a, b"):
         pool.check_phases(["a", "b"])
 
 

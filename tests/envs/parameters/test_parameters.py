@@ -319,6 +319,6 @@ def test_gymnasium_and_worker_processes_get_parameters():
         changed.check_parameters({"gravty": 1})
     changed.close(), plain.close()
     without = ProcessPool(Trouble, 1)
-    with pytest.raises(ValueError, match="Trouble: it has no parameters"):
+    with pytest.raises(ValueError, match="Trouble has no parameters"):
         without.set_parameters({"gravity": 1})
     without.close()

@@ -408,7 +408,7 @@ def test_the_component_that_does_not_fit_is_named():
             "reward CombinedReward does not fit RewardSignals: it lacks 'a'",
         ),
         ({"obs": StackedObs(AdvancedObs(), 3)}, "the obs StackedObs does not fit StackedObs: StackedObs: num_frames=3"),
-        ({"done": GoalCondition()}, r"7 components \(Kickoff, LookupTable, StackedObs, .*this pool has 2 and 5"),
+        ({"done": GoalCondition()}, r"7 components \(Kickoff, LookupTable, StackedObs, .*but this pool has 2 and 5"),
     ):
         other = a_pool(**({"reward": two, "obs": StackedObs(AdvancedObs(), 2)} | parts))
         with pytest.raises(ValueError, match=message) as caught:

@@ -100,7 +100,7 @@ def test_a_restored_pool_goes_on_to_the_bit():
     assert_same(went_on, play(other, 60, seed=1))
     pool.close()
     three = ProcessPool(partial(short_games, 4), 3)
-    with pytest.raises(ValueError, match="2 workers, this pool has 3"):
+    with pytest.raises(ValueError, match="2 workers, but this pool has 3"):
         three.load_state_dict(state)
     other.close()
     three.close()
@@ -405,7 +405,7 @@ def test_a_bad_action_leaves_the_pool_usable(action, refused, close):
 def test_what_lives_in_the_workers_is_one_clear_sentence(close):
     pool = close(ProcessPool(partial(Trouble, 2), 1))
     for name in ("state", "arenas"):
-        with pytest.raises(AttributeError, match=f"ProcessPool: it has no {name}; .* Use RocketSimPool"):
+        with pytest.raises(AttributeError, match=f"ProcessPool has no {name}: .* use RocketSimPool"):
             getattr(pool, name)
         assert not hasattr(pool, name)
     with pytest.raises(AttributeError, match="'ProcessPool' object has no attribute 'nothing'"):

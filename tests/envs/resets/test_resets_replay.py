@@ -174,7 +174,7 @@ def test_broken_arrays_are_named(recorded, tmp_path, changes, message):
     path = tmp_path / "broken.npz"
     rewrite(recorded[0], path, **changes)
     with pytest.raises(
-        ValueError, match=f"ReplayedStates: .*broken.npz is not a file of envs.save_states: .*{message}"
+        ValueError, match=f"ReplayedStates: .*broken.npz was not written by envs.save_states: .*{message}"
     ) as e:
         ReplayedStates(path)
     assert "\n" not in str(e.value)
@@ -190,6 +190,6 @@ def test_other_files_are_refused_in_one_line(tmp_path, recorded):
     (tmp_path / "empty.npz").write_bytes(b"")
     (tmp_path / "half.npz").write_bytes(recorded[0].read_bytes()[:2000])
     for name in ("one.npy", "text.npz", "empty.npz", "half.npz"):
-        with pytest.raises(ValueError, match=f"ReplayedStates: .*{name} is not a file of envs.save_states") as caught:
+        with pytest.raises(ValueError, match=f"ReplayedStates: .*{name} was not written by envs.save_states") as caught:
             ReplayedStates(tmp_path / name)
         assert "\n" not in str(caught.value)

@@ -165,6 +165,6 @@ def test_an_environment_whose_file_fails_is_no_unknown_id(tmp_path, monkeypatch,
     (tmp_path / "failing.py").write_text(text)
     with pytest.raises(ValueError) as raised:
         read_settings(main, ["--env_id", "failing.Own"], "", DEFAULT_CONFIG)
-    assert str(raised.value) == f"--env_id failing.Own: its file cannot be imported: {reason}"
+    assert str(raised.value) == f"--env_id failing.Own is in a file that cannot be imported: {reason}"
     for unknown in ("gone.Own", "json.Own"):
         assert read_settings(main, ["--env_id", unknown], "", DEFAULT_CONFIG).arguments["env_id"] == unknown

@@ -165,7 +165,7 @@ def test_every_callback_hears_of_a_failure_and_the_error_goes_on(fabric, hook):
     [
         ({"custom/x": 3}, r"--callbacks Own.drain_metrics\(\): custom/x must be two numbers \(sum, count\), got 3"),
         ({"custom/x": (1.0, "2")}, r"custom/x must be two numbers \(sum, count\), got \(1.0, '2'\)"),
-        (None, r"--callbacks Own.drain_metrics\(\): must return a dict of name -> \(sum, count\), got NoneType"),
+        (None, r"--callbacks Own.drain_metrics\(\) must return a dict of name -> \(sum, count\), got NoneType"),
     ],
 )
 def test_wrong_metrics_are_those_of_a_callback(metrics, message):

@@ -98,10 +98,10 @@ def test_columns_that_its_spaces_cannot_have_are_one_line(poled, tmp_path, capsy
     env = partial(GymnasiumEnvs, "CartPole-v1")
     parts = list(Demonstration(poled).columns)
     masked = relabelled(poled, tmp_path / "mask.frd", [*parts, Column("action_mask", "|u1", (5,))])
-    with pytest.raises(ValueError, match=r"mask\.frd: its column action_mask has \[5\] per frame, not \[2\]"):
+    with pytest.raises(ValueError, match=r"mask\.frd: column action_mask has \[5\] per frame, not \[2\]"):
         trajectories_of([masked], env)
     wide = relabelled(poled, tmp_path / "wide.frd", [Column("obs", "<f4", (7,)), *parts[1:]])
-    with pytest.raises(ValueError, match=r"wide\.frd: its column obs has \[7\] per frame, not \[4\]"):
+    with pytest.raises(ValueError, match=r"wide\.frd: column obs has \[7\] per frame, not \[4\]"):
         trajectories_of([wide], env)
     named = relabelled(poled, tmp_path / "named.frd", env="Evil\x1b[31m")
     assert command("clone", named, "--runs_dir", tmp_path, "--env", "RocketSimPool") == 2
@@ -140,7 +140,7 @@ def test_episodes_of_gymnasium_are_recorded(cartpole, tmp_path, capsys):
     assert (found["env"], found["episodes"], found["terminated"]) == ("CartPole-v1", 5, 5)
     assert found["steps"] == 5 * found["mean_return"] == pytest.approx(5 * found["mean_length"])
     assert len(trajectories_of([file], partial(GymnasiumEnvs, "CartPole-v1"))) == 5
-    with pytest.raises(ValueError, match=r"pole\.frd: its env is CartPole-v1, not Acrobot-v1"):
+    with pytest.raises(ValueError, match=r"pole\.frd was recorded with the env CartPole-v1, not with Acrobot-v1"):
         trajectories_of([file], partial(GymnasiumEnvs, "Acrobot-v1"))
     with pytest.raises(ValueError, match=r"pole\.frd contains observations of CartPole-v1, not states of Rocket"):
         trajectories_of([file], RocketSimPool)

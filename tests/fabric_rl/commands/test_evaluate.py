@@ -42,7 +42,7 @@ def test_no_interval_from_few_pairs_and_it_says_why():
     matches = results(*[PAIR] * 9)
     assert match_summary(matches)["difference_interval_95"] is None
     assert difference_line(matches) == (
-        "goal difference per match: +0.50 (no interval from 9 pairs of matches; it needs 10: --matches 20)"
+        "goal difference per match: +0.50 (9 pairs of matches are too few for an interval; use --matches 20)"
     )
 
 
@@ -170,7 +170,7 @@ def test_json_on_standard_output_is_nothing_else(evaluate):
         (["--confidence", 1], "--confidence must be a number above 0 and at most 0.999999, got 1"),
         (["--minutes", "1e300"], "--minutes must be a number above 0 and at most 100,000, got 1e+300"),
         (["--team_size", 0], "--team_size must be a whole number from 1 to 100,000, got 0"),
-        (["--json", "a.txt"], "--json a.txt: must end in .json"),
+        (["--json", "a.txt"], "--json a.txt must end in .json"),
         (["--seed", -1], "--seed must be a whole number of at least 0, got -1"),
     ],
 )
@@ -217,14 +217,14 @@ def test_a_bot_that_fails_is_named(evaluate, broken_bots, bot, said):
 def test_a_file_that_is_a_folder_is_noticed_before_anything_is_played(evaluate, tmp_path, flag, name):
     (tmp_path / name).mkdir()
     status, output, errors = evaluate("idle", "idle", "--matches", 10**6, flag, tmp_path / name)
-    assert (status, output) == (2, "") and f"error: {flag} {tmp_path / name}: this is not a file" in errors
+    assert (status, output) == (2, "") and f"error: {flag} {tmp_path / name} is not a file" in errors
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="may write everywhere")
 def test_a_file_that_cannot_be_written_is_noticed_before_anything_is_played(evaluate, tmp_path):
     (tmp_path / "a.json").touch(0o400)
     status, _, errors = evaluate("idle", "idle", "--matches", 10**6, "--json", tmp_path / "a.json")
-    assert status == 2 and "a.json: cannot be written" in errors
+    assert status == 2 and "a.json cannot be written" in errors
 
 
 def test_a_full_disk_keeps_the_file_and_names_it(evaluate, tmp_path, monkeypatch):

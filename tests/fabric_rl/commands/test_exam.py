@@ -102,7 +102,7 @@ def test_shots_are_recorded(exam, tmp_path):
     ("args", "said"),
     [
         (["chaser", "--packs", "Golie"], "--packs Golie: no training pack has this code, type, difficulty or tag"),
-        (["chaser", "--json", "a.txt"], "--json a.txt: must end in .json"),
+        (["chaser", "--json", "a.txt"], "--json a.txt must end in .json"),
         (["chaser", "--tick_skip", "0"], "--tick_skip must be positive, got 0"),
         (["nobody"], "nobody"),
     ],

@@ -115,13 +115,13 @@ def test_a_disk_that_gets_full_keeps_the_results_and_names_the_file(league, tmp_
     ("words", "said"),
     [
         (["idle"], "a league needs two or more players, or a run with milestones; there is no run idle in runs"),
-        (["idle", "chaser", "idle"], "idle and idle are the same; a league needs different ones"),
+        (["idle", "chaser", "idle"], "idle and idle are the same; a league needs different players"),
         (["chaser", "envs.bots.BallChaser"], "chaser and envs.bots.BallChaser are the same; a league needs"),
         (["school_1v1", f"{PRETRAINED}/school_1v1"], f"school_1v1 and {PRETRAINED}/school_1v1 are the same; a league"),
         (["idle", "nobody"], "agent nobody: no such checkpoint, run or milestone (bots: "),
         (["idle", "chaser", "--matches", 0], "--matches must be a whole number from 1 to 100,000, got 0"),
         (["idle", "chaser", "--matches", 10**9], "--matches must be a whole number from 1 to 100,000, got 1000000000"),
-        (["idle", "chaser", "--png", "a.jpg"], "--png a.jpg: must end in .png"),
+        (["idle", "chaser", "--png", "a.jpg"], "--png a.jpg must end in .png"),
         (["idle", "chaser", "--json", "no/a.json"], "--json no/a.json: there is no folder no"),
     ],
 )

@@ -115,5 +115,5 @@ def test_the_report_says_how_it_began_and_how_it_ended(tmp_path):
 def test_only_json_goes_to_standard_output():
     check_out([Path("-")], [".json"])
     for suffixes in ([".frl"], [".json", ".png"], [".png", ".csv"]):
-        with pytest.raises(ValueError, match=r"^--out -: must end in "):
+        with pytest.raises(ValueError, match=r"^--out - must end in "):
             check_out([Path("-")], suffixes)

@@ -69,7 +69,7 @@ def test_what_was_played_until_a_failure_is_a_whole_replay(tmp_path, monkeypatch
     (game,) = read_replay(tmp_path / "game.frl").games
     assert game.result["seconds"] == 2 and game.num_frames == 31
     line = "fabric-rl record: error: no more ideas\n" if error is ValueError else ""
-    assert (out, said) == ("", f"{tmp_path}/game.frl: contains the 2 s that were played\n{line}")
+    assert (out, said) == ("", f"{tmp_path}/game.frl contains the 2 s that were played\n{line}")
 
 
 def test_where_nothing_was_played_there_is_no_file(tmp_path, monkeypatch, capsys):
@@ -125,15 +125,15 @@ def test_no_ffmpeg_is_said_before_any_work(words, tmp_path, monkeypatch, capsys)
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["record", "chaser", "--out", "game.mp4"], "--out game.mp4: must end in .frl"),
+        (["record", "chaser", "--out", "game.mp4"], "--out game.mp4 must end in .frl"),
         (["record", "chaser", "--out", "no/where/game.frl"], "there is no folder"),
-        (["record", "chaser", "--mp4", "a.avi"], "--mp4 a.avi: must end in .mp4 or .gif"),
+        (["record", "chaser", "--mp4", "a.avi"], "--mp4 a.avi must end in .mp4 or .gif"),
         (["record", "chaser", "--minutes", "0"], "--minutes must be a number above 0 and at most 600"),
         (["record", "chaser", "--team_size", "0"], "--team_size must be a whole number"),
         (["record", "nobody"], "nobody"),
         (["watch", "nobody"], "nobody"),
         (["record", "school_1v1", "--team_size", "3"], "school_1v1 was trained for 1v1, not 3v3; choose --team_size 1"),
-        (["evaluate", "chaser", "--record", "game.mp4"], "--record game.mp4: must end in .frl"),
+        (["evaluate", "chaser", "--record", "game.mp4"], "--record game.mp4 must end in .frl"),
         (["export-replay", "absent.frl", "x.html"], "absent.frl: there is no such file"),
         (["export-replay", "damaged.frl", "x.html"], "damaged.frl: the replay is damaged"),
         (["export-replay", "damaged.frl", "x.pdf"], "must end in .html or .mp4 or .gif"),
@@ -163,7 +163,7 @@ def test_a_port_in_use(replay, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert command("watch", replay, "--port", port) == 2
-        assert f"--port {port} is in use; choose another one" in capsys.readouterr().err
+        assert f"--port {port} is in use; choose another port" in capsys.readouterr().err
 
 
 @pytest.mark.slow

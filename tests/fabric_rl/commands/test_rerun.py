@@ -90,8 +90,8 @@ def test_the_code_of_fabric_rl_counts_in_a_project_of_ones_own(runs, tmp_path):
     ("name", "message"),
     [
         ("nothing", "RUN nothing: no such checkpoint, run or milestone"),
-        ("empty", "RUN empty: it has no checkpoints to compare with"),
-        ("bare", "RUN bare: it has no config.yaml, so its settings are unknown"),
+        ("empty", "RUN empty has no checkpoints to compare with"),
+        ("bare", "RUN bare has no config.yaml, so its settings are unknown"),
     ],
 )
 def test_bad_input_is_one_line(runs, name, message):

@@ -108,7 +108,7 @@ def test_trace_and_reset_commands_write_tables(command, tmp_path):
     ("args", "said"),
     [
         (["audit-rewards", "--config", "none.yaml"], "--config none.yaml: "),
-        (["audit-rewards", "--config", "CONFIG", "--out", "audit.txt"], "--out audit.txt: must end in .json or .png"),
+        (["audit-rewards", "--config", "CONFIG", "--out", "audit.txt"], "--out audit.txt must end in .json or .png"),
         (["audit-rewards", "--config", "CONFIG", "--out", "none/a.json"], "there is no folder none"),
         (["audit-rewards", "--second", "3"], "--second: no such setting; did you mean --seconds?"),
         (["audit-rewards", "--config", "CONFIG", "--env.tick_skp", "3"], "did you mean tick_skip?"),

@@ -39,10 +39,10 @@ def test_seeds_that_are_none(text):
     ("flags", "words"),
     [
         (["--total_timestep", "9"], "--total_timestep: no such setting; did you mean --total_timesteps?"),
-        (["--seed", "1"], "--seed: fabric-rl seeds sets this for every run; leave it out"),
-        (["--run_id=x", "--resume"], "--run_id, --resume: fabric-rl seeds sets this for every run; leave it out"),
+        (["--seed", "1"], "leave out --seed, which fabric-rl seeds sets for every run"),
+        (["--run_id=x", "--resume"], "leave out --run_id, --resume, which fabric-rl seeds sets for every run"),
         (["--seeds", "x"], "--seeds x: write numbers as in 0..4 or 0,1,5..7"),
-        (["--group", "a/b"], "--group a/b: must be a plain name, not a path, and must not begin with a dot"),
+        (["--group", "a/b"], "--group a/b must be a plain name, not a path, and must not begin with a dot"),
         (["--parallel", "0"], "--parallel must be at least 1, got 0"),
         (
             ["--runs_dir", ROOT / "README.md"],

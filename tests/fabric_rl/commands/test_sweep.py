@@ -62,7 +62,7 @@ desired_kl: {low: 0.005, high: 0.05, when: {lr_schedule: kl_adaptive}}
             "lr_schedule: [linear, bumpy]",
             "--lr_schedule: expected one of constant, linear, cosine, kl_adaptive, got bumpy",
         ),
-        ("seed: [1, 2]", "--seed: fabric-rl sweep sets this for every run; leave it out"),
+        ("seed: [1, 2]", "leave out --seed, which fabric-rl sweep sets for every run"),
         ("gamma: 0.9", "gamma: write choices as [1, 2, 3], or a range as {low: 1.0e-4, high: 0.01, log: true}"),
         ("gamma: {low: 0.9}", "gamma: write choices as [1, 2, 3], or a range"),
         ("gamma: []", "gamma: write choices as [1, 2, 3], or a range"),
@@ -76,10 +76,10 @@ desired_kl: {low: 0.005, high: 0.05, when: {lr_schedule: kl_adaptive}}
         ("gamma: {choices: [0.9], low: 0.9, high: 0.99}", "gamma: write choices as [1, 2, 3], or a range"),
         ("gamma: {choices: [0.9], when: 3}", "gamma: write when as {lr_schedule: kl_adaptive}, or with a list of"),
         ("lr_schedule: [linear]\ngamma: {choices: [0.9], when: {lr_schedule: []}}", "gamma: write when as {"),
-        ("group: [a, b]", "group: fabric-rl sweep sets this for every run; leave it out"),
-        ("runs_dir: [a, b]", "runs_dir: fabric-rl sweep sets this for every run; leave it out"),
-        ("config: [a.yaml, b.yaml]", "config: fabric-rl sweep sets this for every run; leave it out"),
-        ("run_id: [a, b]", "--run_id: fabric-rl sweep sets this for every run; leave it out"),
+        ("group: [a, b]", "leave out group, which fabric-rl sweep sets for every run"),
+        ("runs_dir: [a, b]", "leave out runs_dir, which fabric-rl sweep sets for every run"),
+        ("config: [a.yaml, b.yaml]", "leave out config, which fabric-rl sweep sets for every run"),
+        ("run_id: [a, b]", "leave out --run_id, which fabric-rl sweep sets for every run"),
         ("help: [1, 2]", "help"),
         (
             "gamma: {low: 0.9, high: 0.99, lag: true}",
@@ -204,7 +204,7 @@ def test_a_broken_trial_is_listed_and_stops_nothing(tmp_path, capsys):
     (run,) = list_runs(folder / "runs")
     assert (run.name, run.group, run.status) == ("trial1_seed3", "trial1", "finished")
     assert command(*words, "--trials", 2, "--gamma", "0.9") == 2
-    assert "contains a sweep with different settings; choose another" in capsys.readouterr().err
+    assert "contains a sweep that was started with different settings; choose" in capsys.readouterr().err
 
 
 def test_what_matters_is_said_of_forty_trials_and_how_to_compare_the_best_two(tmp_path, capsys):

@@ -247,7 +247,7 @@ def test_what_is_not_faster_is_not_written(monkeypatch, capsys, tmp_path, minute
     [
         (["--minutes", "0"], "--minutes and --seconds must be above 0"),
         (["--agent", "agents.SACLightningAgent"], "--agent: fabric-rl tune measures agents that learn from rollouts"),
-        (["--run_id", "x"], "--run_id: fabric-rl tune sets this for every run; leave it out"),
+        (["--run_id", "x"], "leave out --run_id, which fabric-rl tune sets for every run"),
         (["--num_steps", "0"], "--num_steps"),
     ],
 )
@@ -296,7 +296,7 @@ def test_no_file_of_others_is_written_over(capsys, tmp_path):
     assert f"--out {own}: this file was not written by fabric-rl tune" in capsys.readouterr().err
     assert own.read_text() == "num_steps: 64\n"
     assert command("tune", *CARTPOLE, "--out", tmp_path) == 2
-    assert f"--out {tmp_path}: this is not a file" in capsys.readouterr().err
+    assert f"--out {tmp_path} is not a file" in capsys.readouterr().err
     assert command("tune", *CARTPOLE, "--out", tmp_path / "none" / "t.yaml") == 2
     assert f"there is no folder {tmp_path / 'none'}" in capsys.readouterr().err
 

@@ -260,5 +260,5 @@ def test_a_run_begun_later_plays_the_later_phase(fabric, tmp_path):
 
 
 def test_an_environment_with_other_phases_is_refused_before_training(fabric, tmp_path):
-    with pytest.raises(ValueError, match="it has the phases touch, air, but training has touch, fly"):
+    with pytest.raises(ValueError, match="has the phases touch, air, but the training has touch, fly"):
         run_school(fabric, tmp_path, 1, [Phases([Phase("touch"), Phase("fly")])])

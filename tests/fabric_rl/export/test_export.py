@@ -223,7 +223,7 @@ def test_files_that_are_no_policies_are_one_line(exported, tmp_path):
     model.write_bytes(b"nonsense")
     assert "cannot be loaded: " in refused(model)
     other = tmp_path.parent / "other.onnx"
-    assert "does not belong to metadata.json beside it" in refused(spoilt(exported, tmp_path, model=str(other)))
+    assert "onnx', not to this model" in refused(spoilt(exported, tmp_path, model=str(other)))
     for lacks in ("sha256", "inputs", "memory_size", "model", "squash", "layout"):
         assert "was not written by fabric-rl export" in refused(spoilt(exported, tmp_path, **{lacks: None}))
     (tmp_path / "metadata.json").unlink()

@@ -242,7 +242,7 @@ def test_a_range_of_an_unknown_task_is_one_line(runs):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["a", "bb"], "group bb: no run in RUNS belongs to it; did you mean b?"),
+        (["a", "bb"], "no run in RUNS belongs to group bb; did you mean b?"),
         (["a", "lonely"], "group lonely has only one run on CartPole-v1, lonely_seed0; it needs two or more"),
         (["a", "two"], "groups have runs on different tasks: a on CartPole-v1; two on Acrobot-v1, CartPole-v1"),
         (
@@ -251,7 +251,7 @@ def test_a_range_of_an_unknown_task_is_one_line(runs):
         ),
         (["two", "too", "--threshold", "3"], "--threshold is for one task, but these groups were trained on several"),
         (["a", "b", "--confidence", "95"], "--confidence must be from 0.5 to below 1, got 95.0"),
-        (["a", "b", "--out", "RUNS/a_seed0/config.yaml"], "--out RUNS/a_seed0/config.yaml: this is not a folder"),
+        (["a", "b", "--out", "RUNS/a_seed0/config.yaml"], "--out RUNS/a_seed0/config.yaml is not a folder"),
     ],
 )
 def test_bad_input_is_one_line(runs, capsys, words, line):

@@ -102,7 +102,7 @@ def test_a_run_whose_checkpoints_are_damaged_names_its_milestones(tmp_path):
 
 def test_a_run_without_checkpoints_names_its_milestones(tmp_path):
     run = make_run(tmp_path / "r")
-    with pytest.raises(CheckpointError, match=r"r: contains no checkpoints$"):
+    with pytest.raises(CheckpointError, match=r"r contains no checkpoints$"):
         choose.load_checkpoint(run)
     only = make_milestone(run, "main", 50)
     with pytest.raises(CheckpointError) as raised:

@@ -247,7 +247,7 @@ def test_show_says_how_many_milestones_are_set_aside(command, runs):
         (["shwo"], "there is no command shwo; did you mean show?"),
         (["compare", "alpha"], "two or more"),
         (["compare", "alpha", "alpha"], "two or more"),
-        (["compare", "alpha", "beta", "--metrics", "nope"], "--metrics nope: no run has it"),
+        (["compare", "alpha", "beta", "--metrics", "nope"], "--metrics nope: no run has such a metric"),
         (["--metric=x"], "--metric: no such setting; see --help"),
     ],
 )

@@ -470,5 +470,5 @@ def test_a_resumed_run_ends_to_the_bit_as_one_that_never_stopped(fabric, tmp_pat
         assert all(torch.equal(tensor, right["module"][name]) for name, tensor in left["module"].items())
     for name, tensor in whole["ranks"][0]["replay"].items():
         assert torch.equal(tensor, resumed["ranks"][0]["replay"][name]), name
-    with pytest.raises(CheckpointError, match="signals: the run had rnd, curiosity, not rnd; use the same ones"):
+    with pytest.raises(CheckpointError, match="signals: the run had rnd, curiosity, not rnd; use the same signals"):
         run(fabric, tmp_path, "broken", env, resume=stopped, signals=SIGNALS[:1])

@@ -242,7 +242,7 @@ def test_a_buffer_that_does_not_fit_is_said_at_once(tmp_path, monkeypatch):
         ValueError, match=r"^--buffer_size 1000000000000000 needs .* GiB, but this machine's memory has"
     ):
         buffer_of(10**15, batch, 2)
-    with pytest.raises(ValueError, match=r"but the disk of --buffer_folder .* has [\d.]+ GiB; use a smaller one$"):
+    with pytest.raises(ValueError, match=r"but the disk of --buffer_folder .* has [\d.]+ GiB; use a smaller buffer$"):
         buffer_of(10**15, batch, 2, tmp_path)
     with pytest.raises(ValueError, match=r"--buffer_size 3 holds fewer than two steps of each of 2 sub-environments"):
         buffer_of(3, batch, 2)

@@ -269,7 +269,7 @@ def test_settings_of_ppo_are_refused(fabric, counter_env, name):
     args = TrainArgs(**{name: (other | {"combine_advantages": "mean"}).get(name, 1)})
     with pytest.raises(
         ValueError,
-        match=rf"^--{name}: only PPO uses this, not SAC; leave it out, or use an SAC preset \(configs/sac",
+        match=rf"^leave out --{name}, which SAC does not use, or use an SAC preset \(configs/sac",
     ):
         train_off_policy(fabric, counter_env, Counts, args)
 

@@ -219,7 +219,7 @@ def test_a_token_for_other_machines(tmp_path):
 def test_a_port_in_use_and_an_address_of_another_machine(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(OSError, match=rf"--port {port} is in use; choose another one, or 0"):
+        with pytest.raises(OSError, match=rf"--port {port} is in use; choose another port, or 0"):
             ViewerServer(LiveFeed(), port=port)
     with pytest.raises(OSError, match=r"--host 192.0.2.1 --port 0: "):
         ViewerServer(LiveFeed(), host="192.0.2.1")
