@@ -92,7 +92,7 @@ def actor_obs_size(space: gymnasium.Space[Any]) -> int:
 class PPOAgent(ActorCritic):
     """Coefficients, loss and optimizer of PPO. A subclass adds its own settings as fields, and builds the networks.
 
-    All PPO agents have these settings:
+    All PPO agents have the settings below.
     """
 
     observation_space: gymnasium.Space[Any]

@@ -140,7 +140,7 @@ def hybrid_rows() -> Float:
 
 
 def _equivalent_rows(table: Float, situation: int) -> NDArray[np.int64]:
-    """Return indices `[n]` of an equivalent row for each row, if possible one without ineffective controls."""
+    """Return `[n]`, for each row the index of an equivalent row, preferably one without ineffective controls."""
     plain = zero_ineffective_controls(situation, table)
     spare = (table != plain).any(axis=1)
     chosen: dict[bytes, int] = {}

@@ -269,7 +269,7 @@ class PoolFactory:
         pool_class = call.function
         if not (isinstance(pool_class, type) and issubclass(pool_class, RocketSimPool)):
             name = getattr(pool_class, "__name__", type(pool_class).__name__)
-            raise TypeError(f"{owner}: env must be the settings of an envs.RocketSimPool, got {name}")
+            raise TypeError(f"{owner}: env must build an envs.RocketSimPool, got {name}")
         self.pool_class = pool_class
         left_out = ("seed", "first_arena", "render_mode", "video_folder")
         self.arguments = {name: value for name, value in call.arguments().items() if name not in left_out}

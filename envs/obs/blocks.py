@@ -87,7 +87,7 @@ class CarsBySlot(NamedTuple):
     slots: NDArray[np.intp]
 
     def gather(self, values: Float) -> Float:
-        """Return `values [A, C, K]` as `[A, C, S, K]`, as each car sees them in its slots."""
+        """Gather `values [A, C, K]` into the slots of each car, `[A, C, S, K]`."""
         arenas, _, width = values.shape
         return values.take(self.slots.reshape(-1), axis=1).reshape(arenas, *self.slots.shape, width)
 

@@ -36,7 +36,7 @@ class Parameter:
     """Rounding of values."""
 
     def rounded(self, value: float) -> float:
-        """Return `value` clipped to the limits and rounded according to its kind."""
+        """Return `value` clipped to the limits and rounded according to `kind`."""
         if self.kind == "flag":
             return float(value >= 0.5)
         value = min(max(value, self.low), self.high)

@@ -95,8 +95,8 @@ class RecoveryAndLandingReward(RememberingReward):
 class SpeedTowardBallReward(Reward):
     """Drive toward the ball: `max(0, v_car . d_ball / 2300)`.
 
-    Range 0..1, or -1..1 with `signed`; per step, so it depends on the tick skip. Source: RLGym's training guide; signed
-    and inside `PerSecondReward` it is rlgym-tools' `VelocityPlayerToBallReward`.
+    Range 0..1, or -1..1 with `signed`; per step, so it depends on the tick skip. Source: RLGym's training guide; with
+    `signed` and inside `PerSecondReward`, it equals rlgym-tools' `VelocityPlayerToBallReward`.
     """
 
     value_range = (0, 1)

@@ -134,8 +134,8 @@ class AnnealedReward(WrappedReward):
             )
         if self.reward.only_charges() and min(self.weights) < 0:
             raise ValueError(
-                f"AnnealedReward: {self.reward.label()} is never positive, so a negative weight would reward it; use "
-                "weights of 0 or more"
+                f"AnnealedReward: {self.reward.label()} is a penalty, which a negative weight would turn into a "
+                "bonus; use weights of 0 or more"
             )
         self._taken, self._sum, self._count = 0, 0.0, 0
 

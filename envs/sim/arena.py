@@ -170,7 +170,7 @@ class SimArena:
         else:
             warnings.warn(
                 f"RocketSimPool: RocketSim iterated over the cars in an unusual order {MAX_ATTEMPTS} times in a row; "
-                "the episode that begins now may not be reproducible to the bit",
+                "the episode that begins now may not be bit-for-bit reproducible",
                 RuntimeWarning,
                 stacklevel=2,
             )

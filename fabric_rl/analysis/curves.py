@@ -71,7 +71,7 @@ def load_matplotlib(module: str) -> Any:  # noqa: ANN401 - optional
 
 
 def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib is optional
-    """Return an empty matplotlib figure (inches, no display needed); raise an ImportError without matplotlib."""
+    """Return an empty matplotlib figure, size in inches (no display needed); raise an ImportError without it."""
     return load_matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
 
 

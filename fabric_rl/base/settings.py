@@ -158,7 +158,7 @@ def is_integer(value: object) -> TypeGuard[int]:
 
 
 def describe_value(value: object) -> str:
-    """Return a short description of a wrong value for an error: a class, an array with its shape, or a type."""
+    """Return a short description of an invalid value for a message: a class, an array with its shape, or a type."""
     if isinstance(value, type):
         return f"the class {value.__name__}; write {value.__name__}()"
     if isinstance(value, np.ndarray):

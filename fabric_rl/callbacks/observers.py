@@ -198,7 +198,7 @@ class RecordGames(Callback):
             self._record(state, until=now + (1 - _RESERVE) * seconds)
         except Exception as error:  # recording must not end training
             self._on = False
-            warnings.warn(f"no more games are recorded ({type(error).__name__}: {error})", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"stopped recording games ({type(error).__name__}: {error})", RuntimeWarning, stacklevel=2)
         self._last, self._wait = now, self._every
         self._overdrawn = max(0.0, time.monotonic() - now - seconds)
 

@@ -61,8 +61,8 @@ def divide_cores(fabric: Fabric, num_threads: int | None) -> str:
 
     Args:
         fabric: Launched Fabric.
-        num_threads: Threads of torch. None: `OMP_NUM_THREADS` (unless torchrun has set it), else one per core of this
-            rank.
+        num_threads: Number of torch threads. None: `OMP_NUM_THREADS` (unless torchrun has set it), else one per core
+            of this rank.
     """
     ranks = launched_by.ranks_on_these_cores(fabric)
     os.environ["LOCAL_WORLD_SIZE"] = str(ranks)

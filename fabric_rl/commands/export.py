@@ -68,7 +68,7 @@ def export(
     """
     old = _exported(folder)
     if folder.exists() and not (folder.is_dir() and (force or not any(folder.iterdir()))):
-        raise FileExistsError(f"{folder} is not empty; choose a new folder, or --force to overwrite an export")
+        raise FileExistsError(f"{folder} exists; choose a new folder, or add --force to overwrite an export")
     if not old and folder.exists() and any(folder.iterdir()):
         raise FileExistsError(f"{folder} contains files, but not an export to overwrite; choose a new folder")
     if team_size is not None and format != "weights":
@@ -111,7 +111,9 @@ def _replace(new: Path, folder: Path, old: list[str]) -> None:
     """Replace the `old` files of a folder with the files of `new`, or leave everything as it was."""
     taken = [file.name for file in sorted(new.iterdir()) if file.name not in old and (folder / file.name).exists()]
     if taken:
-        raise FileExistsError(f"{folder} contains files that no export writes: {', '.join(taken)}; choose a new folder")
+        raise FileExistsError(
+            f"{folder} contains files that are not of an export: {', '.join(taken)}; choose a new folder"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".export", dir=folder) as beside:
         fresh, kept = Path(shutil.copytree(new, Path(beside, "new"))), Path(beside, "old")

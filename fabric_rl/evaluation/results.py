@@ -173,7 +173,9 @@ def choose_packs(packs: Sequence[Pack], words: Sequence[str]) -> list[Pack]:
         if not any(word in names for names in of):
             kinds = [name for pack in packs for key in ("type", "difficulty") for name in pack.names(key)]
             some = ", ".join(sorted({*kinds}))
-            raise ValueError(f"--packs {word}: no training pack has this code, type, difficulty or tag (e.g. {some})")
+            raise ValueError(
+                f"--packs {word}: no training pack has this code, type, difficulty or tag (types, difficulties: {some})"
+            )
     return [pack for pack, names in zip(packs, of, strict=True) if not words or not names.isdisjoint(words)]
 
 

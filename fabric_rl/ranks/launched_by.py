@@ -252,7 +252,7 @@ def remember_run(folder: Path) -> None:
 
 
 def forget_run() -> None:
-    """Delete what `remember_run` stored, after the run failed before it began, or its folder is gone."""
+    """Delete what `remember_run` stored, for a run that failed before it began or whose folder no longer exists."""
     agents = _agents_that_restart()
     if agents is not None:
         agents.delete_key("run")

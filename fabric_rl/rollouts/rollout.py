@@ -180,7 +180,7 @@ class Rollout:
             names = ", ".join(self.reward_signals) or "its reward"
             more = f" and --signals {len(signals)} ({', '.join(signals)})" if signals else ""
             raise ValueError(
-                f"{type(env).__name__} has {wanted - len(signals)} reward signals ({names}){more}, "
+                f"{type(env).__name__} has {len(self.reward_signals) or 1} reward signal(s) ({names}){more}, "
                 f"but {type(agent).__name__} has value_heads={heads}; set --agent.value_heads {wanted}"
             )
         return heads

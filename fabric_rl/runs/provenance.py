@@ -265,7 +265,7 @@ def _processor() -> str:
 
 
 def patch_name(earlier: Sequence[Any]) -> str:
-    """Return the file name of a start's patch, given the earlier starts."""
+    """Return the file name of the code changes of a run's new start, given its earlier starts."""
     return f"code_{len(earlier) + 1}.diff" if earlier else "code.diff"
 
 

@@ -164,7 +164,7 @@ def inference_config(weights: Path) -> str:
 
 
 def _section(weights: Path, name: str) -> Any:  # noqa: ANN401 - a class path, or a class with its settings
-    """Return `env` or `agent` in the configuration of a run; raise a one-line ValueError if it is missing."""
+    """Return the section `env` or `agent` of a run's configuration; raise a one-line ValueError if it is missing."""
     config = str(find_config(weights))
     section = read_section(config, name)
     if section is None:

@@ -118,7 +118,7 @@ class TrainingMonitor:
         self._console.show(steps, metrics)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the seconds of the run, and the sums of iterations that are not logged yet."""
+        """Return the run's elapsed seconds by part, and the sums of metrics that are not logged yet."""
         return {"seconds": dict(self.seconds), "unpublished": {name: list(pair) for name, pair in self._since.items()}}
 
     def mean_return(self, window: int = max(RECENT_EPISODES)) -> float | None:

@@ -96,7 +96,7 @@ $ --env_id Nope-v0
 --env_id CartPole-v1 --num_steps 16 --agent agents.RecurrentPPOAgent --agent.sequence_length 5
     --num_steps 16 must be a multiple of RecurrentPPOAgent's --agent.sequence_length 5
 --env_id CartPole-v1 --num_steps 16 --agent.value_heads 2
-    1 reward signals (its reward), but PPOLightningAgent has value_heads=2; set --agent.value_heads
+    1 reward signal(s) (its reward), but PPOLightningAgent has value_heads=2; set --agent.value_heads
 --env_id CartPole-v1 --num_steps 16 --gamma [0.9,0.99]
     --gamma has 2 discounts
 --env_id CartPole-v1 --num_steps 16 --accelerator cpu --precision 16-mixed

@@ -70,7 +70,7 @@ def test_an_exported_agent_goes_on_without_its_run(runs, tmp_path, capsys):
     assert all(torch.equal(tensor, weights[name]) for name, tensor in initial.items())
 
     assert command("export", "plain", folder, "--runs_dir", runs) == 2
-    assert f"{folder} is not empty; choose a new folder, or --force" in capsys.readouterr().err
+    assert f"{folder} exists; choose a new folder, or add --force" in capsys.readouterr().err
     assert command("export", "no_such", tmp_path / "x", "--runs_dir", runs) == 2
     assert "agent no_such: no such checkpoint, run or milestone" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()

@@ -133,7 +133,9 @@ def test_force_writes_over_an_export_and_what_fails_leaves_it(policies, tmp_path
     (folder / "play.py").write_text("mine")
     (folder / "policy.onnx").mkdir()
     assert export("--force", "--format", "onnx") == 2
-    assert "contains files that no export writes: play.py, policy.onnx; choose a new folder" in capsys.readouterr().err
+    assert (
+        "contains files that are not of an export: play.py, policy.onnx; choose a new folder" in capsys.readouterr().err
+    )
     (folder / "policy.onnx").rmdir()
     (folder / "play.py").unlink()
     rename, names = Path.rename, []
@@ -162,7 +164,7 @@ def test_mistakes_with_exports_are_one_line(policies, tmp_path, capsys, monkeypa
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "diary.txt").write_text("dear diary")
     new, onnx = tmp_path / "new", ["--format", "onnx"]
-    assert "mine is not empty; choose a new folder, or --force" in error("export", "plain", tmp_path / "mine", *onnx)
+    assert "mine exists; choose a new folder, or add --force" in error("export", "plain", tmp_path / "mine", *onnx)
     assert "memory_onnx has already been exported; name the run" in error("export", "memory_onnx", new, *onnx)
     assert "--format: " in error("export", "plain", new, "--format", "pickle")
     assert "plain#striker: the agent has no roles" in error("export", "plain#striker", new, *onnx)

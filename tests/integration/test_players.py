@@ -142,7 +142,7 @@ def test_it_plays_without_learning_too(forks, tmp_path):
         (
             ["--num_players", 1, "--agent.value_heads", 2],
             2,
-            "Masked has 1 reward signals (its reward), but Certain has value_heads=2",
+            "Masked has 1 reward signal(s) (its reward), but Certain has value_heads=2",
         ),
         (["--num_players", 1, "--env", "envs.GymnasiumEnvs", "--env.env_id", "Nothing-v0"], 2, "Nothing"),
     ],

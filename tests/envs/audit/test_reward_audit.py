@@ -250,7 +250,7 @@ def test_settings_are_read_from_what_builds_the_pool():
     recipe = PoolFactory(pooled)
     assert recipe.team_sizes == [(1, 2), (2, 0)] and recipe.tick_skip == 6
     assert recipe.arguments["num_arenas"] == 4
-    with pytest.raises(TypeError, match=r"audit-rewards: env must be the settings of an envs.RocketSimPool, got dict"):
+    with pytest.raises(TypeError, match=r"audit-rewards: env must build an envs.RocketSimPool, got dict"):
         audit_rewards(dict)
     for wrong, message in (
         ({"seconds": 0}, "--seconds"),

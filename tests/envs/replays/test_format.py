@@ -78,7 +78,7 @@ def test_a_game_that_is_played_can_be_read_up_to_its_last_chunk(tmp_path):
         try:
             replay = read(tmp_path, data[:end])
         except ValueError as error:
-            assert "has just begun" in str(error) and not seen
+            assert "has no frames yet" in str(error) and not seen
             continue
         for game in replay.games:
             seen.add(game.num_frames)
@@ -129,7 +129,7 @@ BIG = {"name": "x", "dtype": "<i4", "shape": [30_000], "scale": 1, "differences"
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (FILE_START + struct.pack("<cII", b"C", 2**31, 0), "has just begun"),  # no whole head
+        (FILE_START + struct.pack("<cII", b"C", 2**31, 0), "has no frames yet"),  # no whole head
         (HEAD + HEAD[len(FILE_START) :], "out of order"),
         (FILE_START + pack_json(HEADER, {"columns": []}), "too many, too large"),
         (FILE_START + pack_json(HEADER, {"columns": [BIG]}), "too many, too large"),

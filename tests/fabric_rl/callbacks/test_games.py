@@ -107,7 +107,7 @@ def test_a_folder_that_is_deleted_comes_back_and_a_file_in_its_place_is_a_warnin
     weights(fabric, [Deletes(), often(tmp_path / "games")])
     assert [path.name for path in (tmp_path / "games").iterdir()] == ["000000000240.frl"]
     (tmp_path / "file").write_text("mine")
-    with pytest.warns(RuntimeWarning, match="no more games are recorded"):
+    with pytest.warns(RuntimeWarning, match="stopped recording games"):
         weights(fabric, [often(tmp_path / "file")])
     assert (tmp_path / "file").read_text() == "mine"
 
@@ -166,7 +166,7 @@ def test_all_that_games_cost_is_within_their_share(tmp_path, monkeypatch):
 
 def test_what_cannot_be_recorded_ends_no_training(fabric, tmp_path, often):
     (tmp_path / "games" / "000000000080.frl").mkdir(parents=True)  # where the first game would be written
-    with pytest.warns(RuntimeWarning, match="no more games are recorded"):
+    with pytest.warns(RuntimeWarning, match="stopped recording games"):
         weights(fabric, [often(tmp_path / "games")])
 
 

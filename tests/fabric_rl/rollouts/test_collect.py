@@ -434,7 +434,7 @@ def test_signals_must_fit_the_value_heads(counter_env):
     ):
         Rollout(8, ManySided(), agent=MemoryAgent(8))
     with pytest.raises(
-        ValueError, match=r"CounterEnv has 1 reward signals \(its reward\), but TwoHeads has value_heads=2"
+        ValueError, match=r"CounterEnv has 1 reward signal\(s\) \(its reward\), but TwoHeads has value_heads=2"
     ):
         Rollout(8, counter_env(), agent=TwoHeads())
 
