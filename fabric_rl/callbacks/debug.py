@@ -497,7 +497,7 @@ class Debug(Callbacks):
     """Print diagnostics on rank 0 and log them as `debug/...` during training.
 
     On the command line: `--callbacks+=fabric_rl.callbacks.Debug --callbacks.actions true`. See docs/debugging.md for
-    the topics. If an environment does not support a topic, the log says so. Training stays bit-identical.
+    the topics. If an environment does not support a topic, the log reports it. Training stays bit-identical.
     """
 
     @checks_arguments
