@@ -35,12 +35,20 @@ ORPHAN_SECONDS = 15
 MOST_KILLS = 4
 """Of one run; the next one begins anew."""
 NETS = "--agent.actor_hidden_sizes [8] --agent.critic_hidden_sizes [8] --agent.normalize_obs true"
-COMMON = f"--num_steps 16 --update_epochs 1 --minibatch_size 32 --total_timesteps 2048 --accelerator cpu --plain {NETS}"
+COMMON = "--total_timesteps 2048 --accelerator cpu --plain"
+PPO = f"--num_steps 16 --update_epochs 1 --minibatch_size 32 {COMMON} {NETS}"
 SAVING = "--checkpoint_every_timesteps 256 --milestone_interval 512 --keep_checkpoints 2"
 ROCKET = "--env.num_arenas 2 --env.num_threads 1 --env.state_setter envs.RandomState --standardize_returns true"
 CARTPOLE = "--env_id CartPole-v1 --num_envs 4 --exp_buffer_size 128 --lr_schedule kl_adaptive --exact_resume"
 WORKERS = "--env envs.ProcessPool --env.factory envs.RocketSimPool --env.factory.num_arenas 2 --env.num_workers 2"
 WORKERS += " --env.factory.state_setter envs.RandomState"
+SELF_PLAY = "--self_play fabric_rl.selfplay.SelfPlay --self_play.guests [random] --self_play.save_steps 64 "
+SELF_PLAY += "--self_play.swap_steps 64 --self_play.window 3 --self_play.play_against_latest_model_ratio 0.3"
+SIGNALS = "--signals+=fabric_rl.signals.RND --signals+=fabric_rl.signals.Curiosity --agent.value_heads 3"
+SAC = "--env envs.RocketSimPool --env.num_arenas 2 --env.state_setter envs.RandomState "
+SAC += f"--env.action envs.ContinuousAction --agent agents.SACLightningAgent {COMMON} {NETS} --train_interval 16 "
+SAC += "--num_update 2 --n_step 3 --batch_size 32 --summary_freq 1 --buffer_size 600 --buffer_init_steps 300 "
+SAC += "--save_replay_buffer"
 KINDS = {
     "one rank": (1, ROCKET),
     "one rank, CartPole": (1, CARTPOLE),
@@ -50,6 +58,12 @@ KINDS = {
     "ProcessPool": (1, WORKERS),
     "ProcessPool, overlap": (1, f"{WORKERS} --env.groups 2 --overlap"),
     "players": (2, f"{ROCKET} --num_players 1"),
+    "self-play": (1, f"{ROCKET} {SELF_PLAY}"),
+    "two ranks, self-play": (2, f"{ROCKET} {SELF_PLAY}"),
+    "signals": (1, f"{CARTPOLE} {SIGNALS}"),
+    "two ranks, signals": (2, f"{ROCKET} {SIGNALS}"),
+    "SAC": (1, SAC),
+    "two ranks, SAC": (2, SAC),
 }
 """Name -> how many ranks, and the settings."""
 MOMENTS = ("start-up", "training", "end")
@@ -86,7 +100,8 @@ class Running:
     def __init__(self, forks, kind, folder):
         self.forks, self.folder, self.run = forks, folder, folder / "runs" / "r"
         ranks, settings = KINDS[kind]
-        new = f"{settings} {COMMON} {SAVING} --devices {ranks}".split()
+        common = "" if settings == SAC else PPO
+        new = f"{settings} {common} {SAVING} --devices {ranks}".split()
         here = ["--runs_dir", folder / "runs", "--run_id", "r"]
         self.goes_on = (self.run / "checkpoints").is_dir()  # what was killed before is no run yet, and begins
         self.knows_settings = (self.run / "config.yaml").exists()
