@@ -31,7 +31,8 @@ class Curriculum:
     min_lesson_length: Count = 100
     """Number of episodes, over all ranks, that must end in a lesson before the next one can begin."""
     signal_smoothing: bool = True
-    """Smooth the measure: 0.25 times its previous smoothed value plus 0.75 times its current value."""
+    """Smooth the measure: 0.25 times its previous smoothed value plus 0.75 times its current value; the first value
+    is not smoothed."""
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -75,7 +76,7 @@ class LessonState:
 
         The measure is m = sum of totals / sum of counts over the newest iterations with `min_lesson_length` episodes;
         for `progress`, it is that of the newest iteration. With smoothing, m <- 0.25 m' + 0.75 m, where m' is the
-        previous value, from any lesson, and initially 0. The next lesson begins if m exceeds the threshold; the count
+        previous value, from any lesson; the first m is not smoothed. The next lesson begins if m exceeds the threshold; the count
         of episodes then starts again.
 
         Args:
@@ -102,8 +103,8 @@ class LessonState:
         measured = sum(row[1] for row in rows) / counts if counts else math.nan
         if not math.isfinite(measured):
             return False
-        if curriculum.signal_smoothing:
-            measured = 0.25 * (self.measured or 0.0) + 0.75 * measured
+        if curriculum.signal_smoothing and self.measured is not None:
+            measured = 0.25 * self.measured + 0.75 * measured
         self.measured = measured
         if self.lesson >= len(curriculum.thresholds) or not measured > curriculum.thresholds[self.lesson]:
             return False
