@@ -11,10 +11,10 @@ from fabric_rl.base.state_schema import load_child_state
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger
+from fabric_rl.rollouts.collect import EPISODE_RETURN
 from fabric_rl.types import HasParameters, ParameterValue
 
 PROGRESS, REWARD = "progress", "reward"
-EPISODE_RETURN = "reward/episode_return"
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class LessonState:
 
         The measure is m = sum of totals / sum of counts over the newest iterations with `min_lesson_length` episodes;
         for `progress`, it is that of the newest iteration. With smoothing, m <- 0.25 m' + 0.75 m, where m' is the
-        previous value, from any lesson; the first m is not smoothed. The next lesson begins if m exceeds the threshold; the count
-        of episodes then starts again.
+        previous value, from any lesson; the first m is not smoothed. The next lesson begins if m exceeds the threshold;
+        the count of episodes then starts again.
 
         Args:
             episodes: Number of episodes that ended in this iteration.
