@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from agents.parts.base import PPOAgent, flat_obs_size, hidden_layers
-from agents.parts.memory import RecurrentMemory, check_memory
+from agents.parts.memory import RecurrentMemory
 from fabric_rl.base.settings import Count, CountOrZero
 from fabric_rl.learning.imitation import DemonstrationBatch
 from fabric_rl.learning.normalize import ObsNormalizer
@@ -33,7 +33,7 @@ class RecurrentPPOAgent(PPOAgent):
     """Type of memory: lstm or gru. On the CPU, an lstm trains faster."""
     memory_size: Count = 128
     """Number of values remembered from step to step. As in ML-Agents, an LSTM uses half of them for its hidden state
-    and half for its cell state, so it must be even; a GRU has one state of this size."""
+    and half for its cell state, and an odd number is rounded up; a GRU has one state of this size."""
     sequence_length: Count = 64
     """Steps per training sequence, and thus how far back gradients reach; must divide num_steps."""
     burn_in: CountOrZero = 0
@@ -51,14 +51,13 @@ class RecurrentPPOAgent(PPOAgent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        name = type(self).__name__
-        inputs = flat_obs_size(name, self.observation_space)
-        check_memory(name, self.cell, self.memory_size)
+        inputs = flat_obs_size(type(self).__name__, self.observation_space)
 
         self.normalizer = ObsNormalizer((inputs,)) if self.normalize_obs else nn.Identity()
         shape = (self.activation, self.layer_norm, self.ortho_init)
         self.encoder = hidden_layers(inputs, self.hidden_sizes, *shape)
         self.memory = RecurrentMemory([inputs, *self.hidden_sizes][-1], self.memory_size, self.cell, self.ortho_init)
+        self.memory_size = self.memory.memory_size
         self.actor = hidden_layers(self.memory.hidden_size, self.actor_hidden_sizes, *shape)
         self.critic = hidden_layers(self.memory.hidden_size, self.critic_hidden_sizes, *shape)
         size = self.memory.hidden_size

@@ -14,7 +14,7 @@ from torch.func import functional_call
 
 from agents.parts.base import actor_obs_size, flat_obs_size, hidden_layers
 from agents.parts.heads import linear
-from agents.parts.memory import RecurrentMemory, check_memory
+from agents.parts.memory import RecurrentMemory
 from agents.parts.sac_heads import Critics, DiscreteSACHead, make_sac_head
 from fabric_rl.base.settings import Between, Count, CountOrZero, Finite, Positive, check_settings
 from fabric_rl.learning.normalize import ObsNormalizer
@@ -105,9 +105,8 @@ class SACLightningAgent(OffPolicyAgent):
         self.columns = actor_obs_size(self.observation_space)
         memory, remembered = None, 0
         if self.memory_size:
-            check_memory(name, self.cell, self.memory_size)
             memory = RecurrentMemory(self.columns, self.memory_size, self.cell, ortho_init=True)
-            remembered = memory.hidden_size
+            remembered, self.memory_size = memory.hidden_size, memory.memory_size
         else:
             self.sequence_length, self.burn_in = 1, 0  # single steps
         self.actor_inputs = remembered + self.columns

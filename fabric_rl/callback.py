@@ -36,7 +36,7 @@ class TrainState:
         stop: Set it to True on any rank to end training after this iteration; it is then set on every rank.
         asked_by: Name of the callback that set `stop` on this rank, for messages.
         stopped_by: Cause of an early end of training, for messages; the same on every rank.
-        phase: Name of the current phase; milestones are filed under it.
+        phase: Name of the phase of the latest iteration; milestones are filed under it.
         learning_rate: Set it to replace the optimizer's initial learning rate, for all its parameters; the schedule
             continues from it. None keeps the optimizer's.
         learning_rate_factor: Factor for all learning rates, in every phase and schedule; the same on all ranks.

@@ -9,14 +9,6 @@ _SHUT = -1e4
 """Gate input whose sigmoid is exactly 0, whatever the gate's other inputs add to it."""
 
 
-def check_memory(agent: str, cell: str, memory_size: int) -> None:
-    """Raise a ValueError for an LSTM with an odd memory size."""
-    if cell == "lstm" and memory_size % 2:
-        raise ValueError(
-            f"{agent}: --agent.memory_size must be even for an LSTM (half hidden, half cell state), got {memory_size}"
-        )
-
-
 class RecurrentMemory(nn.Module):
     """One layer of LSTM (Gers et al. 2000) or GRU (Cho et al. 2014).
 
@@ -30,7 +22,7 @@ class RecurrentMemory(nn.Module):
 
         Args:
             inputs: Size of the input vectors.
-            memory_size: M; even for an LSTM.
+            memory_size: M; for an LSTM, an odd number is rounded up.
             cell: Type of the cell. Training with an LSTM is faster on the CPU, see `unroll`.
             ortho_init: True for orthogonal weights with gain 1 (one matrix per gate) and zero biases, but 1 for the
                 forget gate of an LSTM, so that it initially remembers (Jozefowicz et al. 2015); False for torch's
@@ -38,7 +30,8 @@ class RecurrentMemory(nn.Module):
         """
         super().__init__()
         self.is_lstm = cell == "lstm"
-        self.hidden_size = memory_size // 2 if self.is_lstm else memory_size
+        self.hidden_size = (memory_size + 1) // 2 if self.is_lstm else memory_size
+        self.memory_size = 2 * self.hidden_size if self.is_lstm else memory_size
         self.cell = nn.LSTMCell(inputs, self.hidden_size) if self.is_lstm else nn.GRUCell(inputs, self.hidden_size)
         if ortho_init:
             with torch.no_grad():

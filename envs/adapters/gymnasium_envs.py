@@ -1,5 +1,7 @@
 """GymnasiumEnvs and AtariEnvs, vector environments with SAME_STEP autoreset; and wrappers."""
 
+import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -206,6 +208,9 @@ class GymnasiumEnvs(VectorWrapper):
         if parameters is not None:
             check_value("GymnasiumEnvs: parameters (--env.parameters)", parameters, ParameterRandomizer)
             wrappers = (partial(self._draw, parameters), *wrappers)
+        no_screen = {"DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"}.isdisjoint(os.environ)
+        if (settings or {}).get("render_mode") == "human" and sys.platform == "linux" and no_screen:
+            raise ValueError("GymnasiumEnvs: render_mode human needs a display; try videos instead (--capture_video)")
         self._drawn: list[SampledAttributes] = []
         folders = [str(video_folder) if video_folder and i == 0 else None for i in range(num_envs)]
         name = env_id if isinstance(env_id, str) else env_id.__name__

@@ -180,9 +180,11 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         if seed is not None:
             argument = "reset(seed=...), with arena i drawing from seed + i,"
             self._episodes.seed(check_seed("RocketSimPool", seed, argument))
+        self.state.set_writable(True)
         self._begin_episodes(np.ones(self.num_arenas, np.bool_))
         obs = self._observe(self.state, first=not self._started)
         self._started = True
+        self.state.set_writable(False)
         return self._slots.cars_of(obs), self._infos()
 
     def step(self, actions: NDArray[np.int64]) -> tuple[Float, NDArray[Any], Bool, Bool, dict[str, Any]]:
@@ -202,6 +204,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             raise RuntimeError("RocketSimPool: call reset() before step()")
         state, timers = self.state, self._timers
         timers.start()
+        state.set_writable(True)
         actions = self._slots.all_slots(to_action_array("RocketSimPool", actions))
         controls = self.guests.override_controls(parse_actions(self.action_parser, actions, state), state)
         touched_before = state.touched
@@ -229,6 +232,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             obs[fresh] = self._observe(state.select(fresh))
             timers.stop("obs")
         infos = self._infos() | extra
+        state.set_writable(False)
         timers.stop("actions")
         cars_of, arena_of = self._slots.cars_of, self._slots.arena_of
         return cars_of(obs), cars_of(rewards), terminated[arena_of], truncated[arena_of], infos
@@ -361,6 +365,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         load_components(components, snapshot)
         load_child_state(self._counts, snapshot["counts"], "RocketSimPool: the saved state of the counts")
         self._started = snapshot["started"]
+        self.state.set_writable(False)
 
     def _components(self) -> dict[str, Any]:
         """Return all components by argument name."""

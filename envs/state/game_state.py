@@ -16,7 +16,7 @@ from rlgym.rocket_league import common_values as game
 from envs.state import layout
 from envs.state.layout import Bool, Float
 from envs.state.quantities import Quantities
-from envs.state.view import Derived, View, quaternions
+from envs.state.view import Derived, View, quaternions, read_only
 from fabric_rl.base.settings import is_integer
 from fabric_rl.base.state_schema import check_structure
 
@@ -79,16 +79,26 @@ class StateArrays:
         self._quantities: Quantities | None = None
         self.read_details: Callable[[StateArrays], None] | None = None
         """Fills the stale rows of `details` and `last_touch_car` from the live arenas; set by the pool."""
+        self._views: dict[bool, dict[str, Any]] = {}
         self._make_views()
 
-    def _make_views(self) -> None:
+    def _make_views(self, writable: bool = True) -> None:
         self.all_present = bool(self.present.all())
-        self.world = View(self.ball_rows[:, 0], self.car_rows[:, :, 0], self.pad_timers)
-        self.mirrored = View(self.ball_rows[:, 1], self.car_rows[:, :, 1], self.pad_timers[:, ::-1])
-        self.boost: Float = self.car_rows[:, :, 0, layout.BOOST]
-        self.car_timers: Float = self.car_states["timers"]
-        self.car_flags: Bool = self.car_states["flags"]
+        wrap = np.asarray if writable else read_only
+        ball, cars, states, pads = map(wrap, (self.ball_rows, self.car_rows, self.car_states, self.pad_timers))
+        self.world = View(ball[:, 0], cars[:, :, 0], pads)
+        self.mirrored = View(ball[:, 1], cars[:, :, 1], pads[:, ::-1])
+        self.boost: Float = cars[:, :, 0, layout.BOOST]
+        self.car_timers: Float = states["timers"]
+        self.car_flags: Bool = states["flags"]
+        self._views[writable] = {name: vars(self)[name] for name in _VIEWS}
         self.invalidate()
+
+    def set_writable(self, writable: bool) -> None:
+        """Choose whether `world`, `mirrored`, `boost`, timers and flags can be written; a pool's can within a step."""
+        if writable not in self._views:
+            self._make_views(writable)
+        vars(self).update(self._views[writable])
 
     @property
     def num_arenas(self) -> int:
@@ -105,6 +115,7 @@ class StateArrays:
         part, and_a_spare = copy.copy(self), np.append(arenas, arenas[:1])
         for name in _ARRAYS:
             setattr(part, name, getattr(self, name)[and_a_spare][:-1])
+        part._views = {}
         part._make_views()
         return part
 
@@ -204,6 +215,7 @@ class StateArrays:
         world.car_up[arena] = np.stack((-cr * cy * sp - sr * sy, -cr * sy * sp + sr * cy, cp * cr), axis=-1)
 
 
+_VIEWS = ("world", "mirrored", "boost", "car_timers", "car_flags")
 _ARRAYS = tuple(StateArrays.__annotations__)
 """All arrays that the class declares, in the order of copies and snapshots."""
 
@@ -247,7 +259,7 @@ class GameState(StateArrays):
         present: `[A, C]` bool, True if there is a car in the slot.
         all_present: True if every slot has a car.
         team: `[C]` int8, 0 blue, 1 orange.
-        world: The field, not mirrored; writable by state setters.
+        world: The field, not mirrored; writable by state setters, read-only between the steps of a pool.
         mirrored: The field rotated by 180 degrees about z.
         pad_timers: `[A, 34]` seconds until each pad can be taken again, as `world.pad_timers`.
         boost: `[A, C]` boost left, 0..100.

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envs.state import layout
 from envs.state.layout import Float
@@ -43,6 +44,35 @@ class cached(Generic[T]):
             return self
         value = owner.__dict__[self._name] = self.function(owner)
         return value
+
+
+class ReadOnlyArray(np.ndarray[Any, Any]):
+    """Array of a pool's state that cannot be written; results of computations are ordinary arrays."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:  # noqa: ANN401 - numpy's
+        _plain(self, for_writing=True)[key] = value
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **settings: Any) -> Any:  # noqa: ANN401
+        if "out" in settings:
+            settings["out"] = tuple(_plain(array, for_writing=True) for array in settings["out"])
+        return getattr(ufunc, method)(*map(_plain, inputs), **settings)
+
+
+def _plain(value: Any, for_writing: bool = False) -> Any:  # noqa: ANN401 - a number or any array
+    """Return a `ReadOnlyArray` as an ordinary array, and other values unchanged; raise a ValueError for writing."""
+    if not isinstance(value, ReadOnlyArray):
+        return value
+    if for_writing and not value.flags.writeable:
+        advice = "call set_state() of pool.arenas[i].ball or of a car, or begin episodes with a StateSetter"
+        raise ValueError(f"GameState: pool.state is read-only between steps, as it only shows the arenas; {advice}")
+    return value.view(np.ndarray)
+
+
+def read_only(array: NDArray[Any]) -> ReadOnlyArray:
+    """Return a view of the array that cannot be written."""
+    view = array.view(ReadOnlyArray)
+    view.setflags(write=False)
+    return view
 
 
 def quaternions(basis: Float) -> Float:

@@ -11,19 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabric_rl.base.text import did_you_mean
-from fabric_rl.metrics.metrics_csv import Curve
+from fabric_rl.metrics.metrics_csv import Curve, mean_of_last_tenth
 
 
 def final_score(curve: Curve, until: float = math.inf) -> float:
     """Return the mean over the last tenth of the rows (at least one) up to `until` steps."""
     steps, values = curve
     return mean_of_last_tenth(values[steps <= until])
-
-
-def mean_of_last_tenth(values: NDArray[np.float64], first: bool = False) -> float:
-    """Return the mean over the last (or `first`) tenth of `values [points]`, without overflow of the sum."""
-    tenth = max(1, len(values) // 10)
-    return float(((values[:tenth] if first else values[-tenth:]) / tenth).sum())
 
 
 def choose_metrics(

@@ -14,11 +14,10 @@ from fabric_rl.args import Hardware
 from fabric_rl.base.processes import cores
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.ranks import launched_by
+from fabric_rl.ranks.devices import check_precision
 from fabric_rl.ranks.players_strategy import OF_FABRIC_RUN, PlayersStrategy, fabric_kwargs
 from fabric_rl.ranks.processes import RANK_0, describe_lost_rank, exit_with_launcher
 from fabric_rl.ranks.sharding import ShardedStrategy
-
-_HALF_PRECISION = ("16", "16-mixed")
 
 
 def launch_fabric(hardware: Hardware, num_players: int, loggers: list[Logger]) -> Fabric:
@@ -43,7 +42,7 @@ def launch_fabric(hardware: Hardware, num_players: int, loggers: list[Logger]) -
     arguments: dict[str, Any] = launched_by.resolve_devices_and_nodes(hardware.devices, hardware.num_nodes)
     arguments |= {name: getattr(hardware, name) for name in ("accelerator", "strategy", "precision")}
     if launched_by.used_fabric_run():
-        arguments = _left_by_fabric_run(hardware)
+        arguments = {} if "LT_PRECISION" in os.environ else {"precision": hardware.precision}  # it has set all others
     launched_by.use_new_store()
     if num_players:
         arguments = fabric_kwargs(num_players, arguments, timedelta(minutes=hardware.timeout_minutes))
@@ -79,30 +78,17 @@ def divide_cores(fabric: Fabric, num_threads: int | None) -> str:
     return f"{count} on {where}, {share} of {here} cores each{torchs}{roles}"
 
 
-def _left_by_fabric_run(hardware: Hardware) -> dict[str, Any]:
-    """Return the precision as an argument if `fabric run` has not set it; `fabric run` sets all others."""
-    precision = os.environ.get("LT_PRECISION")
-    if precision is None:
-        return {"precision": hardware.precision}
-    if precision not in ("32", "32-true", "bf16", "bf16-mixed", *_HALF_PRECISION):
-        raise ValueError(f"--precision {precision} is not supported; use 32-true, bf16-mixed or 16-mixed")
-    return {}
-
-
 def _fabric(loggers: list[Logger], arguments: dict[str, Any]) -> Fabric:
-    wanted = {name: arguments.get(name, os.environ.get(f"LT_{name.upper()}")) for name in ("precision", "accelerator")}
-    half = wanted["precision"] in _HALF_PRECISION
-    if half and (wanted["accelerator"] == "cpu" or not torch.cuda.is_available()):
-        raise ValueError(f"--precision {wanted['precision']} needs a GPU; use bf16-mixed or 32-true on the CPU")
-    strategy = arguments.get("strategy", os.environ.get("LT_STRATEGY"))
+    names = ("precision", "accelerator", "strategy")
+    precision, accelerator, strategy = (arguments.get(name, os.environ.get(f"LT_{name.upper()}")) for name in names)
+    on_gpu = accelerator != "cpu" and torch.cuda.is_available()
+    precision = check_precision(str(precision), "cuda" if on_gpu else "cpu")  # before Fabric, which would replace it
     contradicting: tuple[str, ...] = ()  # variables of `fabric run`
     if isinstance(strategy, PlayersStrategy):
         contradicting = OF_FABRIC_RUN
     elif strategy == "fsdp":  # Fabric's own "fsdp" needs a GPU and an agent written for it
-        if half:
-            raise ValueError(
-                f"--strategy fsdp: --precision {wanted['precision']} is not supported; use bf16-mixed or 32-true"
-            )
+        if precision == "16-mixed":
+            raise ValueError(f"--strategy fsdp: --precision {precision} is not supported; use bf16-mixed or 32-true")
         arguments = arguments | {"strategy": ShardedStrategy()}
         contradicting = ("LT_STRATEGY",)
     elif isinstance(strategy, str) and strategy not in (known := ["auto", *STRATEGY_REGISTRY.available_strategies()]):

@@ -6,6 +6,7 @@ Lightning 2.3 renamed ``lightning run model`` to ``fabric run`` and left the nam
 import logging
 import os
 import signal
+import socket
 import sys
 from importlib import metadata
 from typing import NoReturn
@@ -58,6 +59,8 @@ def _run_model(args: list[str]) -> NoReturn:
         )
 
     import click
+    from click.core import ParameterSource
+    from lightning.fabric.plugins.environments.lightning import find_free_network_port
     from lightning.fabric.utilities.exceptions import MisconfigurationException
     from torch.distributed import DistNetworkError
     from torch.distributed.elastic.multiprocessing.api import SignalException
@@ -72,7 +75,14 @@ def _run_model(args: list[str]) -> NoReturn:
     sys.argv[0] = _RUN_MODEL
     run = entry_point.load().commands["run"]
     try:
-        check_devices(run.make_context(_RUN_MODEL, list(args), resilient_parsing=True).params.get("devices") or 1)
+        context = run.make_context(_RUN_MODEL, list(args), resilient_parsing=True)
+        check_devices(context.params.get("devices") or 1)
+        by_default = context.get_parameter_source("main_port") is ParameterSource.DEFAULT
+        if by_default and context.params.get("num_nodes") == 1:
+            try:
+                socket.create_server(("", context.params["main_port"])).close()
+            except OSError:  # in use
+                args = [f"--main-port={find_free_network_port()}", *args]
         sys.exit(run.main(args, prog_name=_RUN_MODEL, standalone_mode=False))
     except (click.Abort, KeyboardInterrupt):
         sys.exit(128 + signal.SIGINT)

@@ -43,7 +43,7 @@ def format_summary(run: Run, summary: dict[str, Any]) -> str:
             label = name.replace("_", " ")
             lines.append(f"  {label}: {figure['start']:.2f} at the start, {figure['end']:.2f} at the end")
     if summary["mean_return"] is not None:
-        lines.append(f"  mean return of the last episodes: {summary['mean_return']:.2f}")
+        lines.append(f"  mean return (last 10 %): {summary['mean_return']:.2f}")
     kinds = [kind for kind in ("collected", "consumed", "overall") if f"{kind}_steps_per_second" in summary]
     speeds = (f"{kind} {summary[f'{kind}_steps_per_second']:,.0f}" for kind in kinds)
     lines.append(f"  steps per second: {', '.join(speeds)}")
@@ -84,7 +84,8 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
     if not unfinished:
         of_start = ["--run_id", "--resume", "--force", "--inference"]
         same = remove_flags(given, [*of_start, "--initialize_from", "--total_timesteps"])
-        longer = ["--total_timesteps", f"{10 * args.total_timesteps:_}"]
+        asked, done = args.total_timesteps, summary["total_steps"]
+        longer = ["--total_timesteps", f"{10 * (asked if 10 * asked > done else done):_}"]
         commands.append([*program, *same, "--run_id", run_id, "--resume", *longer])
         if summary["world_size"] == 1 and torch.cuda.device_count() != 1:
             same = remove_flags(given, [*of_start, "--devices"])

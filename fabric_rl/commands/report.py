@@ -17,14 +17,14 @@ from envs.pool.replay_format import SUFFIX
 from envs.replays.replay import extract_games, read_replay
 from fabric_rl.analysis import comparison
 from fabric_rl.analysis.comparison import ALL, Comparison, Estimate, Improvement, Scores
-from fabric_rl.analysis.curves import SPEED, choose_metrics, mean_of_last_tenth, minutes_at, new_figure
+from fabric_rl.analysis.curves import SPEED, choose_metrics, minutes_at, new_figure
 from fabric_rl.analysis.plots import comparison_figure
 from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.files import atomic_write, read_json, write_json, write_text
 from fabric_rl.base.tables import finite_or_none, format_number, format_time
 from fabric_rl.commands.output import Report, Section, check_out, png_of, section_tables, templates, write_page
 from fabric_rl.commands.runs import USUAL_METRICS
-from fabric_rl.metrics.metrics_csv import Curve, read_metrics
+from fabric_rl.metrics.metrics_csv import Curve, mean_of_last_tenth, read_metrics
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, flat_settings
 from fabric_rl.runs.records import RunRecord, find_run
 from fabric_rl.viewer.page import page_with
@@ -219,7 +219,7 @@ def comparison_sections(found: Comparison) -> list[Section]:
     sections = [
         Section("Settings that differ", ["setting", *labels], settings, none),
         Section(
-            f"Final {found.metric}",
+            f"Final {found.metric} (mean of the last 10 %)",
             ["task", "group", "runs", "interquartile mean", percent, "mean", "median"],
             [_final_score(row) for row in found.scores],
         ),

@@ -70,7 +70,7 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
                 mean_return, seconds = (
                     format_number(record.summary.get(key)) for key in ("mean_return", "wall_seconds")
                 )
-                outcome = f"{record.steps:,} steps, mean return {mean_return}, {seconds} s"
+                outcome = f"{record.steps:,} steps, mean return {mean_return} (last 10 %), {seconds} s"
             print(f"{run_id}: {outcome}", flush=True)
 
     if len(left) < len(ids):

@@ -11,10 +11,10 @@ from fabric_rl.base.state_schema import load_child_state
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger
+from fabric_rl.rollouts.collect import EPISODE_RETURN
 from fabric_rl.types import HasParameters, ParameterValue
 
 PROGRESS, REWARD = "progress", "reward"
-EPISODE_RETURN = "reward/episode_return"
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class Curriculum:
     min_lesson_length: Count = 100
     """Number of episodes, over all ranks, that must end in a lesson before the next one can begin."""
     signal_smoothing: bool = True
-    """Smooth the measure: 0.25 times its previous smoothed value plus 0.75 times its current value."""
+    """Smooth the measure: 0.25 times its previous smoothed value plus 0.75 times its current value; the first value
+    is not smoothed."""
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -75,8 +76,8 @@ class LessonState:
 
         The measure is m = sum of totals / sum of counts over the newest iterations with `min_lesson_length` episodes;
         for `progress`, it is the value in the newest iteration. With smoothing, m <- 0.25 m' + 0.75 m, where m' is the
-        previous value, from any lesson, and initially 0. The next lesson begins if m exceeds the threshold; the count
-        of episodes then starts again.
+        previous value, from any lesson; the first m is not smoothed. The next lesson begins if m exceeds the threshold;
+        the count of episodes then starts again.
 
         Args:
             episodes: Number of episodes that ended in this iteration.
@@ -102,8 +103,8 @@ class LessonState:
         measured = sum(row[1] for row in rows) / counts if counts else math.nan
         if not math.isfinite(measured):
             return False
-        if curriculum.signal_smoothing:
-            measured = 0.25 * (self.measured or 0.0) + 0.75 * measured
+        if curriculum.signal_smoothing and self.measured is not None:
+            measured = 0.25 * self.measured + 0.75 * measured
         self.measured = measured
         if self.lesson >= len(curriculum.thresholds) or not measured > curriculum.thresholds[self.lesson]:
             return False

@@ -90,8 +90,9 @@ class Phases(Callback):
 
     Every phase sets the learning rate, and the rewards and initial states of environments that support phases
     (`fabric_rl.types.HasPhases`), such as pools with `envs.PhasedReward` or `envs.PhasedStates`. Networks, optimizer,
-    observations and actions stay the same. Milestones are filed under `Phase<number>-<name>`; the metrics are
-    `phase/number` (from 1) and `phase/steps` (agent-steps in the phase, including this iteration).
+    observations and actions stay the same. Milestones are filed under the phase that they were trained in,
+    `Phase<number>-<name>`; the metrics are `phase/number` (from 1) and `phase/steps` (agent-steps in the phase,
+    including this iteration).
 
     To choose the phase by hand, set `start_phase`, optionally together with the weights of another run
     (`--initialize_from`). A resumed run continues in its phase, unless `start_phase` has changed.
@@ -149,7 +150,12 @@ class Phases(Callback):
             self._begun_at = state.steps
         if self._begun_at > state.steps:
             raise ValueError(f"Phases: the saved phase begins at step {self._begun_at}, after the run's {state.steps}")
+        promoted = self.number > self._start and self._begun_at == state.steps  # the checkpoint ended another phase
+        state.phase = self._folder(self.number - promoted)
         self._enter(state)
+
+    def on_iteration_start(self, state: TrainState) -> None:
+        state.phase = self._folder(self.number)
 
     def on_iteration_end(self, state: TrainState) -> None:
         phase, steps = self.phase, state.steps - self._begun_at
@@ -198,9 +204,11 @@ class Phases(Callback):
         self.number, self._begun_at, self._waited = number, steps, 0
         self._streaks = [0] * len(self.phase.promotions)
 
+    def _folder(self, number: int) -> str:
+        return f"Phase{number}-{self.phases[number - 1].name}"
+
     def _enter(self, state: TrainState) -> None:
         phase = self.phase
-        state.phase = f"Phase{self.number}-{phase.name}"
         rate = phase.learning_rate
         state.learning_rate = None if rate is None else rate * self.learning_rate_factor
         if isinstance(state.env, HasPhases):

@@ -84,3 +84,9 @@ def read_metrics(file: str | Path) -> dict[str, Curve]:
             if step is not None and value is not None:
                 points.setdefault(name, {})[step] = value
     return {name: tuple(np.array(sorted(curve.items())).T) for name, curve in points.items()}
+
+
+def mean_of_last_tenth(values: NDArray[np.float64], first: bool = False) -> float:
+    """Return the mean over the last (or `first`) tenth of `values [points]`, without overflow of the sum."""
+    tenth = max(1, len(values) // 10)
+    return float(((values[:tenth] if first else values[-tenth:]) / tenth).sum())

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 MULTIPLICATIONS_FOR_THREADS = 2**24
 """Multiplications per minibatch below which torch uses one thread. With a network as small as CartPole's, two threads
 were six to ten times slower than one while other programs used the cores."""
+_SHORT_NAMES = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed"}
 _ISA = "ONEDNN_MAX_CPU_ISA"
 _PROBE = """
 import torch
@@ -78,6 +79,20 @@ def to_host(tensor: Tensor) -> NDArray[Any]:
     host.copy_(tensor, non_blocking=True)
     torch.cuda.current_stream(tensor.device).synchronize()
     return cast(NDArray[Any], host.numpy())
+
+
+def check_precision(precision: str, device_type: str) -> str:
+    """Return the full name of a precision of Fabric (`16` is `16-mixed`).
+
+    Raises:
+        ValueError: Agents do not work with it, or it needs a GPU (`cuda`) and the type of the device is another.
+    """
+    precision = _SHORT_NAMES.get(precision, precision)
+    if precision not in _SHORT_NAMES.values():
+        raise ValueError(f"--precision {precision} is not supported; use {', '.join(_SHORT_NAMES.values())}")
+    if precision == "16-mixed" and device_type != "cuda":
+        raise ValueError(f"--precision {precision} needs a GPU; use bf16-mixed or 32-true on the CPU")
+    return precision
 
 
 def check_bfloat16() -> None:

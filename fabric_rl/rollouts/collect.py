@@ -15,8 +15,9 @@ from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.rollouts.step_checks import BOOLS, NUMBERS, Step, check_array, check_step, clip_actions, require_finite
 from fabric_rl.types import ActorCritic, ActOutput, HasGroups, OffPolicyAgent
 
-RECENT_EPISODES = {100: "mean_return", 20: "mean_return_last_20"}
-"""Numbers of most recent episodes, over all ranks, and the name of their mean return in the summary."""
+EPISODE_RETURN, RECENT_RETURN = "reward/episode_return", "recent/episode_return"
+RECENT_EPISODES = 20
+"""Number of most recent episodes, over all ranks, of `mean_return_last_20` in the summary."""
 VALUE_NUMBERS = 2**22
 """Maximum number of observation entries in one call of the value function."""
 MULTIPLICATIONS_FOR_THREADS = 2**28
@@ -32,7 +33,7 @@ class EpisodeStats:
         recent: Returns of the last episodes that ended, oldest first.
     """
 
-    def __init__(self, num_envs: int, window: int = 100) -> None:
+    def __init__(self, num_envs: int, window: int = RECENT_EPISODES) -> None:
         self._return = np.zeros(num_envs)
         self._length = np.zeros(num_envs)
         self.recent: deque[float] = deque(maxlen=window)
@@ -53,7 +54,7 @@ class EpisodeStats:
         """Return the returns and lengths of the episodes that ended since the last call: name -> (sum, count)."""
         total_return, total_length, count = self._ended.tolist()
         self._ended[:] = 0
-        return {"reward/episode_return": (total_return, count), "game/episode_length": (total_length, count)}
+        return {EPISODE_RETURN: (total_return, count), "game/episode_length": (total_length, count)}
 
     def begin(self) -> None:
         """Discard the unfinished episodes, because all sub-environments begin new ones."""

@@ -18,7 +18,7 @@ from fabric_rl.learning.normalize import ReturnScaler
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import Sums
 from fabric_rl.ranks.sharding import unsharded
-from fabric_rl.rollouts.collect import RECENT_EPISODES, EpisodeStats, collect
+from fabric_rl.rollouts.collect import RECENT_EPISODES, RECENT_RETURN, EpisodeStats, collect
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.types import ActorCritic, HasMetrics, HasTimers
 
@@ -51,7 +51,7 @@ class Collector:
         environment's rewards for `scaler`. Without a scaler, rewards stay unscaled.
         """
         self.fabric, self.peers, self.envs, self.agent, self.rollout = fabric, peers, envs, agent, rollout
-        self.episodes = EpisodeStats(envs.num_envs, window=max(RECENT_EPISODES))
+        self.episodes = EpisodeStats(envs.num_envs)
         self.seconds, self.metrics = 0.0, Sums()
         self._scaler, self._gamma, self._timers = scaler, gamma, timers
         self._ready = False  # whether the next rollout is already collected
@@ -81,12 +81,9 @@ class Collector:
         return nullcontext()
 
     def recent_returns(self) -> Sums:
-        """Return this rank's part of the returns of the last episodes as (sum, count), for each window."""
-        local: Sums = {}
-        for window in RECENT_EPISODES:
-            returns = list(self.episodes.recent)[-max(1, window // self.peers.world_size) :]
-            local[f"recent/{window}"] = (sum(returns), float(len(returns)))
-        return local
+        """Return this rank's part of the returns of the last episodes as (sum, count)."""
+        returns = list(self.episodes.recent)[-max(1, RECENT_EPISODES // self.peers.world_size) :]
+        return {RECENT_RETURN: (sum(returns), float(len(returns)))}
 
     def _collect(self) -> None:
         began = time.perf_counter()

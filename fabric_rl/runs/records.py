@@ -52,7 +52,7 @@ class Milestone:
         folder: Folder of the milestone.
         phase: Phase of the training.
         steps: Agent-steps.
-        mean_reward: Mean return of the last 100 episodes.
+        mean_reward: Mean return, as in `summary.json`, at this point of the run.
         entropy: Entropy of the policy, in nats.
         kl: Estimated KL divergence between the policies before and after the last update, in nats.
         rating: Skill, if a callback measures it.

@@ -23,6 +23,7 @@ from fabric_rl.base.config_files import read_section, to_flag
 from fabric_rl.base.files import read_json, write_text
 from fabric_rl.base.messages import one_line
 from fabric_rl.base.parser import FlagParser
+from fabric_rl.base.settings import describe_value
 from fabric_rl.learning.learner import check_generator_state, check_weights
 from fabric_rl.rollouts.step_checks import clip_actions
 from fabric_rl.runs import checkpoint, play
@@ -308,20 +309,25 @@ class ExportedAgent(ActorCritic):
     """An exported agent, which acts like the original agent; it has no value function and cannot learn."""
 
     def __init__(
-        self, model: Path, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]
+        self, model: str | Path, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]
     ) -> None:
         """Load the policy.
 
         Args:
-            model: Model file, see `exported_model`.
+            model: Model file or its folder, see `exported_model`.
             observation_space: Observation space of one sub-environment.
             action_space: Action space of one sub-environment.
 
         Raises:
             CheckpointError: The model is damaged, not written by `fabric-rl export`, or made for other spaces.
             ImportError: The runtime of the model is not installed.
+            TypeError: A space is none.
         """
+        for name, value in {"observation_space": observation_space, "action_space": action_space}.items():
+            if not isinstance(value, Space):
+                raise TypeError(f"ExportedAgent: {name} must be a gymnasium.Space, got {describe_value(value)}")
         super().__init__(observation_space, action_space)
+        model = exported_model(Path(model)) or Path(model)
         self.model, about = model, read_json(model.with_name(METADATA))
         try:
             shape, actions = about["inputs"]["obs"]["shape"][1:], about["action_space"]

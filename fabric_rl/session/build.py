@@ -25,7 +25,7 @@ from fabric_rl.learning.normalize import ReturnScaler
 from fabric_rl.learning.update import index_batch, oom_hint
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import check_same_on_all_ranks, raised_on_all_ranks
-from fabric_rl.ranks.devices import check_bfloat16, single_thread
+from fabric_rl.ranks.devices import check_bfloat16, check_precision, single_thread
 from fabric_rl.ranks.sharding import fsdp_error_context, is_sharded
 from fabric_rl.rollouts.collectors import Collector, OverlappedCollector
 from fabric_rl.rollouts.players import LearnerRank, PlayerTrainerLink, RolloutRank
@@ -103,7 +103,8 @@ def build(
 
     Runs are only reproducible if the order of all calls stays the same: it decides which random numbers each draws.
     """
-    if fabric.device.type == "cpu" and fabric.strategy.precision.precision == "bf16-mixed":
+    precision = check_precision(fabric.strategy.precision.precision, fabric.device.type)
+    if fabric.device.type == "cpu" and precision == "bf16-mixed":
         check_bfloat16()
     fabric.seed_everything(args.seed, verbose=False)  # equal weights everywhere
     if fabric.world_size > 1:  # pools share the cores between the ranks of a machine

@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import numpy as np
+
 from fabric_rl.metrics.console import TrainConsole
 from fabric_rl.metrics.loggers import Loggers
-from fabric_rl.metrics.metrics_csv import parse_number, read_rows
+from fabric_rl.metrics.metrics_csv import mean_of_last_tenth, parse_number, read_rows
 from fabric_rl.ranks.collectives import Sums, all_reduce_sums, metric_means
-from fabric_rl.rollouts.collect import RECENT_EPISODES
+from fabric_rl.rollouts.collect import EPISODE_RETURN, RECENT_RETURN
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.records import list_checkpoints
 from fabric_rl.session.session import Session
@@ -30,21 +32,24 @@ class TrainingMonitor:
         fabric, state, run = session.fabric, session.state, session.run
         self._session = session
         self.seconds = dict.fromkeys(("wall", "collect", "learn"), 0.0) | (resumed["seconds"] if resumed else {})
-        self._recent: Sums = {}  # returns of the last episodes
+        self._recent = (0.0, 0.0)  # sum and count of the returns of the last episodes
         self._since: Sums = {name: (pair[0], pair[1]) for name, pair in (resumed or {}).get("unpublished", {}).items()}
         self._took: dict[str, float] = {}
         self._speeds: Sums = {}
         envs = session.collector.envs
         headlines = envs.headlines if isinstance(envs, HasHeadlines) else {}
-        self._headlines: dict[str, list[tuple[int, float]]] = {name: [] for name in headlines}
+        self._headlines = tuple(headlines)
+        self._history: dict[str, list[tuple[int, float]]] = {name: [] for name in (EPISODE_RETURN, *headlines)}
         self._loggers = Loggers(fabric.loggers if fabric.is_global_zero else ())
         if run is not None:
             self._loggers.use_run_folder(run.dir)
             if resumed is not None and fabric.is_global_zero:
                 self._remember_earlier(run, state.steps - bool(self._since))
         if resumed is not None:
+            if "returns" in resumed:  # not in older checkpoints
+                self._history[EPISODE_RETURN] = [(int(step), value) for step, value in resumed["returns"].tolist()]
             local = session.all_names(session.collector.recent_returns())
-            self._recent = _take_recent(all_reduce_sums(fabric, local))
+            self._recent = all_reduce_sums(fabric, local).get(RECENT_RETURN, (0.0, 0.0))
         total = state.steps + (state.iterations - state.iteration) * state.steps_per_iteration
         self._console = TrainConsole(total, fabric.is_global_zero, plain, state.steps, headlines)
         self._began = self._iteration_began = time.perf_counter()
@@ -82,7 +87,7 @@ class TrainingMonitor:
         with session.timers("metrics"):
             local = session.collector.metrics | {name: (value, 1.0) for name, value in losses.items()}
             sums = all_reduce_sums(session.fabric, session.all_names(local | session.hooks.drain_metrics()))
-            self._recent = _take_recent(sums)
+            self._recent = sums.pop(RECENT_RETURN, (0.0, 0.0))
             state.sums, state.metrics = sums, metric_means(sums)
             speeds = {"collected": took, "overall": now - self._iteration_began}
             if losses:
@@ -111,20 +116,24 @@ class TrainingMonitor:
 
     def _publish(self) -> None:
         steps, metrics = self._session.state.steps, metric_means(self._since)
-        for name, history in self._headlines.items():
+        for name, history in self._history.items():
             if name in metrics:
                 history.append((steps, metrics[name]))
         self._loggers.log(metrics, steps)
         self._console.show(steps, metrics)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the run's elapsed seconds by part, and the sums of metrics that are not logged yet."""
-        return {"seconds": dict(self.seconds), "unpublished": {name: list(pair) for name, pair in self._since.items()}}
+        """Return the run's elapsed seconds by part, the returns of its rows, and the sums of metrics not logged yet."""
+        unpublished = {name: list(pair) for name, pair in self._since.items()}
+        returns = np.array(self._history[EPISODE_RETURN]).reshape(-1, 2)
+        return {"seconds": dict(self.seconds), "returns": returns, "unpublished": unpublished}
 
-    def mean_return(self, window: int = max(RECENT_EPISODES)) -> float | None:
-        """Return the mean return of the last `window` episodes over all ranks; None if none has ended yet."""
-        total, count = self._recent.get(f"recent/{window}", (0.0, 0.0))
-        return total / count if count else None
+    def mean_return(self) -> float | None:
+        """Return the mean of `reward/episode_return` over the last tenth of its rows; None if no episode has ended."""
+        values = [value for _, value in self._history[EPISODE_RETURN]]
+        if not values:  # the first row is not logged yet
+            return metric_means(self._since).get(EPISODE_RETURN)
+        return mean_of_last_tenth(np.array(values))
 
     def finish(self, unsaved: Mapping[str, Any]) -> dict[str, Any]:
         """Return the summary, and write it to the run's folder; every rank calls it.
@@ -169,29 +178,24 @@ class TrainingMonitor:
             summary["stopped_by"] = state.stopped_by
         if session.inference:
             summary["inference"] = True
-        for window, name in RECENT_EPISODES.items():
-            summary[name] = self.mean_return(window)
-        for name, history in self._headlines.items():
-            if history:
+        total, count = self._recent
+        summary |= {"mean_return": self.mean_return(), "mean_return_last_20": total / count if count else None}
+        for name in self._headlines:
+            if history := self._history[name]:
                 summary[name.rpartition("/")[2]] = _start_and_end(history)
         if run is not None and (saved := list_checkpoints(run.checkpoints)):
             summary["checkpoint"] = str(saved[-1])
         return summary
 
     def _remember_earlier(self, run: Run, steps: int) -> None:
-        """Read the headlines of a resumed run up to `steps`."""
+        """Read the returns and headlines of a resumed run up to `steps`."""
         with suppress(OSError):
             for row in read_rows(run.dir / "metrics.csv"):
                 step = parse_number(row.get("step"))
-                for name, history in self._headlines.items():
+                for name, history in self._history.items():
                     value = parse_number(row.get(name))
                     if step is not None and step <= steps and value is not None:
                         history.append((int(step), value))
-
-
-def _take_recent(sums: Sums) -> Sums:
-    """Remove the returns of the last episodes from the metrics, and return them."""
-    return {name: sums.pop(name) for name in list(sums) if name.startswith("recent/")}
 
 
 def _start_and_end(history: list[tuple[int, float]]) -> dict[str, float]:

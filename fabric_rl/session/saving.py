@@ -78,7 +78,8 @@ class Saver:
         """
         if not self._enabled or resumed is None or not self._session.fabric.is_global_zero:
             return
-        if self._passed(self._saving.milestone_interval) and not (self._milestone / "meta.json").exists():
+        there = self._run.milestones.glob(f"*/{self._milestone.name}/meta.json")
+        if self._passed(self._saving.milestone_interval) and not any(there):
             self._try([self._write_milestone], resumed)
         if self._session.state.done:
             return

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import re
 
 import gymnasium
 import numpy as np
@@ -277,10 +276,11 @@ def test_initialisation(cell):
     assert all(map(torch.equal, plain.cell.parameters(), own.parameters()))
 
 
-def test_the_memory_of_an_lstm_is_even():
-    message = "RecurrentPPOAgent: --agent.memory_size must be even for an LSTM (half hidden, half cell state), got 15"
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        agent_with(memory_size=15)
+@pytest.mark.parametrize(("cell", "size"), [("lstm", 16), ("gru", 15)])
+def test_an_odd_memory_is_rounded_up_where_it_has_two_halves(cell, size):
+    agent = agent_with(memory_size=15, cell=cell)
+    assert agent.memory_size == size
+    assert agent.act(randoms(ROWS, 6)).state.shape == (ROWS, size)
 
 
 def test_steps_without_memory_are_refused():

@@ -242,8 +242,9 @@ def test_summary(train_known, tmp_path):
     assert summary["stopped_early"] is False
     assert summary["checkpoint"] == str(tmp_path / "known/checkpoints/step_000000000045.ckpt")
     assert "touches_per_minute" not in summary
+    assert summary["mean_return"] == recorder.metrics[-1]["reward/episode_return"]  # the last tenth of three rows
     # Returns of all episodes that ended in 15 steps: see test_collect; five times 6, seven times 3, three times 10.
-    assert summary["mean_return"] == pytest.approx((5 * 6 + 7 * 3 + 3 * 10) / 15)
+    assert summary["mean_return_last_20"] == pytest.approx((5 * 6 + 7 * 3 + 3 * 10) / 15)
     assert 0 < summary["overall_steps_per_second"] <= summary["total_steps"] / summary["wall_seconds"] * 1.001
     for kind in ("collected", "consumed"):
         assert summary[f"{kind}_steps_per_second"] > summary["overall_steps_per_second"]

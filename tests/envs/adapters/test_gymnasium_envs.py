@@ -1,6 +1,7 @@
 """GymnasiumEnvs beside plain Gymnasium environments, with observations of any space; AtariEnvs."""
 
 import pickle
+import sys
 import time
 from functools import partial
 
@@ -320,3 +321,13 @@ def test_atari_is_the_same_in_any_number_of_threads():
             assert one[4]["_final_obs"][row] and (one[4]["final_obs"][row] != one[0][row]).any()
             np.testing.assert_array_equal(one[4]["final_obs"], two[4]["final_obs"])
     assert ended
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have a display")
+def test_a_window_without_a_display_is_refused(monkeypatch):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ValueError, match=r"^GymnasiumEnvs: render_mode human needs a display; try videos"):
+        GymnasiumEnvs("InvertedPendulum-v5", 1, settings={"render_mode": "human"})
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    GymnasiumEnvs("CartPole-v1", 1, settings={"render_mode": "human"}).close()

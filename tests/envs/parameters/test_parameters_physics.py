@@ -209,7 +209,6 @@ def test_boost_is_used_up_at_the_rate_that_was_drawn():
     parameters = {"boost_used_per_second": MultirangeUniform([[10, 20], [50, 90]]), "action_delay_ticks": Constant(0)}
     pool = pool_with(parameters, action=ContinuousAction(), state_setter=RandomState(), episode_seconds=5, seed=1)
     pool.reset()
-    pool.state.boost[:] = 0
     before = np.array([[car.get_state().boost for car in arena.get_cars()] for arena in pool.arenas])
     boost = np.zeros((8, 8), np.float32)
     boost[:, 6] = 1

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import RocketSim
 
 from envs import StateSetter
 from envs.dones import GoalCondition, NoTouchCondition, TimeoutCondition
@@ -346,3 +347,42 @@ def test_numbers_that_are_none_name_their_component(component, message):
     pool.reset(seed=0)
     with pytest.raises(FloatingPointError, match=message):
         pool.step(np.zeros(pool.num_envs, int))
+
+
+def test_a_pool_is_not_changed_through_its_state():
+    """Writing between steps would be lost; state setters write, and copies belong to whoever made them."""
+    pool = RocketSimPool(num_arenas=2, num_threads=1)
+    pool.reset(seed=0)
+    pool.step(np.zeros(pool.num_envs, np.int64))
+    state = pool.state
+    writes = {
+        "an element": lambda: state.world.car_pos.__setitem__((0, 0), 5),
+        "in place": lambda: state.world.ball_vel[0].__iadd__(1),
+        "the other view": lambda: state.mirrored.car_vel.__setitem__(..., 0),
+        "a flag": lambda: state.has_jumped.__setitem__(0, True),
+        "by a function": lambda: np.multiply(state.boost, 2, out=state.boost),
+    }
+    before = state.state_dict()
+    for what, write in writes.items():
+        with pytest.raises(
+            ValueError, match=r"^GameState: pool.state is read-only .* call set_state\(\) of pool.arenas"
+        ):
+            write()
+        assert {name: array.tobytes() for name, array in state.state_dict().items()} == {
+            name: array.tobytes() for name, array in before.items()
+        }, what
+    results = (state.world.car_pos * 2, state.boost.sum(), np.linalg.norm(state.world.car_vel, axis=-1))
+    assert [type(result) for result in results] == [np.ndarray, np.float32, np.ndarray]
+    copied = state.copy()
+    copied.world.car_pos[0] += 1
+    copied.boost[:] = 0
+    again = RocketSimPool(num_arenas=2, num_threads=1)
+    again.load_state_dict(pool.state_dict())
+    with pytest.raises(ValueError, match="read-only"):
+        again.state.boost[:] = 0
+
+    ball = pool.arenas[0].ball.get_state()
+    ball.pos = RocketSim.Vec(0, 0, 1000)
+    pool.arenas[0].ball.set_state(ball)
+    pool.step(np.zeros(pool.num_envs, np.int64))
+    assert pool.state.world.ball_pos[0, 2] == pytest.approx(1000, abs=5)

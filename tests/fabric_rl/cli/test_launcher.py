@@ -2,7 +2,9 @@
 
 import os
 import signal
+import socket
 import sys
+from contextlib import ExitStack, suppress
 from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
@@ -136,6 +138,17 @@ def test_run_model_launches_every_rank_and_passes_arguments_on(process, tmp_path
     assert result.status == 0, result.err
     assert sorted(path.name for path in tmp_path.glob("rank*")) == ["rank0", "rank1"]
     assert {path.read_text() for path in tmp_path.glob("rank*")} == {f"2 {arguments}"}
+
+
+@pytest.mark.slow
+def test_a_port_in_use_means_another_one(process, tmp_path):
+    arguments = [word for word in run_model(tmp_path, "--go") if not word.startswith("--main-port")]
+    with ExitStack() as stack:
+        with suppress(OSError):  # if another program has it already
+            stack.enter_context(socket.create_server(("", 29400)))
+        result = process(*arguments)
+    assert result.status == 0, result.err
+    assert sorted(path.name for path in tmp_path.glob("rank*")) == ["rank0", "rank1"]
 
 
 @pytest.mark.slow

@@ -107,7 +107,7 @@ def test_the_report_says_how_it_began_and_how_it_ended(tmp_path):
     assert said[1:] == [
         f"Run {tmp_path.name}: 60 steps in 3 s",
         "  touches per minute: 1.00 at the start, 7.00 at the end",
-        "  mean return of the last episodes: 4.50",
+        "  mean return (last 10 %): 4.50",
         "  steps per second: collected 100, consumed 200, overall 20",
     ]
 

@@ -57,12 +57,21 @@ def test_only_the_newest_episodes_count():
 
 def test_smoothing_takes_a_quarter_of_the_last_look():
     c = course(signal_smoothing=True)
+    assert not c.update(4, 4 * 4, 4)
+    assert c.measured == 4  # the first one as it is
     assert not c.update(4, 4 * 12, 4)
-    assert c.measured == 9  # 0.25 * 0 + 0.75 * 12
+    assert c.measured == 10  # 0.25 * 4 + 0.75 * 12, not above 10
     assert c.update(4, 4 * 12, 4)
-    assert c.measured == 11.25  # 0.25 * 9 + 0.75 * 12 > 10
+    assert c.measured == 11.5  # 0.25 * 10 + 0.75 * 12
     assert not c.update(4, 4 * 20, 4)
-    assert c.measured == 17.8125  # the new lesson goes on with what was measured in the old one
+    assert c.measured == 17.875  # the new lesson goes on with what was measured in the old one
+
+
+def test_negative_returns_below_the_threshold_never_promote():
+    c = course(thresholds=(-80.0,), signal_smoothing=True)
+    for _ in range(20):
+        assert not c.update(4, 4 * -100, 4)  # from 0 it would begin with -75, above the threshold
+    assert (c.lesson, c.measured) == (0, -100)
 
 
 def test_progress_needs_episodes_too():

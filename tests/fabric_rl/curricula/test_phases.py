@@ -1,5 +1,7 @@
 """Phases: the rule with numbers by hand, and runs that are promoted, resumed and begun later."""
 
+import json
+import shutil
 import warnings
 from functools import partial
 from types import SimpleNamespace
@@ -60,6 +62,7 @@ def walk(phases, metrics, steps_each=100, first_rank=False):
     phases.on_train_start(state)
     numbers = []
     for each in metrics:
+        phases.on_iteration_start(state)
         state.steps += steps_each
         state.metrics = dict(each)
         phases.on_iteration_end(state)
@@ -82,7 +85,7 @@ def test_skills_count_from_the_beginning_of_their_phase():
 
 
 def test_the_factor_multiplies_the_rates_of_all_phases():
-    _, state = walk(three(learning_rate_factor=5.0), [{"touch": 0.9}] * 3)
+    _, state = walk(three(learning_rate_factor=5.0), [{"touch": 0.9}] * 3)  # promoted after the second
     assert (state.phase, state.learning_rate) == ("Phase2-BronzeSkills1", pytest.approx(5e-4))
     _, state = walk(Phases([Phase("a")], learning_rate_factor=5.0), [{}])
     assert state.learning_rate is None  # the optimizer's own
@@ -227,8 +230,10 @@ def test_a_run_is_promoted_and_everything_follows(fabric, tmp_path, capsys):
     assert 0 < rows["reward/step"][0] < 0.5  # a touch in some of the 8 steps of an episode
     folders = sorted(path.relative_to(run.milestones).as_posix() for path in run.milestones.glob("*/*"))
     steps = [f"{n * STEPS:012d}" for n in range(1, 5)]
-    # The iteration that is promoted leaves the first milestone of the next phase: what goes on from it is there.
-    assert folders == [f"Phase1-touch/{steps[0]}", *(f"Phase2-air/{number}" for number in steps[1:])]
+    # The milestone of the iteration that is promoted is the last one of the phase that it ends.
+    expected = [*(f"Phase1-touch/{number}" for number in steps[:2]), *(f"Phase2-air/{number}" for number in steps[2:])]
+    assert folders == expected
+    assert json.loads((run.milestones / folders[1] / "meta.json").read_text())["phase"] == "Phase1-touch"
     assert "phase 2 of 2, jump, after 128 steps" in capsys.readouterr().out
     saved = load_checkpoint(run.dir)[1]
     number = saved["callback_names"].index("Phases")
@@ -248,6 +253,21 @@ def test_resumed_before_at_and_after_the_promotion_it_is_the_same_run(fabric, tm
     for name, weight in expected["agent"].items():
         assert torch.equal(got["agent"][name], weight), name
     assert got["callbacks"][0] == expected["callbacks"][0]
+
+
+def test_a_milestone_that_is_missing_at_the_promotion_is_filed_under_the_phase_that_ended(fabric, tmp_path):
+    run = run_school(fabric, tmp_path, 2, [lessons()])
+    milestone = run.milestones / f"Phase1-touch/{2 * STEPS:012d}"
+    saved = read(list_checkpoints(run.checkpoints)[-1])
+    shutil.rmtree(milestone)
+    run_school(fabric, tmp_path, 3, [lessons()], resume=saved)
+    folders = sorted(path.relative_to(run.milestones).as_posix() for path in run.milestones.glob("*/*"))
+    steps = [f"{n * STEPS:012d}" for n in range(1, 4)]
+    assert folders == [f"Phase1-touch/{steps[0]}", f"Phase1-touch/{steps[1]}", f"Phase2-air/{steps[2]}"]
+    # A run of an earlier version filed it under the next phase: it is not written a second time.
+    milestone.rename(run.milestones / f"Phase2-air/{steps[1]}")
+    run_school(fabric, tmp_path, 3, [lessons()], resume=saved)
+    assert not milestone.exists()
 
 
 def test_a_run_begun_later_plays_the_later_phase(fabric, tmp_path):

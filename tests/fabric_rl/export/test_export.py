@@ -243,6 +243,17 @@ def test_without_onnxruntime_it_says_what_to_install(exported, monkeypatch):
         ExportedAgent(exported / "policy.onnx", VECTOR, SPACES["Discrete"][0])
 
 
+def test_wrong_arguments_are_one_line(exported):
+    space, actions = VECTOR, SPACES["Discrete"][0]
+    assert ExportedAgent(str(exported), space, actions).model == exported / "policy.onnx"
+    for wrong, message in (
+        ((exported, None, actions), "observation_space must be a gymnasium.Space, got NoneType"),
+        ((exported, space, 5), "action_space must be a gymnasium.Space, got int"),
+    ):
+        with pytest.raises(TypeError, match=f"^ExportedAgent: {message}$"):
+            ExportedAgent(*wrong)
+
+
 def test_probabilities_are_those_of_the_agent(tmp_path):
     agent = agents.PPOLightningAgent(VECTOR, Discrete(5))
     env = Shown(VECTOR, Discrete(5))

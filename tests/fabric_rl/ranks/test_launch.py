@@ -4,13 +4,19 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
+from lightning import Fabric
+from lightning.fabric.plugins import MixedPrecision
 from torch.distributed import TCPStore
 
+from agents import PPOLightningAgent
+from envs import GymnasiumEnvs
+from fabric_rl import TrainArgs, train
 from fabric_rl.ranks import launched_by
 from fabric_rl.ranks.devices import check_bfloat16
 from fabric_rl.ranks.processes import describe_lost_rank
@@ -195,3 +201,22 @@ def test_a_processor_that_refuses_its_own_bfloat16_is_told_before_anything_is_co
         check_bfloat16()
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
     check_bfloat16()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"precision": "bf16-true"}, "--precision bf16-true is not supported; use 32-true, bf16-mixed, 16-mixed"),
+        ({"precision": 64}, "--precision 64-true is not supported; use 32-true, bf16-mixed, 16-mixed"),
+        # Fabric(precision="16-mixed") itself replaces it on the CPU, and warns.
+        (
+            {"plugins": MixedPrecision("16-mixed", "cpu")},
+            "--precision 16-mixed needs a GPU; use bf16-mixed or 32-true on the CPU",
+        ),
+    ],
+)
+def test_a_fabric_of_the_users_own_is_checked_like_the_command_line(settings, message):
+    fabric = Fabric(accelerator="cpu", devices=1, **settings)
+    fabric.launch()
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        train(fabric, partial(GymnasiumEnvs, "CartPole-v1", 2), PPOLightningAgent, TrainArgs(total_timesteps=100))

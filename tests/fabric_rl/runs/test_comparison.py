@@ -263,7 +263,11 @@ def test_bad_input_is_one_line(runs, capsys, words, line):
 def test_the_command_says_and_writes_it(runs, capsys, tmp_path):
     assert command("compare", "a", "b", "--runs_dir", runs, "--out", tmp_path / "out" / "ab") == 0
     out = capsys.readouterr().out
-    assert out.index("gamma") < out.index("Final reward/episode_return") < out.index("a better than b")
+    assert (
+        out.index("gamma")
+        < out.index("Final reward/episode_return (mean of the last 10 %)")
+        < out.index("a better than b")
+    )
     assert json.loads((tmp_path / "out" / "ab" / "compare.json").read_text())["improvements"][0]["tells"] is True
     assert (tmp_path / "out" / "ab" / "compare.png").read_bytes()[:4] == b"\x89PNG"
     page = (tmp_path / "out" / "ab" / "compare.html").read_text()

@@ -304,7 +304,6 @@ def test_signals_pay_for_sequences(fabric, env_id):
             {},
             "^--agent.burn_in 2 plus sequence_length 4 does not fit .* 5 steps of each sub-env.*; raise --buffer_size$",
         ),
-        ({}, {"memory_size": 5}, "agent.memory_size must be even for an LSTM"),
     ],
 )
 def test_what_does_not_go_with_memory(fabric, sac, agent, message):

@@ -8,9 +8,11 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from fabric_rl import Callback, History, Run, Saving, TrainArgs, load_checkpoint, train
+from fabric_rl.analysis.curves import final_score
 from fabric_rl.cli.report import format_summary
 from fabric_rl.metrics.log import BufferedLog, logger
 from fabric_rl.runs.records import checkpoint_name, list_checkpoints, load_run
@@ -22,10 +24,10 @@ BOTH = Saving(30, milestone_interval=15, keep_checkpoints=100, exact_resume=True
 def known(fabric, counter_env, known_agent, tmp_path):
     """Trains for 15 agent-steps per iteration: episodes of sub-environment 0, 1, 2 return 6, 3, 10."""
 
-    def call(run, total, env=counter_env, callbacks=(), minibatch_size=15, overlap=False, kept=None, **more):
+    def call(run, total, env=counter_env, callbacks=(), minibatch_size=15, overlap=False, kept=None, freq=None, **more):
         run = run if isinstance(run, Run) else Run.create(tmp_path, run)
         sizes = {"num_steps": 5, "minibatch_size": minibatch_size, "total_timesteps": total, "exp_buffer_size": kept}
-        args = TrainArgs(**sizes, update_epochs=1, overlap=overlap)
+        args = TrainArgs(**sizes, update_epochs=1, overlap=overlap, summary_freq=freq)
         return train(fabric, env, known_agent, args, run, callbacks, **({"saving": BOTH, "plain": True} | more))
 
     return call
@@ -92,19 +94,32 @@ def test_a_short_run_has_all_of_the_older_rollouts_that_there_are(known, tmp_pat
 
 
 RARE = Saving(30, milestone_interval=45, keep_checkpoints=100, exact_resume=True)
-MEAN = (4 * 6 + 7 * 3 + 3 * 10) / 14
-"""Of all episodes that end in 10 steps and, begun anew at the checkpoint, in 5 more; 5.5 in the last 5 alone."""
 
 
 @pytest.mark.parametrize("resumed", [False, True])
-def test_a_milestone_tells_the_mean_return_of_the_recent_episodes(known, tmp_path, resumed):
+def test_a_milestone_and_the_summary_tell_the_mean_return_of_the_last_tenth(known, tmp_path, resumed):
+    """It is the final score of `fabric-rl compare`; the episodes begin anew at the checkpoint."""
     if resumed:
         known("a", 30, saving=RARE)
         summary = known(Run(tmp_path / "a"), 45, saving=RARE, resume=load_checkpoint(tmp_path / "a")[1])
     else:
         summary = known("a", 45, saving=RARE)
-    assert meta_of(tmp_path / "a", 45)["mean_reward"] == pytest.approx(MEAN)
-    assert summary["mean_return"] == pytest.approx(MEAN)
+    assert meta_of(tmp_path / "a", 45)["mean_reward"] == summary["mean_return"] == pytest.approx(5.5)
+
+
+def test_the_mean_return_before_the_first_row(known, tmp_path):
+    known("a", 30, freq=1000)
+    assert meta_of(tmp_path / "a", 15)["mean_reward"] > 0
+
+
+def test_the_mean_return_of_many_rows_is_the_final_score(known, tmp_path):
+    history, saving = History(), Saving(60)
+    known("a", 150, callbacks=[history], saving=saving)
+    resume = load_checkpoint(tmp_path / "a")[1]
+    summary = known(Run(tmp_path / "a"), 450, resume=resume, callbacks=[history], saving=saving)
+    returns = np.array([row["reward/episode_return"] for row in history.rows])
+    assert len(returns) == 30 and len(set(returns)) > 1, returns
+    assert summary["mean_return"] == final_score((np.arange(30), returns)) == pytest.approx(np.mean(returns[-3:]))
 
 
 def test_the_seconds_of_a_resumed_run_are_those_of_all_its_parts(known, tmp_path):

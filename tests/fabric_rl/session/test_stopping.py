@@ -126,7 +126,7 @@ def started_as_script(monkeypatch):
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
 
 
-SUMMARY = {"run_id": "bots", "stopped_early": False, "world_size": 2, "checkpoint": "..."}
+SUMMARY = {"run_id": "bots", "total_steps": 1024, "stopped_early": False, "world_size": 2, "checkpoint": "..."}
 
 
 def test_a_stopped_run_goes_on_as_it_is(tmp_path):
@@ -138,6 +138,13 @@ def test_a_stopped_run_goes_on_as_it_is(tmp_path):
 
 def test_so_does_one_that_could_not_be_saved(tmp_path):
     assert "10_000" not in next_steps(GIVEN, ARGS, SUMMARY | {"unsaved_steps": 5}, str(tmp_path))
+
+
+def test_more_steps_than_there_are_already(tmp_path):
+    """A run of few steps ends with its first rollout; another may be named with fewer steps than it has."""
+    for done in (10_000, 51_200):
+        text = next_steps(GIVEN, ARGS, SUMMARY | {"total_steps": done}, str(tmp_path))
+        assert text.endswith(f" --total_timesteps {10 * done:_}")
 
 
 def test_tensorboard_only_where_there_are_curves_for_it(tmp_path):
