@@ -11,6 +11,7 @@ import gymnasium
 import numpy as np
 import pytest
 
+from fabric_rl.base.seeding import stream_seed
 from fabric_rl.runs.checkpoint import read
 from fabric_rl.runs.records import list_checkpoints
 from tests.runs import (
@@ -174,9 +175,9 @@ def test_a_signal_on_one_machine_ends_both_after_the_iteration(hosts, both, tmp_
     last = saved(tmp_path / "r")
     assert last["world_size"] == 4 and last["steps"] > read(list_checkpoints(tmp_path / "r/checkpoints")[0])["steps"]
 
-    # At a checkpoint CartPole begins anew: sub-environment i of rank r with seed + 2 r + i, and so many per iteration.
+    # At a checkpoint CartPole begins anew: sub-environment i of rank r with the first seed of the iteration + 2 r + i.
     first = read(list_checkpoints(tmp_path / "r/checkpoints")[0])
-    env, seed = gymnasium.make("CartPole-v1"), 10 + 1_000_003 * first["iteration"]
+    env, seed = gymnasium.make("CartPole-v1"), stream_seed(10, "new episodes", first["iteration"])
     expected = np.stack([env.reset(seed=seed + i)[0] for i in range(8)])
     found = np.concatenate([rank["rollout"]["obs"][-1].numpy() for rank in first["ranks"]])
     assert np.array_equal(found, expected)

@@ -10,6 +10,7 @@ from lightning import Fabric
 
 from envs import RandomState, RocketSimPool
 from fabric_rl import load_checkpoint
+from fabric_rl.base.seeding import stream_seed
 from tests.integration.two_ranks import gradient_steps
 from tests.runs import assert_equal
 
@@ -54,17 +55,18 @@ def test_sac_makes_as_many_optimizer_steps_for_each_step_with_any_number_of_rank
 
 
 def test_every_rank_sees_environments_of_its_own(ranks):
-    """Sub-environment i of rank r is seeded with seed + 2 r + i."""
+    """Sub-environment i of rank r is seeded with the first seed of the run + 2 r + i."""
     env = gymnasium.make("CartPole-v1")
-    expected = np.stack([env.reset(seed=10 + i)[0] for i in range(4)])
+    first = stream_seed(10, "environments")
+    expected = np.stack([env.reset(seed=first + i)[0] for i in range(4)])
     assert torch.equal(ranks[0]["cartpole"]["obs"], torch.from_numpy(expected[:2]))
     assert torch.equal(ranks[1]["cartpole"]["obs"], torch.from_numpy(expected[2:]))
 
 
 def test_every_rank_sees_arenas_of_its_own(ranks):
-    """Arena i of rank r is seeded with seed + 2 r + i, whatever the number of cars."""
+    """Arena i of rank r is seeded with the first seed of the run + 2 r + i, whatever the number of cars."""
     both = torch.cat([rank["rocketsim"]["obs"] for rank in ranks])
-    expected = RocketSimPool(4, state_setter=RandomState()).reset(seed=10)[0]
+    expected = RocketSimPool(4, state_setter=RandomState()).reset(seed=stream_seed(10, "environments"))[0]
     assert torch.equal(both, torch.from_numpy(expected.copy()))
 
 
