@@ -77,7 +77,7 @@ class TrainArgs:
     Default: never."""
     overlap: bool = False
     """Collect the next rollout while learning from the last one. Faster if collecting and learning use different
-    hardware; the data is one update old."""
+    hardware; the data is one update old, so the agent needs more of it (docs/speed.md)."""
     num_players: CountOrZero = 0
     """Rollout workers: the last `num_players` ranks only collect, on the CPU. The other ranks only learn, on the CPU or
     GPUs. Rollouts are collected one ahead, as with `overlap` (docs/machines.md). 0: every rank does both."""

@@ -52,6 +52,7 @@ class TrainState:
         batch: The `[T * N]` steps that this rank has collected and learns from, available from `on_learn_start` to
             `on_iteration_end`. To replace it, return another batch from `on_learn_start`; do not modify it otherwise.
             For an `OffPolicyAgent`, its values, advantages and returns are undefined.
+        peers: The Fabric of the ranks with the same `learns`; without `--num_players`, that of all ranks.
     """
 
     fabric: Fabric
@@ -79,6 +80,7 @@ class TrainState:
     learns: bool = True
     seed_scheme: int = SEED_SCHEME
     batch: Minibatch | None = None
+    peers: Any = None
 
     @property
     def done(self) -> bool:

@@ -28,8 +28,8 @@ def tune(training: Sequence[str], minutes: float = 10.0, seconds: float = 3.0, o
     """Find the fastest settings for this machine with short training runs, and write them to a YAML file.
 
     It tries other numbers of ranks, arenas, threads and workers, and settings such as overlap and precision.
-    Agent-steps per iteration and optimizer step stay the same, so training changes very little: more arenas mean
-    shorter rollouts, and `--overlap` and `--precision` have a small effect.
+    Agent-steps per iteration and optimizer step stay the same. More arenas mean shorter rollouts, and `--precision` has
+    a small effect. `--overlap` learns from older steps, so it may need more of them (docs/speed.md).
 
     At the end it compares the fastest settings with the present ones in four alternating rounds. If the fastest
     settings win every round, and clearly, the file contains the settings that differ: train with --config X --config

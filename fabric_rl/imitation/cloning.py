@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 import torch
@@ -65,18 +65,27 @@ def train_epoch(
     batch_size: int,
     max_grad_norm: float,
 ) -> float:
-    """Train once on `rows` of the steps in minibatches of `batch_size`, and return the mean loss."""
+    """Train once on `rows` of the steps in minibatches of `batch_size`, and return the mean loss over all ranks.
+
+    Each optimizer step minimizes the weighted mean over the minibatches of all ranks, which may differ in size and
+    weight. `fabric` is that of the ranks that learn; each needs the same number of minibatches.
+    """
+    parts = torch.split(rows.to(steps.obs.device), batch_size)
+    own = torch.stack([steps.weight[..., part].sum() for part in parts]).clamp_min(torch.finfo(torch.float32).tiny)
+    weights = cast(Tensor, fabric.all_reduce(own.clone(), reduce_op="sum"))  # [minibatches]
     losses = []
-    for part in torch.split(rows.to(steps.obs.device), batch_size):
+    for part, scale in zip(parts, own * fabric.world_size / weights, strict=True):  # DDP takes the mean over the ranks
         with fabric.autocast():
             loss, _ = model.imitate(steps.select(part))
+        loss = loss * scale
         fabric.backward(loss)
         if max_grad_norm:
             fabric.clip_gradients(model, optimizer, max_norm=max_grad_norm, error_if_nonfinite=False)
         optimizer.step()
         optimizer.zero_grad()
         losses.append(loss.detach())
-    return float(torch.stack(losses).mean())
+    means = cast(Tensor, fabric.all_reduce(torch.stack(losses), reduce_op="mean"))
+    return float((means * weights).sum() / weights.sum())
 
 
 def _check_imitates(agent: ActorCritic, flag: str) -> None:
@@ -237,7 +246,6 @@ class Cloning(Callback):
     def on_iteration_end(self, state: TrainState) -> None:
         """Train on the demonstrations, in an order that depends on rank and step."""
         left = 1.0 if self.steps is None else max(0.0, 1 - state.steps / self.steps)
-        state.metrics |= {"cloning/learning_rate": 0.0, "cloning/loss": 0.0}
         if self._optimizer is None or not left * self.strength:
             return
         rate = self._optimizer.param_groups[0]["lr"] = self._rate * left
@@ -251,7 +259,9 @@ class Cloning(Callback):
         with single_thread(if_small=is_small(state.agent, size * length)):
             for _ in range(self.num_epoch or args.update_epochs):
                 rows = torch.randperm(steps.size, generator=generator)[:most]
-                losses.append(train_epoch(fabric, state.model, self._optimizer, steps, rows, size, args.max_grad_norm))
+                losses.append(
+                    train_epoch(state.peers, state.model, self._optimizer, steps, rows, size, args.max_grad_norm)
+                )
         loss = sum(losses) / len(losses)
         if not math.isfinite(loss):
             raise NonFiniteError(f"--cloning: the loss became {loss}")

@@ -51,7 +51,10 @@ class CanImitate(Protocol):
     """An agent that can learn from demonstrations."""
 
     def imitate(self, shown: DemonstrationBatch) -> tuple[Tensor, Stats]:
-        """Return the loss (a scalar with a graph through all parameters, as DDP needs) and statistics."""
+        """Return the loss and statistics.
+
+        The loss is a mean weighted by `shown.weight`: a scalar with a graph through all parameters, as DDP needs.
+        """
 
 
 def cloning_loss(log_prob: Tensor, weight: Tensor) -> Tensor:

@@ -43,7 +43,8 @@ def learn(
             ranks) and optimizer.
 
     Returns:
-        Means over all minibatches of this rank, as `ppo/<name>`, and the number of completed passes, `ppo/epochs`.
+        Means over all minibatches of this rank, as `ppo/<name>`; `approx_kl` and `clip_fraction` also before the first
+        optimizer step, as `ppo/<name>_first`; and the number of completed passes, `ppo/epochs`.
 
     Raises:
         NonFiniteError: The loss or its gradient became NaN or infinite.
@@ -84,8 +85,12 @@ def learn(
     else:  # 16-mixed tries loss scales: an infinite gradient is not applied, but the scale is reduced
         _require_finite(table[:, : len(names) - clipped], names, count)
         table = table.nan_to_num(0, 0, 0)
-    means = {f"ppo/{name}": value for name, value in zip(names, table.mean(dim=0).tolist(), strict=True)}
-    return means | {"ppo/epochs": float(epochs)}
+    means, first = torch.stack((table.mean(dim=0), table[:accumulate].mean(dim=0))).tolist()
+    metrics = {f"ppo/{name}": value for name, value in zip(names, means, strict=True)}
+    for name, value in zip(names, first, strict=True):
+        if name.endswith(("approx_kl", "clip_fraction")):
+            metrics[f"ppo/{name}_first"] = value
+    return metrics | {"ppo/epochs": float(epochs)}
 
 
 def _epoch(

@@ -186,6 +186,7 @@ def build(
         run_id=None if run is None else run.name,
         folder=None if run is None else run.dir,
         learns=trains,
+        peers=peers,
     )
     learns = trains and not inference
     if learns and reward_signals and is_sharded(module):

@@ -7,8 +7,10 @@ import numpy as np
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
+from envs.demonstrations import Trajectory
 from fabric_rl import Callback
 from fabric_rl.callbacks import AdaptiveBatchSize
+from fabric_rl.imitation import Cloning
 
 
 class Masked(GymnasiumEnvs):
@@ -40,6 +42,16 @@ class Certain(PPOLightningAgent):
 
     def act(self, obs, state=None, deterministic=False, action_mask=None):
         return super().act(obs, state, True, action_mask)
+
+
+class Imitating(Cloning):
+    """Clones the same demonstrations on every trainer, all of them in one optimizer step."""
+
+    def __init__(self):
+        super().__init__(["it"], batch_size=40)
+        obs = np.random.default_rng(0).normal(size=(41, 4)).astype(np.float32)
+        ones = np.ones(40, np.float32)
+        self.show([Trajectory(obs, (obs[:-1, 2] > 0).astype(np.int64), ones, terminated=True)])
 
 
 class ScarceForPlayers(AdaptiveBatchSize):

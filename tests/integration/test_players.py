@@ -67,16 +67,17 @@ def test_each_player_is_a_block_of_columns(forks, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("players", [2, pytest.param(3, marks=pytest.mark.slow)])
-def test_two_trainers_are_one(forks, tmp_path, players):
+@pytest.mark.parametrize(("players", "more"), [(2, []), (3, []), (2, ["--callbacks+", f"{PARTS}.Imitating"])])
+def test_two_trainers_are_one(forks, tmp_path, players, more):
     """Minibatches of the whole rollout, so that no order matters; of three players one has columns for both."""
-    flags = [*CARTPOLE, "--env.num_envs", 2, "--num_players", players, "--total_timesteps", 4 * 64 * players]
+    flags = [*CARTPOLE, *more, "--env.num_envs", 2, "--num_players", players, "--total_timesteps", 4 * 64 * players]
     whole = 32 * 2 * players
     play(forks, tmp_path / "one", 1 + players, *flags, "--minibatch_size", whole)
     out = play(forks, tmp_path / "two", 2 + players, *flags, "--minibatch_size", whole // 2)
     assert f"; ranks 0 to 1 train, ranks 2 to {1 + players} play" in out
     one, two = (saved(tmp_path / name / "r") for name in ("one", "two"))
     assert one["iteration"] == two["iteration"] == 4
+    assert ("cloning/loss" in two["metrics"]) == bool(more)
     assert_close(two["agent"], one["agent"])
     for name in ("ppo/value_loss", "ppo/grad_norm", "reward/episode_return", "game/episode_length"):
         assert two["metrics"][name] == pytest.approx(one["metrics"][name], rel=1e-4), name

@@ -11,7 +11,7 @@ from lightning import Fabric
 from envs import RandomState, RocketSimPool
 from fabric_rl import load_checkpoint
 from fabric_rl.base.seeding import stream_seed
-from tests.integration.two_ranks import gradient_steps
+from tests.integration.two_ranks import cloned_steps, gradient_steps
 from tests.runs import assert_equal
 
 pytestmark = pytest.mark.slow
@@ -110,6 +110,17 @@ def test_two_ranks_with_half_the_minibatch_are_one_rank_with_all_of_it(ranks):
     assert_equal(ranks[0]["gradient"], ranks[1]["gradient"])
     for name, weight in alone.items():
         torch.testing.assert_close(ranks[0]["gradient"][name], weight, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("memory", [False, True])
+def test_demonstrations_count_as_much_on_two_ranks_as_on_one(ranks, memory):
+    """Whatever the sizes and the weights of their minibatches; also in the loss that is logged."""
+    alone = cloned_steps(Fabric(accelerator="cpu", devices=1))[memory]
+
+    one, other = (rank["cloned"][memory] for rank in ranks)
+    assert_equal(one, other)
+    for name, tensor in alone.items():
+        torch.testing.assert_close(one[name], tensor, rtol=1e-5, atol=1e-6)
 
 
 def test_one_rank_stops_them_all(ranks):

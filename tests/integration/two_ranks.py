@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from lightning import Fabric
 
-from agents import PPOLightningAgent, SACLightningAgent
+from agents import PPOLightningAgent, RecurrentPPOAgent, SACLightningAgent
 from envs import GymnasiumEnvs, RandomState, RocketSimPool
 from envs.demonstrations import Trajectory
 from fabric_rl import (
@@ -24,6 +24,7 @@ from fabric_rl import (
     train_off_policy,
 )
 from fabric_rl.imitation import Cloning, Kickstart
+from fabric_rl.imitation.cloning import to_batch, train_epoch
 from fabric_rl.signals import RND, Curiosity
 
 
@@ -162,6 +163,40 @@ def imitated(fabric):
     return train_once(fabric, partial(GymnasiumEnvs, "CartPole-v1", 2), callbacks=parts)
 
 
+def shown(steps, scale, number):
+    """A trajectory of weighted steps, the last of which does not count."""
+    rng = np.random.default_rng(number)
+    obs, weight = rng.normal(size=(steps + 1, 4)).astype(np.float32), rng.random(steps).astype(np.float32) * scale
+    weight[-1] = 0
+    return Trajectory(obs, rng.integers(0, 2, steps), weight, terminated=True)
+
+
+def cloned(fabric, kind, batches, rows):
+    """Two passes over 11 steps that count a lot, by the first rank, and 5 that count little, by the second.
+
+    Alone, a rank has both; `rows` and `batches` make its two minibatches of those of the two ranks.
+    """
+    envs, alone = GymnasiumEnvs("CartPole-v1", 1), fabric.world_size == 1
+    torch.manual_seed(0)
+    agent = kind(envs.single_observation_space, envs.single_action_space, ortho_init=False)
+    both = [shown(11, 1.0, 0), shown(5, 0.1, 1)]
+    steps = to_batch(both if alone else both[fabric.global_rank :][:1], agent)
+    model, optimizer = fabric.setup(agent, torch.optim.SGD(agent.parameters(), lr=0.5))
+    model.mark_forward_method("imitate")
+    order = torch.tensor(rows) if alone else torch.arange(steps.size)
+    size = sum(batches) if alone else batches[fabric.global_rank]
+    losses = [train_epoch(fabric, model, optimizer, steps, order, size, 0.5) for _ in range(2)]
+    return {k: v.detach().clone() for k, v in agent.state_dict().items()} | {"losses": torch.tensor(losses)}
+
+
+def cloned_steps(fabric):
+    """Single steps, 8 and 3 beside 4 and 1; and sequences of four, 2 and 1 beside 1 and 1, with padding."""
+    plain = partial(PPOLightningAgent, actor_hidden_sizes=(8,), critic_hidden_sizes=(8,))
+    memory = partial(RecurrentPPOAgent, memory_size=8, sequence_length=4)
+    rows = [*range(8), *range(11, 15), *range(8, 11), 15]
+    return cloned(fabric, plain, [8, 4], rows), cloned(fabric, memory, [2, 1], [0, 1, 3, 2, 4])
+
+
 def gradient_steps(fabric):
     """Three steps on a batch of 48 that all ranks share; each step's 16 rows are divided between the ranks."""
     envs = GymnasiumEnvs("CartPole-v1", 1)
@@ -188,6 +223,7 @@ def main(folder):
         "stopped": train_once(fabric, partial(GymnasiumEnvs, "CartPole-v1", 2), callbacks=[StopOnOneRank()]),
         "rocketsim": train_once(fabric, partial(RocketSimPool, 2, state_setter=RandomState())),
         "gradient": gradient_steps(fabric),
+        "cloned": cloned_steps(fabric),
         "replayed": replayed(fabric),
         "remembered": replayed(fabric, memory_size=4, sequence_length=4, burn_in=2),
         "imitated": imitated(fabric),

@@ -2,6 +2,7 @@
 
 import warnings
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import gymnasium
@@ -10,6 +11,8 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from lightning import Fabric
+from lightning.fabric.loggers import CSVLogger, TensorBoardLogger
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from torch.distributions import Categorical, kl_divergence
 
 from agents import ConvPPOAgent, PPOLightningAgent, RecurrentPPOAgent, RolesAgent, SACLightningAgent
@@ -22,6 +25,8 @@ from fabric_rl.imitation import Cloning, Kickstart, cloning
 from fabric_rl.imitation.cloning import CloneArgs, imitation_loss, pretrain, to_batch, train_epoch
 from fabric_rl.imitation.kickstart import Reference
 from fabric_rl.learning.imitation import cloning_loss
+from fabric_rl.metrics.loggers import MetricsFile
+from fabric_rl.metrics.metrics_csv import read_rows
 from fabric_rl.schedules import Linear
 
 SEEN = Box(-10, 10, (4,), np.float32)
@@ -174,11 +179,31 @@ def trained(*callbacks, steps=512, agent=PPOLightningAgent, **more):
     return keep
 
 
-def test_cloning_beside_ppo_learns_and_ends():
+def test_the_loss_of_an_epoch_is_the_mean_over_its_steps():
+    """The last minibatch has 4 of 100 steps."""
+    agent, fabric = PPOLightningAgent(SEEN, Discrete(2)), Fabric(accelerator="cpu", devices=1)
+    model, optimizer = fabric.setup(agent, torch.optim.SGD(agent.parameters(), lr=0.0))
+    model.mark_forward_method("imitate")
+    steps = to_batch(driven(2), agent)
+    steps = steps._replace(weight=torch.linspace(0, 1, 100), obs=steps.obs * torch.linspace(0, 9, 100)[:, None])
+    loss = train_epoch(fabric, model, optimizer, steps, torch.arange(100), 32, 0.5)
+    assert loss == pytest.approx(imitation_loss(agent, steps), rel=1e-5)
+
+
+def test_cloning_beside_ppo_learns_and_ends(tmp_path):
+    """After its last step it has no metrics, in whatever file."""
+    loggers = [MetricsFile(tmp_path), CSVLogger(tmp_path, "csv"), TensorBoardLogger(tmp_path, "board")]
     cloning = Cloning(["x"], strength=1.0, steps=384, samples_per_update=128).show(driven())
-    keep = trained(cloning)
-    rates = [row["cloning/learning_rate"] for row in keep.metrics]
-    assert rates == pytest.approx([1e-3 * share for share in (2 / 3, 1 / 3, 0, 0)])
+    keep = trained(cloning, fabric=Fabric(accelerator="cpu", devices=1, loggers=loggers))
+    assert ["cloning/loss" in row for row in keep.metrics] == [True, True, False, False]
+    rates = [row["cloning/learning_rate"] for row in keep.metrics[:2]]
+    assert rates == pytest.approx([1e-3 * share for share in (2 / 3, 1 / 3)])
+    for file in (tmp_path / "metrics.csv", Path(loggers[1].log_dir, "metrics.csv")):
+        rows = read_rows(file)
+        assert [bool(row["cloning/learning_rate"]) for row in rows] == [True, True, False, False]
+        assert all(row["ppo/loss"] for row in rows)
+    events = EventAccumulator(loggers[2].log_dir).Reload()
+    assert [event.step for event in events.Scalars("cloning/loss")] == [128, 256]
     assert keep.metrics[1]["cloning/loss"] < keep.metrics[0]["cloning/loss"] < 0.7
     probe = to_batch(driven(2, seed=1), keep.agent)
     assert imitation_loss(keep.agent, probe) < imitation_loss(trained().agent, probe) - 0.02

@@ -67,6 +67,16 @@ def test_accumulation_leaves_out_what_makes_no_whole_step(fabric):
     assert model.weight.item() == pytest.approx(-2)  # each the mean of two gradients of 1
 
 
+@pytest.mark.parametrize(("settings", "first"), [({}, 0.01), ({"batch_size": 8}, 0.02)])
+def test_the_first_divergence_is_that_before_the_first_optimizer_step(fabric, settings, first):
+    model = Reporting([0.01, 0.03, 0.5, 0.5, 1.0, 1.0, 1.0, 1.0])
+    args = TrainArgs(update_epochs=2, max_grad_norm=0, **settings)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    stats = learn(fabric, *fabric.setup(model, optimizer), random_batch(16), args, 4, torch.Generator())
+    assert stats["ppo/approx_kl_first"] == pytest.approx(first)
+    assert stats["ppo/approx_kl"] == pytest.approx(5.04 / 8)
+
+
 @pytest.mark.parametrize(("target", "epochs"), [(0.05, 3), (0.09, 4), (0.001, 1), (None, 4)])
 def test_target_kl_ends_after_the_epoch_that_exceeds_it(fabric, target, epochs):
     model = Reporting([0.0, 0.02, 0.03, 0.05, 0.05, 0.07, 0.08, 0.08])  # means of the epochs: .01, .04, .06, .08

@@ -673,6 +673,21 @@ def test_the_seed_decides_everything(fabric, agent):
     assert not all(torch.equal(a, b) for a, b in zip(one.weights[-1], other.weights[-1], strict=True))
 
 
+@pytest.mark.parametrize("overlap", [False, True])
+def test_the_first_minibatch_tells_how_old_the_policy_that_played_is(fabric, overlap):
+    """Without overlap, and in the first iteration, it is the one that learns."""
+    settings = {"num_steps": 32, "minibatch_size": 64, "total_timesteps": 512, "update_epochs": 4}
+    env, agent = partial(GymnasiumEnvs, "CartPole-v1", 4), partial(PPOLightningAgent, actor_lr=0.01)
+    found = run(fabric, env, agent, overlap, **settings).metrics
+    for number, row in enumerate(found):
+        kl, clipped = (row[f"ppo/{name}_first"] for name in ("approx_kl", "clip_fraction"))
+        if overlap and number:
+            assert kl > 1e-5
+        else:
+            assert abs(kl) < 1e-6 and clipped == 0
+    assert any(row["ppo/clip_fraction_first"] > 0 for row in found) == overlap
+
+
 def test_what_goes_wrong_in_the_thread_ends_the_run(fabric, known_agent, counter_env):
     env = partial(counter_env, broken=("reward", 5, 1, np.inf))  # while the first rollout is learned from
     with pytest.raises(NonFiniteError, match="a reward that is inf: sub-environment 1, rollout step 1"):
