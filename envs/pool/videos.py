@@ -1,7 +1,6 @@
 """Videos of episodes, encoded in the background by ffmpeg, and the live viewer RocketSimVis."""
 
 import json
-import os
 import shutil
 import socket
 import subprocess
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from envs.state.game_state import GameState
 from envs.state.layout import CONTROL_NAMES
+from fabric_rl.base.files import replacing
 
 Frame = NDArray[np.uint8]
 """`[H, W, 3]`, all of the same size."""
@@ -153,10 +153,10 @@ def write_video(path: Path, frames: Iterable[Frame], frames_per_second: float, f
         return
     height, width = first.shape[:2]
     size = ("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{frames_per_second:g}")
-    part, out = path.with_suffix(".part"), ("-threads", "1", *filters, *FORMATS[path.suffix])
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        command = [find_ffmpeg(), "-y", "-loglevel", "error", *size, "-i", "-", *out, str(part)]
+    out = "-threads", "1", *filters, *FORMATS[path.suffix]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as part:
+        command = [find_ffmpeg(), "-y", "-loglevel", "error", *size, "-i", "-", *out, part.name]
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         ) as process:
@@ -167,11 +167,6 @@ def write_video(path: Path, frames: Iterable[Frame], frames_per_second: float, f
             _, said = process.communicate()
         if process.returncode:
             raise OSError(said.decode(errors="replace").strip() or f"ffmpeg ended with exit code {process.returncode}")
-        os.replace(part, path)
-    except BaseException:
-        with suppress(OSError):
-            part.unlink()
-        raise
 
 
 def find_ffmpeg() -> str:

@@ -40,6 +40,7 @@ from envs.pool.replay_format import (
 from envs.state.game_state import GameState
 from envs.state.layout import CAR_BASIS, Float
 from envs.state.view import bases
+from fabric_rl.base.files import open_regular
 
 MOST_UNPACKED_BYTES = 1 << 30
 
@@ -111,7 +112,7 @@ def _read(path: Path) -> Replay:
     about: dict[str, Any] | None = None
     columns: tuple[Column, ...] = ()
     games: list[Game] = []
-    with path.open("rb") as file:
+    with open_regular(path, MOST_UNPACKED_BYTES) as file:
         for kind, payload in iter_records(file):
             if (kind == HEADER) != (about is None) or (kind in (CHUNK, EVENTS, END) and not games):
                 raise ValueError("the replay is damaged: its records are out of order")

@@ -12,9 +12,10 @@ import yaml
 from jsonargparse import ArgumentError
 
 from fabric_rl.base.argv import config_files, flag_names, flag_values, last_flag_value, remove_flags
+from fabric_rl.base.files import MOST_CONFIG_BYTES, read_text
 from fabric_rl.base.messages import one_line
 
-_MAX_BYTES, _MAX_NODES, _MAX_DEPTH, _MAX_LETTERS = 2**20, 100_000, 100, 10_000
+_MAX_NODES, _MAX_DEPTH, _MAX_LETTERS = 100_000, 100, 10_000
 """Limits of a file, far above those of real configurations; `_MAX_LETTERS` applies to each name and value."""
 _FLAG = re.compile(r"--[a-z][\w.]*")
 _SETTINGS_OF_ENV_ID = {"env_id": "env_id", "num_envs": "num_envs", "env_kwargs": "settings", "wrappers": "wrappers"}
@@ -34,10 +35,10 @@ def read_yaml(path: str | Path) -> Any:  # noqa: ANN401 - any YAML
     if path.exists() and not path.is_file():
         raise ValueError(f"--config {path} is not a file")
     too_large = f"--config {path}: the settings are too many, are nested too deeply, or contain themselves"
-    if path.stat().st_size > _MAX_BYTES:
+    if path.stat().st_size > MOST_CONFIG_BYTES:
         raise ValueError(too_large)
     try:
-        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
+        loader = yaml.SafeLoader(read_text(path, MOST_CONFIG_BYTES))
         node = loader.get_single_node()
         small = _is_small(node)
         settings = loader.construct_document(node) if node is not None and small else None
@@ -86,7 +87,7 @@ def _refuse_misplaced_settings(node: yaml.Node | None, path: str, flag: str = "-
 
 def _place_of(flag: str, path: str) -> str | None:
     """Return the location of the setting `--a.b.c` in a file, `<path>, line n`; None if the file does not have it."""
-    node: yaml.Node | None = yaml.compose(Path(path).read_text(encoding="utf-8"), yaml.SafeLoader)
+    node: yaml.Node | None = yaml.compose(read_text(path, MOST_CONFIG_BYTES), yaml.SafeLoader)
     line = None
     for name in flag.removeprefix("--").split("."):
         found = next((pair for pair in _pairs(node) if pair[0].value == name), None)

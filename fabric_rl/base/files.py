@@ -1,17 +1,50 @@
-"""Text and JSON files of a run: atomic writes, and reads that treat damaged JSON files as missing."""
+"""Files of a run: reads that never wait or grow without end, and atomic writes that follow no link."""
 
+import errno
+import io
 import json
 import os
 import secrets
-from contextlib import suppress
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+MOST_TEXT_BYTES, MOST_CONFIG_BYTES = 64 << 20, 1 << 20
+"""Maximum sizes of a JSON file or patch, and of a configuration; far above those of real runs."""
+
+
+def regular_file(path: str, flags: int) -> int:
+    """Open a regular file, as the `opener` of `open`; raise OSError for others, and for links to write through."""
+    if flags & (os.O_WRONLY | os.O_RDWR):
+        flags |= getattr(os, "O_NOFOLLOW", 0)
+    file = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)  # Windows has neither flag
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    return file
+
+
+def open_regular(path: str | Path, most_bytes: int | None = None) -> BinaryIO:
+    """Open a regular file for reading; raise OSError for any other, or if it has more than `most_bytes`."""
+    file = open(path, "rb", opener=regular_file)  # noqa: SIM115 - the caller closes it
+    if most_bytes is not None and os.fstat(file.fileno()).st_size > most_bytes:
+        file.close()
+        raise OSError(errno.EFBIG, f"larger than {most_bytes / 2**20:,.1f} MiB", str(path))
+    return file
+
+
+def read_text(path: str | Path, most_bytes: int = MOST_TEXT_BYTES, errors: str = "strict") -> str:
+    """Return the content of a UTF-8 text file; errors as in `open_regular`."""
+    with io.TextIOWrapper(open_regular(path, most_bytes), encoding="utf-8", errors=errors) as file:
+        return file.read()
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file; `{}` if it is missing, damaged or not an object."""
+    """Return the object in a JSON file; `{}` if it is missing, damaged, too large or not an object."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        content = json.loads(read_text(path))
     except (OSError, RecursionError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
@@ -33,14 +66,22 @@ def write_text(path: Path, text: str) -> None:
 
 
 def atomic_write(path: Path, *chunks: bytes | memoryview, durable: bool = False) -> None:
+    """Replace a file atomically with chunks of bytes, see `replacing`."""
+    with replacing(path, durable) as file:
+        for chunk in chunks:
+            file.write(chunk)
+
+
+@contextmanager
+def replacing(path: Path, durable: bool = False) -> Iterator[BinaryIO]:
     """Replace a file atomically: its name always refers to the complete old or the complete new content.
 
-    The content is written to a temporary file in the same folder, with a name that cannot be guessed (so nobody can
-    plant a link there). This file is renamed at the end, or deleted after a failure.
+    The content is written to a temporary file in the same folder, which is renamed at the end of the block, or deleted
+    after a failure. Its name cannot be guessed, and it is created exclusively: whatever is planted under its
+    name, such as a link, is an error. A link with the name of the file itself is replaced, not followed.
 
     Args:
         path: The file.
-        chunks: Parts of the content, in order.
         durable: Flush the file and its name to the disk, so that they survive a crash of the machine.
 
     Raises:
@@ -49,8 +90,7 @@ def atomic_write(path: Path, *chunks: bytes | memoryview, durable: bool = False)
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
-            for chunk in chunks:
-                file.write(chunk)
+            yield file
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
@@ -62,6 +102,8 @@ def atomic_write(path: Path, *chunks: bytes | memoryview, durable: bool = False)
             finally:
                 os.close(folder)
     except OSError as error:  # the error of a full disk does not name the file
+        if error.errno is None:  # a message of the block itself
+            raise
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         with suppress(OSError):

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from fabric_rl.base.files import read_json, write_json
+from fabric_rl.base.files import open_regular, read_json, replacing, write_json
 from fabric_rl.base.settings import Between, Count, CountOrZero, Positive, check_settings
 from fabric_rl.base.state_schema import state_error_context
 from fabric_rl.callback import Callback, TrainState
@@ -183,7 +183,7 @@ class MilestoneMatches(Callback):
         steps = [int(name.rpartition("/")[2]) for name in (player, opponent)]
         (seed,) = np.random.SeedSequence([self.seed, *steps, team_size]).generate_state(1)
         words = ["evaluate", *names, f"--seed={seed}", *self._words, *[f"--team_size={team_size}"][: team_size > 0]]
-        with (self._folder / _SAID).open("wb") as said, (self._folder / _ERRORS).open("wb") as errors:
+        with (self._folder / _SAID).open("xb") as said, (self._folder / _ERRORS).open("xb") as errors:
             process = subprocess.Popen(
                 [sys.executable, "-c", _PLAY, *words],
                 stdin=subprocess.PIPE,
@@ -261,8 +261,8 @@ def _copy_newest(source: Path, folder: Path) -> None:
     if newest and not (folder / newest[0].name).is_file():
         folder.mkdir(exist_ok=True)
         write_json(folder / "meta.json", {"milestone": "/".join(source.parts[-2:])} | read_json(source / "meta.json"))
-        temporary = shutil.copy2(newest[0], folder / "new.tmp")
-        os.replace(temporary, folder / newest[0].name)
+        with open_regular(newest[0]) as old, replacing(folder / newest[0].name) as new:
+            shutil.copyfileobj(old, new)
     for other in list_checkpoints(folder):
         if newest and other.name != newest[0].name:
             other.unlink()

@@ -25,6 +25,7 @@ from fabric_rl.base.argv import (
 )
 from fabric_rl.base.config_files import locate_config_errors, read_configs, read_yaml
 from fabric_rl.base.errors import NAMES_A_FLAG, user_code_location
+from fabric_rl.base.files import read_text
 from fabric_rl.base.messages import USER_ERRORS, one_line
 from fabric_rl.base.parser import FlagParser
 from fabric_rl.dry_run import check_agent
@@ -180,9 +181,7 @@ def _base(given: Sequence[str], preset: Path) -> tuple[list[str], list[str]]:
     of_run = _config_of_run(given)
     own = [] if of_run is None else ["--config", str(of_run)]
     if launched_by.detect_launcher().machines > 1:  # the content of the file on rank 0
-        return own, [
-            f"--config={launched_by.broadcast_text(of_run.read_text(encoding='utf-8') if of_run else None) or preset}"
-        ]
+        return own, [f"--config={launched_by.broadcast_text(read_text(of_run) if of_run else None) or preset}"]
     return own, [f"--config={of_run or preset}"]
 
 

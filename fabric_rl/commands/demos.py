@@ -92,7 +92,7 @@ def record_demos(
         noise: Share of the decisions that a random action replaces, from 0 to below 1 (Rocket League). The file records
             what the player would have done, so it shows how to recover from mistakes.
     """
-    trained = load_if_not_rocket_league(player, play.runs_dir)
+    trained = load_if_not_rocket_league(player, play)
     with single_thread():
         if trained is None:
             duel = Duel.of(player, opponent or player, play)

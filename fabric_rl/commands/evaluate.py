@@ -89,7 +89,7 @@ def evaluate(
     """
     if sequential and until_width is not None:
         raise ValueError("--sequential and --until_width cannot be combined; choose one")
-    trained = load_if_not_rocket_league(player, play.runs_dir)
+    trained = load_if_not_rocket_league(player, play)
     if trained is not None:
         of_matches = {"matches": matches, "minutes": play.minutes, "team_size": play.team_size}
         of_matches |= {"tick_skip": play.tick_skip, "until_width": until_width, "sequential": sequential or None}
@@ -102,7 +102,7 @@ def evaluate(
         return
     opponent = opponent or "chaser"
     names = short_name(player), short_name(opponent)
-    entrants = [load_player(name, play.sample, play.runs_dir) for name in (player, opponent)]
+    entrants = [load_player(name, play.sample, play.runs_dir, play.trust_torchscript) for name in (player, opponent)]
     if episodes is not None:
         raise ValueError(f"--episodes is for agents that play alone; {player} plays matches, so use --matches")
     rules = MatchSettings.of(entrants, play, play.minutes)
@@ -229,7 +229,7 @@ def league(
     files, field = _field(players, play.runs_dir)
     for file in files:
         check_file(file, "league:")
-    entrants = [load_player(player.name, play.sample, play.runs_dir) for player in field]
+    entrants = [load_player(player.name, play.sample, play.runs_dir, play.trust_torchscript) for player in field]
     pairings = list(combinations(range(len(field)), 2))
     for one, other in pairings:
         if entrants[one].identity == entrants[other].identity:
@@ -347,7 +347,7 @@ def exam(
     """
     every = results.choose_packs(read_packs(packaged_file()), packs)
     fitting = [pack for pack in map(Pack.in_standard_field, every) if len(pack.shots)]
-    who = load_player(player, act.sample, act.runs_dir)
+    who = load_player(player, act.sample, act.runs_dir, act.trust_torchscript)
     recipe = who.trained_in or PoolFactory(RocketSimPool)
     tick_skip = act.tick_skip or recipe.tick_skip
     built, team_size = results.exam_player(who, recipe, tick_skip)

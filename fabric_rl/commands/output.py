@@ -100,7 +100,7 @@ def _write(report: Report, path: Path, out: TextIO) -> None:
     if path.suffix == ".json":
         write_json(path, dict(report.data or {}))
     elif path.suffix == ".csv":
-        path.write_text(csv_text(list(report.rows[0]), report.rows), encoding="utf-8", newline="")
+        write_text(path, csv_text(list(report.rows[0]), report.rows))
     elif report.draw is not None:
         atomic_write(path, png_of(report.draw()))
     print(f"written: {path}")

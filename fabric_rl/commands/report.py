@@ -20,7 +20,7 @@ from fabric_rl.analysis.comparison import ALL, Comparison, Estimate, Improvement
 from fabric_rl.analysis.curves import SPEED, choose_metrics, minutes_at, new_figure
 from fabric_rl.analysis.plots import comparison_figure
 from fabric_rl.base.config_files import read_yaml
-from fabric_rl.base.files import atomic_write, read_json, write_json, write_text
+from fabric_rl.base.files import atomic_write, open_regular, read_json, write_json, write_text
 from fabric_rl.base.tables import finite_or_none, format_number, format_time
 from fabric_rl.commands.output import Report, Section, check_out, png_of, section_tables, templates, write_page
 from fabric_rl.commands.runs import USUAL_METRICS
@@ -73,8 +73,8 @@ def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
         groups.setdefault(name.partition("/")[0], []).append(name)
     parts = [name for name in curves if f"reward_percent/{name.removeprefix('reward/')}" in curves]
     began = None
-    with suppress(OSError, ValueError), (run.folder / "log.txt").open(encoding="utf-8") as file:
-        began = datetime.fromisoformat(file.readline(19))
+    with suppress(OSError, ValueError), open_regular(run.folder / "log.txt") as file:
+        began = datetime.fromisoformat(file.readline(19).decode())
     environment = templates()
     environment.filters |= {"figure": format_number, "when": format_time}
     return environment.get_template("report.html").render(

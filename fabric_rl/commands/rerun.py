@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fabric_rl.base.files import read_json
+from fabric_rl.base.files import read_json, read_text
 from fabric_rl.base.settings import changed
 from fabric_rl.metrics.metrics_csv import parse_number, read_rows
 from fabric_rl.ranks import launched_by
@@ -70,11 +70,11 @@ def _differences(folder: Path) -> Iterator[str]:
     if earlier:
         times = "once" if len(earlier) == 1 else f"{len(earlier)} times"
         yield f"the run was resumed {times}; the settings are those of its last start"
-    if then.get("config") not in (None, provenance.config_digest((folder / CONFIG).read_text(encoding="utf-8"))):
+    if then.get("config") not in (None, provenance.config_digest(read_text(folder / CONFIG))):
         yield f"{CONFIG}: edited since"
     project, own = (then.get(name) or {} for name in ("project", "git"))
     kept, here = folder / provenance.patch_name(earlier), Path(now["project"]["folder"])
-    patch = kept.read_text(encoding="utf-8", errors="replace") if kept.is_file() else ""
+    patch = read_text(kept, errors="replace") if kept.is_file() else ""
     commit = project.get("commit")
     names = None
     if commit is None or files_changed_since(here, commit) is not None:

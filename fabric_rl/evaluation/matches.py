@@ -83,7 +83,7 @@ def _play_here(rules: MatchSettings, players: dict[str, Player], block: Block, p
     """Play a block in this process; `players` caches the players built so far, by name."""
     for name in (block.player, block.opponent):
         if name not in players:
-            found = load_player(name, rules.play.sample, rules.play.runs_dir)
+            found = load_player(name, rules.play.sample, rules.play.runs_dir, rules.play.trust_torchscript)
             players[name] = found.build(rules.team_size, rules.tick_skip)
     return play_matches(
         players[block.player],
@@ -156,7 +156,8 @@ class Duel(NamedTuple):
     @classmethod
     def of(cls, player: str, opponent: str, play: PlaySettings) -> "Duel":
         """Find the players; raise a ValueError if one does not exist."""
-        both = [load_player(name, play.sample, play.runs_dir, explain=True) for name in (player, opponent)]
+        asked = play.sample, play.runs_dir, play.trust_torchscript
+        both = [load_player(name, *asked, explain=True) for name in (player, opponent)]
         rules = MatchSettings.of(both, play)
         first, second = (each.build(rules.team_size, rules.tick_skip) for each in both)
         trained_in = both[0].trained_in or both[1].trained_in

@@ -19,7 +19,7 @@ from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_as_json
 from fabric_rl.base.seeding import stream_seed
 from fabric_rl.base.text import did_you_mean
-from fabric_rl.evaluation.settings import PlaySettings
+from fabric_rl.evaluation.settings import ActSettings, PlaySettings
 from fabric_rl.runs.start_or_resume import resolve_checkpoint_path
 from fabric_rl.runs.trained import ExportedAgent, Trained, load_trained, policy
 from fabric_rl.types import CheckpointError, EnvFactory
@@ -60,13 +60,16 @@ class MatchSettings(NamedTuple):
         return cls(play, size, skip, first.action_delay_ticks, minutes or 5.0, (remark,) if recipes else ())
 
 
-def load_player(name: str, sample: bool, runs_dir: str, explain: bool = False) -> PlayerSpec:
+def load_player(
+    name: str, sample: bool, runs_dir: str, trust_torchscript: bool = False, explain: bool = False
+) -> PlayerSpec:
     """Find a player by its name.
 
     Args:
         name: Name as in `fabric-rl evaluate`. `NAME#ROLE` is one role of an `agents.RolesAgent`, for any car.
         sample: Let agents sample their actions instead of taking the most probable ones.
         runs_dir: Folder that contains all runs.
+        trust_torchscript: As in `fabric_rl.load_trained`.
         explain: Let agents keep `envs.bots.Diagnostics` for replays.
 
     Raises:
@@ -83,7 +86,7 @@ def load_player(name: str, sample: bool, runs_dir: str, explain: bool = False) -
         if (bot := _bot(name)) is not None:
             return _scripted(bot)
     resolve_checkpoint_path("agent", runs_dir, path, list(BOTS))
-    trained = load_trained(path, runs_dir)
+    trained = load_trained(path, runs_dir, trust_torchscript=trust_torchscript)
     try:
         recipe = PoolFactory(trained.env, "a match")
     except TypeError as error:
@@ -172,12 +175,12 @@ def short_name(name: str) -> str:
     return Path(name).name if Path(name).exists() else name
 
 
-def load_if_not_rocket_league(name: str, runs_dir: str) -> Trained | None:
+def load_if_not_rocket_league(name: str, act: ActSettings) -> Trained | None:
     """Return the agent of that name if it was trained in an environment other than a `RocketSimPool`."""
     if name in BOTS:
         return None
     try:
-        trained = load_trained(name, runs_dir)
+        trained = load_trained(name, act.runs_dir, trust_torchscript=act.trust_torchscript)
     except ValueError:
         return None  # a bot's class, or an error that `load_player` will raise
     return trained if pool_factory_or_none(trained.env) is None else None

@@ -24,6 +24,8 @@ class ActSettings:
     """Physics ticks (1/120 s) per decision. Default: as in the training of the first agent; 8 for bots."""
     runs_dir: str = "runs"
     """Folder that contains all runs."""
+    trust_torchscript: bool = False
+    """Load exported agents that are TorchScript (policy.pt), too, which are programs and can write files."""
 
     def __post_init__(self) -> None:
         check_settings(self, "--")

@@ -69,7 +69,9 @@ def show(
     if not 0 < minutes <= 60:
         raise ValueError(f"show: minutes must be above 0 and at most 60, got {minutes}")
     name = str(what.path) if isinstance(what, Trained) else os.fspath(what)
-    duel = Duel.of(name, opponent, PlaySettings(seed=seed, runs_dir=str(runs_dir), team_size=team_size))
+    trusted = isinstance(what, Trained)
+    play = PlaySettings(seed=seed, runs_dir=str(runs_dir), team_size=team_size, trust_torchscript=trusted)
+    duel = Duel.of(name, opponent, play)
     if isinstance(what, Trained):
         duel = duel._replace(names=(what.name, duel.names[1]))
     played = io.BytesIO()

@@ -7,9 +7,12 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
+
+from fabric_rl.base.files import regular_file
 
 
 def program_name() -> str:
@@ -45,7 +48,10 @@ class Console(logging.Handler):
 
 
 class RunLog(logging.FileHandler):
-    """The log file of a run; records that cannot be written are dropped."""
+    """The log file of a run; records that cannot be written are dropped (all of them if its name is a link or pipe)."""
+
+    def _open(self) -> TextIOWrapper:
+        return open(self.baseFilename, "a", encoding=self.encoding, opener=regular_file)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record, or drop it if the folder is gone."""

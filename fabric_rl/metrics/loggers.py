@@ -13,7 +13,7 @@ from typing import Any
 from lightning.fabric.loggers.logger import Logger
 from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 
-from fabric_rl.base.files import write_text
+from fabric_rl.base.files import regular_file, write_text
 from fabric_rl.metrics.log import logger
 from fabric_rl.metrics.metrics_csv import Row, csv_text, read_rows
 
@@ -188,7 +188,7 @@ class MetricsFile(Logger):
             write_text(self.path, csv_text([*names], [*kept, *self._waiting]))
             self._columns, self._until = [*names], math.inf
         else:
-            with open(self.path, "r+", newline="", encoding="utf-8") as file:
+            with open(self.path, "r+", newline="", encoding="utf-8", opener=regular_file) as file:
                 file.truncate(self._size)  # removes half a line, written when the disk became full
                 file.seek(0, os.SEEK_END)
                 csv.DictWriter(file, self._columns, restval="").writerows(self._waiting)

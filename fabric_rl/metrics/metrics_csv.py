@@ -11,6 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fabric_rl.base.files import open_regular
+
+_MOST_BYTES, _MOST_HEADER_BYTES = 2 << 30, 1 << 20
+"""Maximum sizes of a table (a row of metrics has about 3 kB) and of its header."""
 Row = dict[str, str]
 """Cells by column, as text; a metrics file has a column `step`."""
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -25,10 +29,10 @@ def read_rows(path: str | Path, last_bytes: int | None = None) -> list[Row]:
         last_bytes: Number of bytes to read at the end, for the newest rows of a long file. Default: the whole file.
 
     Raises:
-        OSError: The file cannot be read, or is not a table.
+        OSError: The file cannot be read, is not a table, or has more than 2 GiB.
     """
-    with open(path, "rb") as file:
-        header = file.readline()
+    with open_regular(path, _MOST_BYTES) as file:
+        header = file.readline(_MOST_HEADER_BYTES)
         if last_bytes is not None and file.seek(0, os.SEEK_END) - last_bytes > len(header):
             file.seek(-last_bytes, os.SEEK_END)
             file.readline()  # most likely the rest of a line

@@ -5,7 +5,6 @@ bytes before it and their SHA-256. Content and checksum appear under the final n
 without the other. Only numbers and text are saved, see `encode_state`.
 """
 
-import errno
 import hashlib
 import io
 import math
@@ -27,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fabric_rl.args import MOST_THREADS
-from fabric_rl.base.files import atomic_write
+from fabric_rl.base.files import atomic_write, open_regular
 from fabric_rl.base.seeding import SEED_SCHEME
 from fabric_rl.base.settings import Between, check_value
 from fabric_rl.base.state_schema import check_structure
@@ -210,9 +209,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         CheckpointError: The file is not a regular file, or cannot be read.
     """
     try:
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise OSError(errno.EINVAL, "It is not a regular file")
-        with open(path, "rb") as file:
+        with open_regular(path) as file:  # of any size, as replay buffers are; the checksum is read in pieces
             yield file
     except OSError as error:
         raise CheckpointError(f"checkpoint {path} cannot be read: {error.strerror or error}") from error

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from fabric_rl.args import Hardware, Saving, StartArgs, TrainArgs
 from fabric_rl.base.config_files import read_yaml
-from fabric_rl.base.files import json_text, read_json, write_json, write_text
+from fabric_rl.base.files import json_text, open_regular, read_json, write_json, write_text
 from fabric_rl.base.processes import cores
 from fabric_rl.base.settings import changed
 from fabric_rl.import_names import INSTALLED, short_path
@@ -341,9 +341,10 @@ def _is_made(path: Path, folder: Path) -> bool:
 def _added(path: Path, name: str) -> str:
     """Return the part of a patch that adds a file; empty unless it is a source file."""
     try:
-        if not is_source(path.name) or path.stat().st_size > _MOST_OF_A_FILE:
+        if not is_source(path.name):
             return ""
-        lines = StringIO(path.read_bytes().decode("utf-8"), newline="\n").readlines()
+        with open_regular(path, _MOST_OF_A_FILE) as file:
+            lines = StringIO(file.read().decode("utf-8"), newline="\n").readlines()
     except (OSError, UnicodeDecodeError):
         return ""
     patch = "".join(unified_diff([], lines, "/dev/null", f"b/{name}"))

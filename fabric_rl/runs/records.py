@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from filelock import FileLock, Timeout
 
-from fabric_rl.base.files import read_json
+from fabric_rl.base.files import MOST_CONFIG_BYTES, read_json, read_text
 from fabric_rl.base.tables import finite_or_none
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.metrics.metrics_csv import parse_number, read_rows
@@ -167,7 +167,7 @@ def load_run(folder: str | Path) -> RunRecord:
 def _group(config: Path) -> str | None:
     """Return the setting `group`, without parsing the others."""
     try:
-        line = re.search(r"^group: *(.+)$", config.read_text(encoding="utf-8"), re.MULTILINE)
+        line = re.search(r"^group: *(.+)$", read_text(config, MOST_CONFIG_BYTES), re.MULTILINE)
         value = yaml.safe_load(line[1]) if line else None
     except (OSError, ValueError, yaml.YAMLError):  # reported by code that needs all settings
         return None

@@ -28,6 +28,7 @@ from fabric_rl.learning.learner import check_generator_state, check_weights
 from fabric_rl.rollouts.step_checks import clip_actions
 from fabric_rl.runs import checkpoint, play
 from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA, find_config
+from fabric_rl.runs.records import list_checkpoints
 from fabric_rl.runs.start_or_resume import load_weights, resolve_checkpoint_path
 from fabric_rl.types import (
     ActorCritic,
@@ -96,7 +97,11 @@ class Trained:
 
 
 def load_trained(
-    name: str | Path, runs_dir: str | Path = "runs", env: EnvFactory | None = None, agent: AgentFactory | None = None
+    name: str | Path,
+    runs_dir: str | Path = "runs",
+    env: EnvFactory | None = None,
+    agent: AgentFactory | None = None,
+    trust_torchscript: bool = False,
 ) -> Trained:
     """Load a trained agent with the settings of its run.
 
@@ -107,13 +112,19 @@ def load_trained(
         env: Factory of the environment that the agent was trained in, if `config.yaml` cannot describe it. Default: as
             in `config.yaml`.
         agent: Agent class with its settings, if `config.yaml` cannot describe it. Default: as in `config.yaml`.
+        trust_torchscript: Load TorchScript (`policy.pt`), too. It is a program that can write files.
 
     Raises:
-        CheckpointError: There is no such agent, it cannot be read, or its run has no `config.yaml`.
+        CheckpointError: There is no such agent, it cannot be read, it has no `config.yaml` or is not trusted.
         ValueError: The settings are wrong or missing.
     """
     path = resolve_checkpoint_path("agent", runs_dir, str(name))
     if model := exported_model(path):
+        if model.suffix == ".pt" and not trust_torchscript:
+            raise CheckpointError(
+                f"{model} is TorchScript, a program that can write files; if you trust it, pass --trust_torchscript "
+                "(load_trained: trust_torchscript=True), otherwise use an export with --format onnx"
+            )
         env = _factory(model, "env", EnvFactory) if env is None else env
         return Trained(Path(name).name, model, env, partial(ExportedAgent, model), {})
     weights = load_weights(path)
@@ -292,9 +303,11 @@ def _thoughts(
 
 
 def exported_model(path: Path) -> Path | None:
-    """Return the model file of an exported policy, given that file or its folder; None for anything else."""
+    """Return the model file of an exported policy, given that file or its folder; None for a folder with weights."""
     if path.is_file():
         return path if path.suffix in (".onnx", ".pt") else None
+    if (path / EXPORTED).is_file() or (path / "checkpoints").is_dir() or list_checkpoints(path):
+        return None
     return next((path / name for name in MODELS.values() if (path / name).is_file()), None)
 
 
@@ -330,14 +343,14 @@ class ExportedAgent(ActorCritic):
         model = exported_model(Path(model)) or Path(model)
         self.model, about = model, read_json(model.with_name(METADATA))
         try:
-            shape, actions = about["inputs"]["obs"]["shape"][1:], about["action_space"]
+            shape, actions, form = about["inputs"]["obs"]["shape"][1:], about["action_space"], about["format"]
             digest, named, _, _ = about["sha256"], about["model"], about["squash"], about["layout"].items()
             self.memory_size = int(about["memory_size"])
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             beside = f"the {METADATA} next to it is missing or incomplete"
             raise CheckpointError(f"{model} was not written by fabric-rl export: {beside} ({error})") from error
-        if named != model.name:  # play.py would load the named file
-            raise CheckpointError(f"the {METADATA} next to {model} belongs to {named!r}, not to this model")
+        if (named, form == "onnx") != (model.name, model.suffix == ".onnx"):  # play.py would load that as `format`
+            raise CheckpointError(f"the {METADATA} next to {model} belongs to {named!r} ({form}), not to this model")
         if hashlib.sha256(model.read_bytes()).hexdigest() != digest:
             raise CheckpointError(f"{model} is damaged: its checksum is not the one in {METADATA}")
         own = observation_space.shape or ()

@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 import torch
 from torch import Tensor
 
+from fabric_rl.base.files import replacing
 from fabric_rl.session.session import Session
 from fabric_rl.types import NonFiniteError
 
@@ -28,6 +29,7 @@ def dump_on_nan(session: Session) -> Iterator[None]:
             }
             evidence = {"rollout": rollout, "weights_before": session.learner.weights_before, "message": str(error)}
             with suppress(OSError, RuntimeError):  # a full disk
-                torch.save(evidence, path)
+                with replacing(path) as file:
+                    torch.save(evidence, file)
                 where = f". The rollout and the weights before it are in {path}"
         raise NonFiniteError(f"{error}{where}") from error

@@ -39,20 +39,44 @@ def policies(rocket_runs, tmp_path_factory):
     return folder
 
 
+def test_torchscript_is_loaded_only_if_it_is_trusted(policies, tmp_path, capsys):
+    folder, few = policies / "stacked_torchscript", ["--matches", 2, "--minutes", 0.02, "--runs_dir", policies]
+    for name in (folder, folder / "policy.pt"):
+        for words in (["evaluate", name, "idle"], ["league", name, "idle"], ["record", name, "idle"]):
+            assert command(*words, *few[2 * (words[0] == "record") :]) == 2
+            assert "policy.pt is TorchScript, a program that can write files; if you trust" in capsys.readouterr().err
+        with pytest.raises(ValueError, match=r"^--self_play.guests: .*policy\.pt is TorchScript"):
+            load_guests([str(name)], partial(RocketSimPool, 2), str(policies), seed=0)
+        assert load_trained(name, trust_torchscript=True).path == folder / "policy.pt"
+    assert command("evaluate", folder, "idle", "--trust_torchscript", *few) == 0
+
+
+def test_a_model_beside_weights_is_ignored(policies, tmp_path):
+    """Somebody has put it into a run, a milestone and an export of weights."""
+    command("export", "stacked", tmp_path / "weights", "--runs_dir", policies)
+    run = shutil.copytree(policies / "stacked", tmp_path / "run")
+    shutil.copytree(run / "checkpoints", run / "milestones/main/000000000064", dirs_exist_ok=True)
+    for folder in (tmp_path / "weights", run, run / "milestones/main/000000000064"):
+        for file in ("policy.pt", "metadata.json"):
+            shutil.copy(policies / "stacked_torchscript" / file, folder)
+        for trusted in (False, True):
+            assert load_trained(folder, trust_torchscript=trusted).path.suffix == ".ckpt"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("run", "exported"), [("memory", "memory_onnx/policy.onnx"), ("stacked", "stacked_torchscript")]
 )
 def test_an_exported_policy_plays_the_very_games_of_its_run(policies, tmp_path, run, exported):
-    flags = ["--matches", 2, "--minutes", 0.1, "--runs_dir", policies]
+    flags = ["--matches", 2, "--minutes", 0.1, "--runs_dir", policies, "--trust_torchscript"]
     games = [played(tmp_path, name, "chaser", *flags) for name in (run, policies / exported)]
     assert games[0].pop("player") != games[1].pop("player") and games[0] == games[1]
 
 
 @pytest.mark.slow
 def test_an_exported_policy_plays_everywhere(policies, tmp_path):
-    folder, few = policies / "memory_onnx", ["--runs_dir", policies]
-    assert command("league", folder, "stacked_torchscript", "idle", "--matches", 2, "--minutes", 0.02, *few) == 0
+    folder, trusted = policies / "memory_onnx", ["--runs_dir", policies, "--trust_torchscript"]
+    assert command("league", folder, "stacked_torchscript", "idle", "--matches", 2, "--minutes", 0.02, *trusted) == 0
     assert command("record", folder, "idle", "--minutes", 0.05, "--out", tmp_path / "game.frl") == 0
     assert read_replay(tmp_path / "game.frl").games[0].columns["action_probabilities"].max() > 0
     if find_spec("rlgym_tools"):

@@ -222,9 +222,11 @@ def test_files_that_are_no_policies_are_one_line(exported, tmp_path):
     model = spoilt(exported, tmp_path, sha256=hashlib.sha256(b"nonsense").hexdigest())
     model.write_bytes(b"nonsense")
     assert "cannot be loaded: " in refused(model)
+    disguised = refused(spoilt(exported, tmp_path, format="torchscript"))  # torch would run policy.onnx
+    assert disguised.endswith("belongs to 'policy.onnx' (torchscript), not to this model")
     other = tmp_path.parent / "other.onnx"
-    assert "onnx', not to this model" in refused(spoilt(exported, tmp_path, model=str(other)))
-    for lacks in ("sha256", "inputs", "memory_size", "model", "squash", "layout"):
+    assert "onnx' (onnx), not to this model" in refused(spoilt(exported, tmp_path, model=str(other)))
+    for lacks in ("sha256", "inputs", "memory_size", "model", "squash", "layout", "format"):
         assert "was not written by fabric-rl export" in refused(spoilt(exported, tmp_path, **{lacks: None}))
     (tmp_path / "metadata.json").unlink()
     assert "was not written by fabric-rl export" in refused(model)
