@@ -1,7 +1,6 @@
 """Recorded states: a file of them, and a setter that begins episodes with them."""
 
 import io
-import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from envs.resets.base import BALL_VECTORS, CAR_VECTORS, PerArenaSetter
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, CAR_FLAGS, CAR_TIMERS, ON_GROUND, ORANGE
-from fabric_rl.base.files import atomic_write
+from fabric_rl.base.files import atomic_write, checksum, read_arrays, read_error_context
 from fabric_rl.base.settings import describe_value
 
 DETAILS = (
@@ -23,6 +22,8 @@ DETAILS = (
 """Fields of `GameState.details` that belong to a car's own state."""
 ARENA_ARRAYS = (*BALL_VECTORS, "pad_timers")
 """Arrays without an axis of cars."""
+MOST_BYTES = 1 << 30
+"""Maximum size of the arrays in a file."""
 
 
 def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> int:
@@ -39,11 +40,11 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
 
     `pool.state` is one object that every step changes, so store copies in a list: `kept.append(pool.state.copy())`.
 
-    The file is a NumPy .npz file without pickles. With `S` states and `C` slots, it contains `team [C]` int8 (0 blue, 1
-    orange), `present [S, C]` bool, `ball_pos`, `ball_vel`, `ball_ang_vel` `[S, 3]`, `pad_timers [S, 34]`, `boost
-    [S, C]`, `car_pos`, `car_vel`, `car_ang_vel`, `car_forward`, `car_right`, `car_up` `[S, C, 3]`, and one array
-    `[S, C, ...]` for each name in `CAR_TIMERS`, `CAR_FLAGS` and `DETAILS`; all are float32 or bool, with the units of
-    `GameState`, not mirrored.
+    The file is a NumPy .npz file without pickles, followed by a checksum. With `S` states and `C` slots, it contains
+    `team [C]` int8 (0 blue, 1 orange), `present [S, C]` bool, `ball_pos`, `ball_vel`, `ball_ang_vel` `[S, 3]`,
+    `pad_timers [S, 34]`, `boost [S, C]`, `car_pos`, `car_vel`, `car_ang_vel`, `car_forward`, `car_right`, `car_up`
+    `[S, C, 3]`, and one array `[S, C, ...]` for each name in `CAR_TIMERS`, `CAR_FLAGS` and `DETAILS`; all are float32
+    or bool, with the units of `GameState`, not mirrored.
 
     Args:
         path: Path of the file; an existing file is replaced, and missing folders are created.
@@ -54,7 +55,8 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
         The number of states in the file.
 
     Raises:
-        ValueError: There are no states, their team sizes differ, or a list contains the same object more than once.
+        ValueError: There are no states, their team sizes differ, a list contains the same object more than once, or the
+            states exceed the reader's limit.
         TypeError: `states` are not `GameState` objects.
     """
     if isinstance(states, GameState):
@@ -79,11 +81,13 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
     if team is None or not any(len(part["present"]) for part in parts):
         raise ValueError("save_states: there are no states to save")
     arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    if sum(array.nbytes for array in arrays.values()) > MOST_BYTES - (1 << 20):  # NumPy's headers need a little
+        raise ValueError(f"save_states: the states are larger than {MOST_BYTES >> 20:,} MiB; write several files")
     content = io.BytesIO()
     np.savez_compressed(content, team=team, **arrays)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    atomic_write(path, content.getbuffer())
+    atomic_write(path, content.getbuffer(), checksum(content.getbuffer()))
     return len(arrays["present"])
 
 
@@ -150,13 +154,9 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
     """Read the file's arrays; raise a ValueError unless `save_states` wrote them."""
     if not path.is_file():
         raise FileNotFoundError(f"ReplayedStates: there is no file {path}; write one with envs.save_states")
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+    with read_error_context(f"ReplayedStates: {path} is not a file of envs.save_states"):
+        arrays = read_arrays(path, MOST_BYTES)
         _check(arrays)
-    except (AttributeError, EOFError, OSError, TypeError, ValueError, zipfile.BadZipFile) as error:
-        reason = " ".join(str(error).split())
-        raise ValueError(f"ReplayedStates: {path} is not a file of envs.save_states: {reason}") from error
     return arrays
 
 
