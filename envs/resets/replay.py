@@ -14,6 +14,7 @@ from envs.state.game_state import GameState
 from envs.state.layout import BLUE, CAR_FLAGS, CAR_TIMERS, ON_GROUND, ORANGE
 from fabric_rl.base.files import atomic_write, checksum, read_arrays, read_error_context
 from fabric_rl.base.settings import describe_value
+from fabric_rl.base.state_schema import check_structure
 
 DETAILS = (
     *("wheels", "jump_time", "air_time", "flip_torque"),
@@ -24,6 +25,7 @@ ARENA_ARRAYS = (*BALL_VECTORS, "pad_timers")
 """Arrays without an axis of cars."""
 MOST_BYTES = 1 << 30
 """Maximum size of the arrays in a file."""
+_MOST_CARS = 64
 
 
 def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> int:
@@ -161,18 +163,9 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _check(arrays: dict[str, NDArray[Any]]) -> None:
-    wanted = dict(_arrays(GameState(1, len(arrays.get("team", ())), 0)))
-    if missing := [name for name in ("team", *wanted) if name not in arrays]:
-        raise ValueError(f"it lacks {', '.join(missing)}")
-    states, cars = len(arrays["present"]), len(arrays["team"])
-    if not states or not np.isin(arrays["team"], (BLUE, ORANGE)).all():
+    states, team = len(arrays["present"]), arrays["team"]
+    if not states or not 0 < len(team) <= _MOST_CARS or not np.isin(team, (BLUE, ORANGE)).all():
         raise ValueError("it contains no states, or no teams")
-    for name, own in wanted.items():
-        array, shape = arrays[name], (states, *own.shape[1:])
-        if array.shape != shape or array.dtype != own.dtype:
-            raise ValueError(
-                f"{name} is {array.dtype} {list(array.shape)}, expected {own.dtype} {list(shape)} for {states} states "
-                f"of {cars} cars"
-            )
-        if not np.isfinite(array).all():
-            raise ValueError(f"{name} contains NaN or infinity")
+    one = dict(_arrays(GameState(1, len(team), 0)))
+    own = {name: np.broadcast_to(array, (states, *array.shape[1:])) for name, array in one.items()}
+    check_structure({name: arrays[name] for name in own}, own, "file")

@@ -23,7 +23,6 @@ PACK_FILE = Path("rocket_league", "state_mutators", "training_pack_states.jsonl.
 """The data file inside the package rlgym_tools."""
 MOST_BYTES = 1 << 26
 """Maximum size of a file, unpacked; the one of rlgym-tools has a few megabytes."""
-_LARGEST = float(np.finfo(np.float32).max)
 TIME_LIMIT_SECONDS = 10.0
 """Default time limit of a shot; most shots have this one."""
 ON_WHEELS_BELOW = 20.0
@@ -191,7 +190,7 @@ def _read_pack(pack: dict[str, Any], where: str) -> Pack:
     for shot, row in zip(pack["shots"], shots, strict=True):
         ball, car = shot["ball"], shot["car"]
         row[:] = (ball["position"], ball["linear_velocity"], car["position"], car["euler_angles"])
-    if not (np.abs(shots) < _LARGEST).all() or (np.linalg.norm(shots[:, 1], axis=-1) > BALL_MAX_SPEED + 1).any():
+    if not (np.abs(shots) < 1e38).all() or (np.linalg.norm(shots[:, 1], axis=-1) > BALL_MAX_SPEED + 1).any():
         raise ValueError(f"{where}: a shot is not finite, or its ball is faster than {BALL_MAX_SPEED} uu/s")
     limits = np.array([shot.get("time_limit", TIME_LIMIT_SECONDS) for shot in pack["shots"]], np.float64)
     if not (np.isfinite(limits) & (limits > 0)).all():

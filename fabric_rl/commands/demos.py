@@ -9,9 +9,7 @@ from typing import Annotated
 
 import torch
 import yaml
-from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
@@ -22,7 +20,7 @@ from envs.factories import to_config
 from fabric_rl.base.argv import DEFAULT_CONFIG
 from fabric_rl.base.files import write_text
 from fabric_rl.base.settings import Between, Share
-from fabric_rl.base.tables import table
+from fabric_rl.base.tables import cell, table
 from fabric_rl.base.text import escape_control_characters
 from fabric_rl.commands.output import JSON, Out, Report, writes
 from fabric_rl.evaluation.demonstrations import demonstration_summary, record_episodes, record_matches, trajectories_of
@@ -55,7 +53,7 @@ def demos(folder: Path = Path()) -> Report:
             told = about["demonstration"], " against ".join(about["names"]), about.get("env", "Rocket League")
         except (OSError, ValueError) as error:
             told = "refused", str(error).removeprefix(f"{file}: "), ""
-        rows.append([escape_control_characters(each) for each in (file.name, *told)])
+        rows.append([file.name, *told])
     if not rows:
         return Report([f"there are no demonstrations ({SUFFIX}) in {folder}"])
     return Report([table("", ["file", "kind", "names", "environment"], rows)])
@@ -132,7 +130,7 @@ def convert_demos(
                 raise ValueError(f"{path}: its team sizes differ from those of the first replay; convert it separately")
         except ValueError as error:
             games = [game for game in games if game.teams == games[0].teams]
-            print(f"skipped: {error}", file=sys.stderr)
+            print(f"skipped: {escape_control_characters(error)}", file=sys.stderr)
     if not games:
         raise ValueError(f"{replays[0]}: no replay could be converted (see above)")
     cars = len(games[0].teams)
@@ -155,10 +153,10 @@ def show_demos(file: Path, /) -> Report:
         file: Demonstration file (.frd).
     """
     found = demonstration_summary(Demonstration(file))
-    made = Table(title=escape(escape_control_characters(file)), show_header=False)
+    made = Table(title=cell(str(file)), show_header=False)
     for name, value in found.items():
         shown = f"{value:,.5g}" if isinstance(value, float) else f"{value:,}" if type(value) is int else str(value)
-        made.add_row(Text(escape_control_characters(name)), Text(escape_control_characters(shown)))
+        made.add_row(cell(name), cell(shown))
     return Report([made], found)
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from fabric_rl.base.files import read_json
 from fabric_rl.base.settings import changed
+from fabric_rl.base.text import escape_control_characters
 from fabric_rl.metrics.metrics_csv import parse_number, read_rows
 from fabric_rl.ranks import launched_by
 from fabric_rl.runs import provenance
@@ -51,8 +52,8 @@ def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
     names = (f"{folder.name}-rerun{'' if number == 1 else number}" for number in count(1))
     name = run_id or next(name for name in names if not (Path(runs_dir) / name).exists())
     if launched_by.is_rank_0():
-        lines = ["".join(c if c.isprintable() else "?" for c in line) for line in _differences(folder)]
-        print("\n  ".join(["changed since that run", *(lines or ["nothing"])]), flush=True)
+        lines = map(escape_control_characters, _differences(folder))
+        print("\n  ".join(["changed since that run", *(list(lines) or ["nothing"])]), flush=True)
     words = [f"--config={config}", f"--run_id={name}", f"--runs_dir={runs_dir}", "--group=null"]
     import_module("train_fabric").cli(words, hints=False)
     if not launched_by.is_rank_0():
