@@ -22,7 +22,7 @@ from fabric_rl.base.files import write_text
 from fabric_rl.base.settings import Between, Share
 from fabric_rl.base.tables import cell, table
 from fabric_rl.base.text import escape_control_characters
-from fabric_rl.commands.output import JSON, Out, Report, writes
+from fabric_rl.commands.output import JSON, Out, Report, print_all, writes
 from fabric_rl.evaluation.demonstrations import demonstration_summary, record_episodes, record_matches, trajectories_of
 from fabric_rl.evaluation.matches import Duel
 from fabric_rl.evaluation.players import load_if_not_rocket_league
@@ -103,7 +103,7 @@ def record_demos(
 
 def _written(found: DemonstrationWriter) -> int:
     size = found.path.stat().st_size / 1e6
-    print(f"written: {found.path} ({found.episodes} episodes, {found.steps:,} steps, {size:.2f} MB)")
+    print_all([f"written: {found.path} ({found.episodes} episodes, {found.steps:,} steps, {size:.2f} MB)"])
     return 0
 
 

@@ -24,8 +24,8 @@ from envs.resets.training_packs import Pack, packaged_file, read_packs
 from fabric_rl.analysis.curves import new_figure
 from fabric_rl.base.settings import Between, Positive
 from fabric_rl.base.tables import progress, table
-from fabric_rl.base.text import escape_control_characters, figure_text
-from fabric_rl.commands.output import JSON, Out, Report, check_file, writes
+from fabric_rl.base.text import figure_text
+from fabric_rl.commands.output import JSON, Out, Report, check_file, print_all, writes
 from fabric_rl.commands.watch import write_film
 from fabric_rl.evaluation import results
 from fabric_rl.evaluation.matches import Block, Duel, play_blocks, replay_file
@@ -424,5 +424,8 @@ def record_game(player: str, opponent: str, play: PlaySettings, minutes: float, 
     duel = Duel.of(player, opponent, play)
     with replay_file(out) as file:
         blue, orange = duel.play(file, minutes, play.seed)
-    print(escape_control_characters(f"{duel.names[0]} {blue} : {orange} {duel.names[1]}"))
-    print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)\nwatch it: fabric-rl watch {quote(out.as_posix())}")
+    lines = [
+        f"{duel.names[0]} {blue} : {orange} {duel.names[1]}",
+        f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)",
+    ]
+    print_all([*lines, f"watch it: fabric-rl watch {quote(out.as_posix())}"])

@@ -104,7 +104,7 @@ def _write(report: Report, path: Path, out: TextIO) -> None:
         path.write_text(csv_text(list(report.rows[0]), report.rows), encoding="utf-8", newline="")
     elif report.draw is not None:
         atomic_write(path, png_of(report.draw()))
-    print(f"written: {path}")
+    print_all([f"written: {path}"])
 
 
 def check_out(paths: Iterable[Path], suffixes: Collection[str], flag: str = "--out") -> None:

@@ -23,7 +23,16 @@ from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.files import atomic_write, read_json, write_json, write_text
 from fabric_rl.base.tables import finite_or_none, format_number, format_time
 from fabric_rl.base.text import escape_control_characters
-from fabric_rl.commands.output import Report, Section, check_out, png_of, section_tables, templates, write_page
+from fabric_rl.commands.output import (
+    Report,
+    Section,
+    check_out,
+    png_of,
+    print_all,
+    section_tables,
+    templates,
+    write_page,
+)
 from fabric_rl.commands.runs import USUAL_METRICS
 from fabric_rl.metrics.metrics_csv import Curve, read_metrics
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, flat_settings
@@ -57,7 +66,7 @@ def report(id: str, out: Path | None = None, runs_dir: Path = Path("runs")) -> i
     if not curves:
         raise ValueError(f"run {run.name} has logged no metrics yet; try again after its first iteration")
     write_text(out, page_of(run, curves))
-    print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)")
+    print_all([f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)"])
     return 0
 
 
@@ -209,7 +218,7 @@ def compare(
         write_json(out / "compare.json", asdict(found))
         atomic_write(out / "compare.png", png_of(figure))
         write_page(out / "compare.html", " against ".join(groups), sections, figure)
-        print(f"written: {out / 'compare.html'}, and compare.json and compare.png next to it")
+        print_all([f"written: {out / 'compare.html'}, and compare.json and compare.png next to it"])
 
 
 def comparison_sections(found: Comparison) -> list[Section]:

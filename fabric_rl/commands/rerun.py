@@ -52,15 +52,16 @@ def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
     names = (f"{folder.name}-rerun{'' if number == 1 else number}" for number in count(1))
     name = run_id or next(name for name in names if not (Path(runs_dir) / name).exists())
     if launched_by.is_rank_0():
-        lines = map(escape_control_characters, _differences(folder))
-        print("\n  ".join(["changed since that run", *(list(lines) or ["nothing"])]), flush=True)
+        lines = [*map(escape_control_characters, _differences(folder))]
+        print("\n  ".join(["changed since that run", *(lines or ["nothing"])]), flush=True)
     words = [f"--config={config}", f"--run_id={name}", f"--runs_dir={runs_dir}", "--group=null"]
     import_module("train_fabric").cli(words, hints=False)
     if not launched_by.is_rank_0():
         return 0
     compared, unlike = _outcome(folder, Path(runs_dir, name))
     same = f"bit-identical to {folder.name}: {' and '.join(compared)}"
-    print("\n  ".join([f"not identical to {folder.name}", *unlike]) if unlike else same, flush=True)
+    outcome = "\n  ".join([f"not identical to {folder.name}", *unlike]) if unlike else same
+    print(escape_control_characters(outcome, "\n"), flush=True)
     return 1 if unlike else 0
 
 

@@ -328,7 +328,7 @@ class ExportedAgent(ActorCritic):
             shape, actions = about["inputs"]["obs"]["shape"][1:], about["action_space"]
             digest, named, form = about["sha256"], about["model"], MODELS[about["format"]]
             _ = about["squash"], about["layout"].items(), about["versions"].get, len(shape)
-            self.memory_size = range(_MOST_MEMORY)[about["memory_size"]]
+            self.memory_size = range(_MOST_MEMORY).index(about["memory_size"])
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             beside = f"{METADATA} beside it is missing or incomplete"
             raise CheckpointError(f"{model} was not written by fabric-rl export: {beside} ({error})") from error

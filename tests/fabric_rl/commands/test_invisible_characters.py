@@ -107,13 +107,18 @@ def test_consoles_show_escapes(runs, tmp_path, capsys, monkeypatch, words, wante
 
 def test_pages_show_escapes(runs, tmp_path, capsys):
     pytest.importorskip("matplotlib")
-    assert command("report", f"x{EVIL}0", "--runs_dir", runs, "--out", tmp_path / "run.html") == 0
+    assert command("report", f"x{EVIL}0", "--runs_dir", runs) == 0
     check_page(
-        tmp_path / "run.html", f"x{SHOWN}0", f"p{SHOWN}", f"l{SHOWN}", rf"Task{SHOWN}", r"episode\x1b[2J\u202ereturn"
+        runs / f"x{EVIL}0" / "report.html",
+        f"x{SHOWN}0",
+        f"p{SHOWN}",
+        f"l{SHOWN}",
+        rf"Task{SHOWN}",
+        r"episode\x1b[2J\u202ereturn",
     )
-    groups = [f"x{EVIL}", f"y{EVIL}"]
-    assert command("compare", *groups, "--metric", METRIC, "--runs_dir", runs, "--out", tmp_path / "groups") == 0
-    check_page(tmp_path / "groups" / "compare.html", f"x{SHOWN} against y{SHOWN}")
+    groups, out = [f"x{EVIL}", f"y{EVIL}"], tmp_path / "out\u202e"
+    assert command("compare", *groups, "--metric", METRIC, "--runs_dir", runs, "--out", out) == 0
+    check_page(out / "compare.html", f"x{SHOWN} against y{SHOWN}")
     assert not hidden("".join(capsys.readouterr()))
 
 

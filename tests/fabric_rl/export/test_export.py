@@ -228,7 +228,7 @@ def test_files_that_are_no_policies_are_one_line(exported, tmp_path):
         assert "was not written by fabric-rl export" in refused(spoilt(exported, tmp_path, **{lacks: None}))
     for wrong in (
         {"memory_size": 10**9},
-        {"memory_size": -(10**9)},
+        {"memory_size": -1},
         {"memory_size": 0.5},
         {"format": []},
         {"versions": 1},
