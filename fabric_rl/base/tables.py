@@ -8,6 +8,7 @@ from datetime import datetime
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
@@ -64,7 +65,7 @@ def table(
         framed: Draw lines around the cells instead of only below the headers.
         tight: Fit 80 columns: minimal padding, and only cells of the first column wrap.
     """
-    made = Table(title=cell(title) if title else None)
+    made = Table(title=escape(escape_control_characters(title)) or None)
     if not framed:
         made.box = box.SIMPLE_HEAD
     if tight:

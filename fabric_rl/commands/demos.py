@@ -9,6 +9,7 @@ from typing import Annotated
 
 import torch
 import yaml
+from rich.markup import escape
 from rich.table import Table
 
 from agents import PPOLightningAgent
@@ -153,7 +154,7 @@ def show_demos(file: Path, /) -> Report:
         file: Demonstration file (.frd).
     """
     found = demonstration_summary(Demonstration(file))
-    made = Table(title=cell(str(file)), show_header=False)
+    made = Table(title=escape(escape_control_characters(file)), show_header=False)
     for name, value in found.items():
         shown = f"{value:,.5g}" if isinstance(value, float) else f"{value:,}" if type(value) is int else str(value)
         made.add_row(cell(name), cell(shown))
