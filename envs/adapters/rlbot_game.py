@@ -19,6 +19,7 @@ from rlgym.rocket_league import common_values as game
 
 from envs.state.game_state import GameState
 from envs.state.layout import CONTROL_NAMES, Float
+from fabric_rl.base.files import read_error_context
 
 ANSWER_SECONDS = 60.0
 """Time limit of a bot for starting and for each answer."""
@@ -101,9 +102,11 @@ class BotProcess:
         Raises:
             OSError: The bot does not start, or does not report that it is ready.
         """
-        players = [load_player_config(folder.absolute() / "bot.toml", team) for team in teams]
-        bot = players[index].variety
-        assert isinstance(bot, flat.CustomBot)
+        with read_error_context(f"{folder / 'bot.toml'} cannot be used"):
+            players = [load_player_config(folder.absolute() / "bot.toml", team) for team in teams]
+            bot = players[index].variety
+            assert isinstance(bot, flat.CustomBot)
+            words = shlex.split(bot.run_command)[1:]
         configured = [flat.PlayerConfiguration(each.variety, each.team, at + 1) for at, each in enumerate(players)]
         first: tuple[Any, ...] = (
             flat.ControllableTeamInfo(teams[index], [flat.ControllableInfo(index, index + 1)]),
@@ -116,7 +119,8 @@ class BotProcess:
             given = {"RLBOT_AGENT_ID": bot.agent_id, "RLBOT_SERVER_PORT": str(server.getsockname()[1])}
             inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
             self._process = subprocess.Popen(
-                [sys.executable, *shlex.split(bot.run_command)[1:]],
+                [sys.executable, *words],
+                stdin=subprocess.DEVNULL,
                 cwd=bot.root_dir,
                 env=inherited | given | dict(environment) | {"RLBOT_LOG_LEVEL": "warn"},
                 stdout=subprocess.DEVNULL,
@@ -181,6 +185,8 @@ class BotProcess:
             raise self._failed("did not answer") from error
         except flat.InvalidFlatbuffer as error:
             raise self._failed("sent an invalid message") from error
+        except OverflowError as error:
+            raise self._failed("has texts in bot.toml that are too long for RLBot's protocol") from error
 
     def _accepted(self, server: socket) -> socket:
         server.settimeout(0.1)

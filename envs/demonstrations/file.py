@@ -38,6 +38,7 @@ from envs.pool.replay_format import (
 )
 from envs.state.game_state import GameState
 from envs.state.layout import CAR_ID
+from fabric_rl.base.files import read_error_context
 
 SUFFIX = ".frd"
 STATES, OBSERVATIONS = "states", "observations"
@@ -230,11 +231,12 @@ def _check_length(columns: Sequence[Column], frames: int) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Prefix a ValueError raised in the block with the name of the file, and call the file a demonstration."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{path}: {str(error).replace('replay', 'demonstration')}") from error
+    """Turn an error in the block into a ValueError that begins with the name of the file and says "demonstration"."""
+    with read_error_context(str(path)):
+        try:
+            yield
+        except ValueError as error:
+            raise ValueError(str(error).replace("replay", "demonstration")) from error
 
 
 WEIGHT = "weight"

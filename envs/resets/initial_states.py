@@ -60,7 +60,7 @@ def find_problems(state: GameState, arena: int) -> Iterator[Problem]:
     here = View(state.ball_rows[arena, 0], state.car_rows[arena, slots, 0], state.pad_timers[arena])
     timers = state.car_timers[arena, slots]
     names = ["the ball", *(f"car {slot}" for slot in slots.tolist())]
-    if math.isfinite(here.ball.sum() + here.cars.sum() + timers.sum() + here.pad_timers.sum()):
+    if all(np.isfinite(numbers).all() for numbers in (here.ball, here.cars, timers, here.pad_timers)):
         respawn = timers[:, RESPAWN]
         yield from _beyond_limits(here, respawn, names)
         yield from _misplaced(here, respawn, names)

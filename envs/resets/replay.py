@@ -1,7 +1,6 @@
 """Recorded states: save them to a file, and begin episodes with them."""
 
 import io
-import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +12,9 @@ from numpy.typing import NDArray
 from envs.resets.base import BALL_VECTORS, CAR_VECTORS, PerArenaSetter
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, CAR_FLAGS, CAR_TIMERS, ON_GROUND, ORANGE
-from fabric_rl.base.files import atomic_write
+from fabric_rl.base.files import atomic_write, checksum, read_arrays, read_error_context
 from fabric_rl.base.settings import describe_value
+from fabric_rl.base.state_schema import check_structure
 
 DETAILS = (
     *("wheels", "jump_time", "air_time", "flip_torque"),
@@ -23,6 +23,9 @@ DETAILS = (
 """Fields of `GameState.details` that belong to a car's own state."""
 ARENA_ARRAYS = (*BALL_VECTORS, "pad_timers")
 """Arrays without an axis for cars."""
+MOST_BYTES = 1 << 30
+"""Maximum size of the arrays in a file."""
+_MOST_CARS = 64
 
 
 def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> int:
@@ -39,11 +42,11 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
 
     `pool.state` is one object that every step changes, so store copies in a list: `kept.append(pool.state.copy())`.
 
-    The file is a NumPy .npz file without pickles. With `S` states and `C` slots, it contains `team [C]` int8 (0 blue, 1
-    orange), `present [S, C]` bool, `ball_pos`, `ball_vel`, `ball_ang_vel` `[S, 3]`, `pad_timers [S, 34]`, `boost
-    [S, C]`, `car_pos`, `car_vel`, `car_ang_vel`, `car_forward`, `car_right`, `car_up` `[S, C, 3]`, and one array
-    `[S, C, ...]` for each name in `CAR_TIMERS`, `CAR_FLAGS` and `DETAILS`; all are float32 or bool, with the units of
-    `GameState`, not mirrored.
+    The file is a NumPy .npz file without pickles, followed by a checksum. With `S` states and `C` slots, it contains
+    `team [C]` int8 (0 blue, 1 orange), `present [S, C]` bool, `ball_pos`, `ball_vel`, `ball_ang_vel` `[S, 3]`,
+    `pad_timers [S, 34]`, `boost [S, C]`, `car_pos`, `car_vel`, `car_ang_vel`, `car_forward`, `car_right`, `car_up`
+    `[S, C, 3]`, and one array `[S, C, ...]` for each name in `CAR_TIMERS`, `CAR_FLAGS` and `DETAILS`; all are float32
+    or bool, with the units of `GameState`, not mirrored.
 
     Args:
         path: Path of the file; an existing file is replaced, and missing folders are created.
@@ -54,7 +57,8 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
         The number of states in the file.
 
     Raises:
-        ValueError: There are no states, their team sizes differ, or a list contains the same object more than once.
+        ValueError: There are no states, their team sizes differ, a list contains the same object more than once, or the
+            states exceed the reader's limit.
         TypeError: `states` are not `GameState` objects.
     """
     if isinstance(states, GameState):
@@ -79,11 +83,13 @@ def save_states(path: str | Path, states: GameState | Iterable[GameState]) -> in
     if team is None or not any(len(part["present"]) for part in parts):
         raise ValueError("save_states: there are no states to save")
     arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    if sum(array.nbytes for array in arrays.values()) > MOST_BYTES - (1 << 20):  # NumPy's headers need a little
+        raise ValueError(f"save_states: the states are larger than {MOST_BYTES >> 20:,} MiB; write several files")
     content = io.BytesIO()
     np.savez_compressed(content, team=team, **arrays)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    atomic_write(path, content.getbuffer())
+    atomic_write(path, content.getbuffer(), checksum(content.getbuffer()))
     return len(arrays["present"])
 
 
@@ -150,29 +156,16 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
     """Read the file's arrays; raise a ValueError unless `save_states` wrote them."""
     if not path.is_file():
         raise FileNotFoundError(f"ReplayedStates: there is no file {path}; write one with envs.save_states")
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+    with read_error_context(f"ReplayedStates: {path} was not written by envs.save_states"):
+        arrays = read_arrays(path, MOST_BYTES)
         _check(arrays)
-    except (AttributeError, EOFError, OSError, TypeError, ValueError, zipfile.BadZipFile) as error:
-        reason = " ".join(str(error).split())
-        raise ValueError(f"ReplayedStates: {path} was not written by envs.save_states: {reason}") from error
     return arrays
 
 
 def _check(arrays: dict[str, NDArray[Any]]) -> None:
-    wanted = dict(_arrays(GameState(1, len(arrays.get("team", ())), 0)))
-    if missing := [name for name in ("team", *wanted) if name not in arrays]:
-        raise ValueError(f"it lacks {', '.join(missing)}")
-    states, cars = len(arrays["present"]), len(arrays["team"])
-    if not states or not np.isin(arrays["team"], (BLUE, ORANGE)).all():
+    states, team = len(arrays["present"]), arrays["team"]
+    if not states or not 0 < len(team) <= _MOST_CARS or not np.isin(team, (BLUE, ORANGE)).all():
         raise ValueError("it contains no states, or no teams")
-    for name, own in wanted.items():
-        array, shape = arrays[name], (states, *own.shape[1:])
-        if array.shape != shape or array.dtype != own.dtype:
-            raise ValueError(
-                f"{name} is {array.dtype} {list(array.shape)}, expected {own.dtype} {list(shape)} for {states} states "
-                f"of {cars} cars"
-            )
-        if not np.isfinite(array).all():
-            raise ValueError(f"{name} contains NaN or infinity")
+    one = dict(_arrays(GameState(1, len(team), 0)))
+    own = {name: np.broadcast_to(array, (states, *array.shape[1:])) for name, array in one.items()}
+    check_structure({name: arrays[name] for name in own}, own, "file")

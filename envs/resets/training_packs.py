@@ -1,6 +1,7 @@
 """Shots of Rocket League training packs, from rlgym-tools' data or a file in the same format."""
 
 import gzip
+import io
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -16,9 +17,12 @@ from envs.resets.base import BALL_RELEASE_VEL, CAR_REST_HEIGHT, Double, PerArena
 from envs.resets.initial_states import inside_field
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, MIRROR, ORANGE, Float
+from fabric_rl.base.files import read_checked, read_error_context
 
 PACK_FILE = Path("rocket_league", "state_mutators", "training_pack_states.jsonl.gz")
 """The data file inside the package rlgym_tools."""
+MOST_BYTES = 1 << 26
+"""Maximum size of a file, unpacked; the one of rlgym-tools has a few megabytes."""
 TIME_LIMIT_SECONDS = 10.0
 """Default time limit of a shot; most shots have this one."""
 ON_WHEELS_BELOW = 20.0
@@ -168,13 +172,14 @@ def read_packs(path: Path) -> list[Pack]:
     if not path.is_file():
         raise FileNotFoundError(f"TrainingPack: there is no file {path}")
     packs = []
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    packs.append(_read_pack(json.loads(line), f"line {number}"))
-    except (EOFError, KeyError, OSError, TypeError, ValueError) as error:
-        raise ValueError(f"TrainingPack: {path} is not a file of training packs: {error!r}") from error
+    with read_error_context(f"TrainingPack: {path} is not a file of training packs"):
+        file = io.BytesIO(read_checked(path, MOST_BYTES))
+        content = (gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file).read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise ValueError(f"it is larger than {MOST_BYTES >> 20} MiB")
+        for number, line in enumerate(content.splitlines(), 1):
+            if line.strip():
+                packs.append(_read_pack(json.loads(line), f"line {number}"))
     if not packs:
         raise ValueError(f"TrainingPack: {path} contains no packs")
     return packs
@@ -185,7 +190,7 @@ def _read_pack(pack: dict[str, Any], where: str) -> Pack:
     for shot, row in zip(pack["shots"], shots, strict=True):
         ball, car = shot["ball"], shot["car"]
         row[:] = (ball["position"], ball["linear_velocity"], car["position"], car["euler_angles"])
-    if not np.isfinite(shots).all() or (np.linalg.norm(shots[:, 1], axis=-1) > BALL_MAX_SPEED + 1).any():
+    if not (np.abs(shots) < 1e38).all() or (np.linalg.norm(shots[:, 1], axis=-1) > BALL_MAX_SPEED + 1).any():
         raise ValueError(f"{where}: a shot is not finite, or its ball is faster than {BALL_MAX_SPEED} uu/s")
     limits = np.array([shot.get("time_limit", TIME_LIMIT_SECONDS) for shot in pack["shots"]], np.float64)
     if not (np.isfinite(limits) & (limits > 0)).all():

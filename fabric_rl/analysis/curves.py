@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fabric_rl.base.text import did_you_mean
+from fabric_rl.base.text import did_you_mean, escape_control_characters, figure_text
 from fabric_rl.metrics.metrics_csv import Curve, mean_of_last_tenth
 
 
@@ -102,19 +102,18 @@ def draw_text(curves: dict[str, dict[str, Curve]], metric: str, width: int = 79,
     for marker, (name, (steps, values)) in zip(_MARKERS * len(shown), shown.items(), strict=False):
         stride = max(1, len(steps) // (2 * width))  # more points than columns would only take time
         plot.plot((steps[::stride] / unit).tolist(), values[::stride].tolist(), label=name, marker=marker)
-    drawing: str = plot.uncolorize(plot.build())
-    return drawing
+    return escape_control_characters(plot.uncolorize(plot.build()), "\n")
 
 
 def draw_line(axes: Any, label: str, x: Any, y: Any, color: str | None, band: tuple[Any, Any] | None = None) -> None:  # noqa: ANN401
     """Draw a line, and fill the area of `band` (low, high) in the same colour."""
-    axes.plot(x, y, color=color, label=label.replace("$", r"\$"))
+    axes.plot(x, y, color=color, label=figure_text(label))
     if band is not None:
         axes.fill_between(x, *band, color=color, alpha=0.2, linewidth=0)
 
 
 def finish_axes(axes: Any, **words: str) -> None:  # noqa: ANN401
     """Set title and labels, and add a grid and a legend."""
-    axes.set(**words)
+    axes.set(**{key: figure_text(text) for key, text in words.items()})
     axes.grid(alpha=0.3)
     axes.legend(*axes.get_legend_handles_labels(), fontsize="small")

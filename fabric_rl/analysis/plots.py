@@ -11,6 +11,7 @@ from scipy import stats
 
 from fabric_rl.analysis.comparison import ALL, Comparison, Estimate
 from fabric_rl.analysis.curves import SPEED, draw_line, finish_axes, load_matplotlib, minutes_at, new_figure
+from fabric_rl.base.text import figure_text
 from fabric_rl.metrics.metrics_csv import Curve, read_metrics
 from fabric_rl.runs.records import find_run
 
@@ -143,6 +144,6 @@ def _intervals(axes: Any, names: Sequence[str], estimates: Sequence[Estimate]) -
     for number, estimate in enumerate(estimates):
         axes.plot([estimate.low, estimate.high], [number] * 2, color=f"C{number % 10}", linewidth=6, alpha=0.4)
         axes.plot(estimate.value, number, "o", color=f"C{number % 10}")
-    axes.set_yticks(range(len(names)), [name.replace("$", r"\$") for name in names])
+    axes.set_yticks(range(len(names)), list(map(figure_text, names)))
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(alpha=0.3, axis="x")

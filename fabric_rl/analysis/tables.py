@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fabric_rl.analysis.curves import final_score
-from fabric_rl.base.tables import format_number, format_time, table
+from fabric_rl.base.tables import cell, format_number, format_time, table
 from fabric_rl.metrics.metrics_csv import Curve
 from fabric_rl.runs.records import SET_ASIDE, Milestone, RunRecord, checkpoint_steps, list_checkpoints
 
@@ -42,10 +42,10 @@ def run_table(run: RunRecord) -> Table:
         if key not in ("run_id", "total_steps", "stopped_early", "inference", "checkpoint"):
             found[key.replace("_", " ")] = value if isinstance(value, str) else format_number(value)
     grid = Table.grid(padding=(0, 2))
-    grid.add_row("run", Text(run.name, "bold"))
+    grid.add_row("run", cell(run.name, "bold"))
     for name, shown in found.items():
         if shown is not None:
-            grid.add_row(Text(name), Text(shown))
+            grid.add_row(cell(name), cell(shown))
     return grid
 
 

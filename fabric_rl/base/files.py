@@ -1,16 +1,23 @@
-"""Files of a run: reads that never wait or grow without end, and atomic writes that follow no link."""
+"""Files: reads that never wait or grow without end, atomic writes that follow no link, checksums."""
 
 import errno
+import hashlib
 import io
 import json
 import os
 import secrets
 import stat
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+from numpy.typing import NDArray
+
+_MARK = b"fabric-rl sha256"
+_CHECKSUM_BYTES = len(_MARK) + hashlib.sha256().digest_size
 MOST_TEXT_BYTES, MOST_CONFIG_BYTES = 64 << 20, 1 << 20
 """Maximum sizes of a JSON file or patch, and of a configuration; far above those of real runs."""
 
@@ -108,3 +115,63 @@ def replacing(path: Path, durable: bool = False) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def read_error_context(what: str) -> Iterator[None]:
+    """Turn any error of a block that reads a damaged or forged file into one line, `<what>: <reason>`.
+
+    Raises:
+        ValueError: The block failed.
+    """
+    try:
+        yield
+    except Exception as error:  # zlib, zipfile, json and numpy fail in many ways
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
+        raise ValueError(f"{what}: {reason or type(error).__name__}") from error
+
+
+def checksum(content: bytes | memoryview) -> bytes:
+    """Return the end of a file with `content`, by which `read_checked` detects damage; zip readers ignore it."""
+    return _MARK + hashlib.sha256(content).digest()
+
+
+def read_checked(path: Path, most_bytes: int) -> memoryview:
+    """Return the content of a file, without its `checksum` if it has one.
+
+    Raises:
+        ValueError: The file is larger than `most_bytes`, or damaged; the message does not name it.
+    """
+    if path.stat().st_size > most_bytes:
+        raise ValueError(f"it is larger than {most_bytes >> 20:,} MiB")
+    content = memoryview(path.read_bytes())
+    body, end = content[:-_CHECKSUM_BYTES], content[-_CHECKSUM_BYTES:]
+    if end[: len(_MARK)] != _MARK:
+        return content  # of an older version, or of another program
+    if end != checksum(body):
+        raise ValueError("it is damaged: its checksum is wrong")
+    return body
+
+
+def read_arrays(path: Path, most_bytes: int) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a .npz file without pickles, after comparing them with their checksums.
+
+    Raises:
+        Exception: The file is damaged, or its arrays are larger than `most_bytes`; use `read_error_context`.
+    """
+    found = {}
+    with zipfile.ZipFile(io.BytesIO(read_checked(path, most_bytes))) as archive:
+        members = archive.infolist()
+        if sum(member.file_size for member in members) > most_bytes:
+            raise ValueError(f"its arrays are larger than {most_bytes >> 20:,} MiB")
+        for member in members:
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others cannot be bounded
+                raise ValueError(f"{member.filename} is compressed in a way that NumPy does not use")
+            with archive.open(member) as file:
+                data = file.read(member.file_size)
+            header = io.BytesIO(data)
+            np.lib.format.read_magic(header)  # type: ignore[no-untyped-call]
+            shape, in_columns, dtype = np.lib.format.read_array_header_1_0(header)  # type: ignore[no-untyped-call]
+            array = np.frombuffer(data, dtype, offset=header.tell()).reshape(shape, order="F" if in_columns else "C")
+            found[member.filename.removesuffix(".npy")] = array
+    return found

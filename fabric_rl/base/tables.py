@@ -13,6 +13,8 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
+from fabric_rl.base.text import escape_control_characters
+
 WIDTH = 132
 """Width, in columns, of a table that is not printed to a terminal."""
 
@@ -42,6 +44,11 @@ def format_time(moment: datetime | None) -> str:
     return "-" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
 
 
+def cell(text: str | Text, style: str = "") -> Text:
+    """Return text for a table: without markup, and with escapes for invisible characters."""
+    return Text(escape_control_characters(text), text.style if isinstance(text, Text) else style)
+
+
 def table(
     title: str,
     columns: Sequence[str],
@@ -58,7 +65,7 @@ def table(
         framed: Draw lines around the cells instead of only below the headers.
         tight: Fit 80 columns: minimal padding, and only cells of the first column wrap.
     """
-    made = Table(title=escape(title) or None)
+    made = Table(title=escape(escape_control_characters(title)) or None)
     if not framed:
         made.box = box.SIMPLE_HEAD
     if tight:
@@ -66,12 +73,12 @@ def table(
     for number, header in enumerate(columns):
         justify = "right" if header.startswith(">") else "left"
         own_line = tight and number > 0
-        made.add_column(Text(header.removeprefix(">")), justify=justify, no_wrap=own_line, overflow="fold")  # type: ignore[arg-type]
+        made.add_column(cell(header.removeprefix(">")), justify=justify, no_wrap=own_line, overflow="fold")  # type: ignore[arg-type]
     for row in rows:
         if row is None:
             made.add_section()
         else:
-            made.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
+            made.add_row(*map(cell, row))
     return made
 
 

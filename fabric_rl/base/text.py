@@ -11,9 +11,17 @@ def did_you_mean(word: str, known: list[str]) -> str:
     return f"; did you mean {spelt[close[0]]}?" if close else ""
 
 
-def escape_control_characters(text: object) -> str:
-    """Return text from an untrusted source with control characters escaped."""
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in str(text))
+def escape_control_characters(text: object, keep: str = "") -> str:
+    """Return text with escapes for all invisible characters: control codes, bidirectional marks, lone surrogates.
+
+    Everything that comes from files passes through here before it is shown; the characters in `keep` stay.
+    """
+    return "".join(letter if letter.isprintable() or letter in keep else ascii(letter)[1:-1] for letter in str(text))
+
+
+def figure_text(text: str) -> str:
+    """Return text that matplotlib draws unchanged: with escapes for invisible characters, and no formulas."""
+    return escape_control_characters(text).replace("$", r"\$")
 
 
 def in_columns(rows: Sequence[Sequence[str]], align: Callable[[str, int], str] = str.ljust) -> str:

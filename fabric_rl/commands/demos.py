@@ -11,7 +11,6 @@ import torch
 import yaml
 from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs, RocketSimPool
@@ -22,9 +21,9 @@ from envs.factories import to_config
 from fabric_rl.base.argv import DEFAULT_CONFIG
 from fabric_rl.base.files import write_text
 from fabric_rl.base.settings import Between, Share
-from fabric_rl.base.tables import table
+from fabric_rl.base.tables import cell, table
 from fabric_rl.base.text import escape_control_characters
-from fabric_rl.commands.output import JSON, Out, Report, writes
+from fabric_rl.commands.output import JSON, Out, Report, print_all, writes
 from fabric_rl.evaluation.demonstrations import demonstration_summary, record_episodes, record_matches, trajectories_of
 from fabric_rl.evaluation.matches import Duel
 from fabric_rl.evaluation.players import load_if_not_rocket_league
@@ -55,7 +54,7 @@ def demos(folder: Path = Path()) -> Report:
             told = about["demonstration"], " against ".join(about["names"]), about.get("env", "Rocket League")
         except (OSError, ValueError) as error:
             told = "refused", str(error).removeprefix(f"{file}: "), ""
-        rows.append([escape_control_characters(each) for each in (file.name, *told)])
+        rows.append([file.name, *told])
     if not rows:
         return Report([f"there are no demonstrations ({SUFFIX}) in {folder}"])
     return Report([table("", ["file", "kind", "names", "environment"], rows)])
@@ -107,7 +106,7 @@ def record_demos(
 
 def _written(found: DemonstrationWriter) -> int:
     size = found.path.stat().st_size / 1e6
-    print(f"written: {found.path} ({found.episodes} episodes, {found.steps:,} steps, {size:.2f} MB)")
+    print_all([f"written: {found.path} ({found.episodes} episodes, {found.steps:,} steps, {size:.2f} MB)"])
     return 0
 
 
@@ -134,7 +133,7 @@ def convert_demos(
                 raise ValueError(f"{path} has other team sizes than the first replay; convert it separately")
         except ValueError as error:
             games = [game for game in games if game.teams == games[0].teams]
-            print(f"skipped: {error}", file=sys.stderr)
+            print(f"skipped: {escape_control_characters(error)}", file=sys.stderr)
     if not games:
         raise ValueError(f"{replays[0]}: no replay could be converted (see above)")
     cars = len(games[0].teams)
@@ -160,7 +159,7 @@ def show_demos(file: Path, /) -> Report:
     made = Table(title=escape(escape_control_characters(file)), show_header=False)
     for name, value in found.items():
         shown = f"{value:,.5g}" if isinstance(value, float) else f"{value:,}" if type(value) is int else str(value)
-        made.add_row(Text(escape_control_characters(name)), Text(escape_control_characters(shown)))
+        made.add_row(cell(name), cell(shown))
     return Report([made], found)
 
 

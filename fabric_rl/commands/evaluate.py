@@ -24,7 +24,8 @@ from envs.resets.training_packs import Pack, packaged_file, read_packs
 from fabric_rl.analysis.curves import new_figure
 from fabric_rl.base.settings import Between, Positive
 from fabric_rl.base.tables import progress, table
-from fabric_rl.commands.output import JSON, Out, Report, check_file, writes
+from fabric_rl.base.text import figure_text
+from fabric_rl.commands.output import JSON, Out, Report, check_file, print_all, writes
 from fabric_rl.commands.watch import write_film
 from fabric_rl.evaluation import results
 from fabric_rl.evaluation.matches import Block, Duel, play_blocks, replay_file
@@ -310,7 +311,7 @@ def league_verdict(found: Mapping[str, Any]) -> str:
 def draw_league(found: Mapping[str, Any]) -> Any:  # noqa: ANN401 - see new_figure
     """Plot ratings with their intervals (over agent-steps for milestones), and the scores between all players."""
     left, right = (figure := new_figure(12, 5)).subplots(1, 2)
-    names, rows = found["names"], found["ratings"]
+    names, rows = list(map(figure_text, found["names"])), found["ratings"]
     over_steps = all(row["steps"] is not None for row in rows)
     places = [row["steps"] for row in rows] if over_steps else range(len(rows))
     ratings, half = [row["rating"] for row in rows], [row["high"] - row["rating"] for row in rows]
@@ -425,5 +426,8 @@ def record_game(player: str, opponent: str, play: PlaySettings, minutes: float, 
     duel = Duel.of(player, opponent, play)
     with replay_file(out) as file:
         blue, orange = duel.play(file, minutes, play.seed)
-    print(f"{duel.names[0]} {blue} : {orange} {duel.names[1]}")
-    print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)\nwatch it: fabric-rl watch {quote(out.as_posix())}")
+    lines = [
+        f"{duel.names[0]} {blue} : {orange} {duel.names[1]}",
+        f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)",
+    ]
+    print_all([*lines, f"watch it: fabric-rl watch {quote(out.as_posix())}"])

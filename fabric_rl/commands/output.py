@@ -16,6 +16,7 @@ from rich.table import Table
 from fabric_rl.analysis.curves import new_figure
 from fabric_rl.base.files import atomic_write, json_text, write_json, write_text
 from fabric_rl.base.tables import console, table
+from fabric_rl.base.text import escape_control_characters
 from fabric_rl.metrics.metrics_csv import csv_text
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def print_all(items: Iterable[RenderableType]) -> None:
     """Print tables and lines."""
     for each in items:
         if isinstance(each, str):
-            print(each)
+            print(escape_control_characters(each, "\n"))
         else:
             console().print(each)
 
@@ -103,7 +104,7 @@ def _write(report: Report, path: Path, out: TextIO) -> None:
         write_text(path, csv_text(list(report.rows[0]), report.rows))
     elif report.draw is not None:
         atomic_write(path, png_of(report.draw()))
-    print(f"written: {path}")
+    print_all([f"written: {path}"])
 
 
 def check_out(paths: Iterable[Path], suffixes: Collection[str], flag: str = "--out") -> None:
@@ -169,14 +170,15 @@ def section_tables(sections: Iterable[Section]) -> list[Table | str]:
 
 
 def templates() -> "Environment":
-    """Return the HTML templates in this folder; every value inserted into them is escaped."""
+    """Return the HTML templates in this folder; every value is escaped, also its invisible characters."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # most commands do not write a page
 
-    return Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined)
+    made = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined)
+    made.finalize = lambda value: escape_control_characters(value) if type(value) is str else value  # not of macros
+    return made
 
 
 def write_page(path: Path, title: str, sections: Sequence[Section], figure: Any) -> None:  # noqa: ANN401 - see new_figure
     """Write sections and a picture as a self-contained HTML page."""
     picture = base64.b64encode(png_of(figure)).decode()
-    page = templates().get_template("tables.html").render(title=title, sections=sections, picture=picture)
-    write_text(path, page.encode(errors="replace").decode())  # names may contain lone surrogates
+    write_text(path, templates().get_template("tables.html").render(title=title, sections=sections, picture=picture))

@@ -22,7 +22,17 @@ from fabric_rl.analysis.plots import comparison_figure
 from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.files import atomic_write, open_regular, read_json, write_json, write_text
 from fabric_rl.base.tables import finite_or_none, format_number, format_time
-from fabric_rl.commands.output import Report, Section, check_out, png_of, section_tables, templates, write_page
+from fabric_rl.base.text import escape_control_characters
+from fabric_rl.commands.output import (
+    Report,
+    Section,
+    check_out,
+    png_of,
+    print_all,
+    section_tables,
+    templates,
+    write_page,
+)
 from fabric_rl.commands.runs import USUAL_METRICS
 from fabric_rl.metrics.metrics_csv import Curve, mean_of_last_tenth, read_metrics
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, flat_settings
@@ -55,13 +65,14 @@ def report(id: str, out: Path | None = None, runs_dir: Path = Path("runs")) -> i
     curves = read_metrics(run.folder / "metrics.csv")
     if not curves:
         raise ValueError(f"run {run.name} has logged no metrics yet; try again after its first iteration")
-    write_text(out, page_of(run, curves).encode(errors="replace").decode())  # names may contain lone surrogates
-    print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)")
+    write_text(out, page_of(run, curves))
+    print_all([f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)"])
     return 0
 
 
 def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
     """Return the HTML report of a run; everything from the run's files is escaped."""
+    curves = {escape_control_characters(name): curve for name, curve in curves.items()}
     settings: dict[str, Any] = {}
     with suppress(OSError, ValueError):  # the page says that they cannot be read
         settings = flat_settings(read_yaml(run.folder / CONFIG) or {})
@@ -95,7 +106,7 @@ def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
         data={
             "curves": {name: [_thin(axis) for axis in curve] for name, curve in curves.items()},
             "stages": [(end, f"{kind} {name}") for kind, name, _, end in stages if end < last],
-            "milestones": [(milestone.steps, milestone.phase) for milestone in run.milestones],
+            "milestones": [(each.steps, escape_control_characters(each.phase)) for each in run.milestones],
             "replays": [replay for *_, replay in goals],
         },
     )
@@ -114,7 +125,7 @@ def stages_of(curves: Mapping[str, Curve], settings: Mapping[str, Any]) -> list[
             pattern = re.compile(rf"callbacks\.\d+\.phases\.{number}\.name")
             known = next((value for key, value in settings.items() if pattern.fullmatch(key)), "")
             label = f"{number} {known}" if kind == "phase" else f"{name} {number}"
-            found.append((kind, label.strip(), int(begin), int(end)))
+            found.append((kind, escape_control_characters(label.strip()), int(begin), int(end)))
     return found
 
 
@@ -207,7 +218,7 @@ def compare(
         write_json(out / "compare.json", asdict(found))
         atomic_write(out / "compare.png", png_of(figure))
         write_page(out / "compare.html", " against ".join(groups), sections, figure)
-        print(f"written: {out / 'compare.html'}, and compare.json and compare.png next to it")
+        print_all([f"written: {out / 'compare.html'}, and compare.json and compare.png next to it"])
 
 
 def comparison_sections(found: Comparison) -> list[Section]:

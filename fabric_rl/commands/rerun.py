@@ -14,6 +14,7 @@ from torch import Tensor
 
 from fabric_rl.base.files import read_json, read_text
 from fabric_rl.base.settings import changed
+from fabric_rl.base.text import escape_control_characters
 from fabric_rl.metrics.metrics_csv import parse_number, read_rows
 from fabric_rl.ranks import launched_by
 from fabric_rl.runs import provenance
@@ -51,7 +52,7 @@ def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
     names = (f"{folder.name}-rerun{'' if number == 1 else number}" for number in count(1))
     name = run_id or next(name for name in names if not (Path(runs_dir) / name).exists())
     if launched_by.is_rank_0():
-        lines = ["".join(c if c.isprintable() else "?" for c in line) for line in _differences(folder)]
+        lines = [*map(escape_control_characters, _differences(folder))]
         print("\n  ".join(["changed since that run", *(lines or ["nothing"])]), flush=True)
     words = [f"--config={config}", f"--run_id={name}", f"--runs_dir={runs_dir}", "--group=null"]
     import_module("train_fabric").cli(words, hints=False)
@@ -59,7 +60,8 @@ def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
         return 0
     compared, unlike = _outcome(folder, Path(runs_dir, name))
     same = f"bit-identical to {folder.name}: {' and '.join(compared)}"
-    print("\n  ".join([f"not identical to {folder.name}", *unlike]) if unlike else same, flush=True)
+    outcome = "\n  ".join([f"not identical to {folder.name}", *unlike]) if unlike else same
+    print(escape_control_characters(outcome, "\n"), flush=True)
     return 1 if unlike else 0
 
 

@@ -15,7 +15,7 @@ from envs.replays.replay import read_replay, render_frames
 from fabric_rl.base.files import write_text
 from fabric_rl.base.settings import Between
 from fabric_rl.base.tables import progress
-from fabric_rl.commands.output import Out, writes
+from fabric_rl.commands.output import Out, print_all, writes
 from fabric_rl.evaluation.settings import DEFAULT_PLAY, Minutes, PlaySettings
 from fabric_rl.runs.records import is_training
 from fabric_rl.viewer.feeds import GAMES, Feed, FileFeed, GamesFeed, LiveFeed
@@ -102,7 +102,7 @@ def export_replay(file: Path, out: Path, width: int = 640) -> int:
     check_size(file)
     read_replay(file)
     write_text(out, page_with(file.read_bytes()))
-    print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)")
+    print_all([f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)"])
     return 0
 
 
@@ -121,4 +121,4 @@ def write_film(file: Path, out: Path, width: int = 640) -> None:
 
     with progress(f"drawing {out.name}") as tell:
         write_video(out, frames(), rate)
-    print(f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)")
+    print_all([f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)"])

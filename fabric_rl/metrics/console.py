@@ -11,8 +11,8 @@ from rich.live import Live
 from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
-from rich.text import Text
 
+from fabric_rl.base.tables import cell
 from fabric_rl.metrics.log import is_terminal, print_lines
 
 
@@ -82,11 +82,11 @@ def _table(metrics: dict[str, float]) -> Table:
         label = label.replace("_per_second", "/s").replace("_per_minute", "/min")  # leaves room for others
         groups.setdefault(group, []).append((label, _number(number)))
     for group, rows in groups.items():
-        table.add_row(Text(group, "bold"))
+        table.add_row(cell(group, "bold"))
         half = (len(rows) + 1) // 2
         for i in range(half):
             cells = [*rows[i], *(rows[i + half] if i + half < len(rows) else ("", ""))]
-            table.add_row(*(Padding(Text(cell), (0, 0, 0, 2 * (column % 2 == 0))) for column, cell in enumerate(cells)))
+            table.add_row(*(Padding(cell(text), (0, 0, 0, 2 * (column % 2 == 0))) for column, text in enumerate(cells)))
     return table
 
 

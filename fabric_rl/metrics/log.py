@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from fabric_rl.base.files import regular_file
+from fabric_rl.base.text import escape_control_characters
 
 
 def program_name() -> str:
@@ -23,9 +24,9 @@ def program_name() -> str:
 
 
 def print_lines(*lines: str) -> None:
-    """Print lines; drop them once the terminal or pipe is closed."""
+    """Print lines, with escapes for invisible characters; drop them once the terminal or pipe is closed."""
     try:
-        print(*lines, sep="\n", flush=True)
+        print(escape_control_characters("\n".join(lines), "\n"), flush=True)
     except OSError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - as long as the process
 
@@ -67,10 +68,16 @@ class RunLog(logging.FileHandler):
         """Stay silent: checkpoints already warn about a full disk."""
 
 
+def _escape(record: logging.LogRecord) -> bool:
+    record.msg, record.args = escape_control_characters(record.getMessage(), "\n"), ()
+    return True
+
+
 logger = logging.getLogger("fabric_rl")
 """Logger of runs, for rank 0: `debug` goes to the log file only, `info` and `warning` are printed, too."""
 logger.setLevel(logging.DEBUG)
 logger.addHandler(Console())
+logger.addFilter(_escape)
 logger.propagate = False
 
 

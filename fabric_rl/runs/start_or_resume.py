@@ -19,9 +19,6 @@ import yaml
 from gymnasium.vector import VectorEnv
 from lightning import Fabric
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-from rich.text import Text
 
 from fabric_rl.args import StartArgs, TrainArgs
 from fabric_rl.base.config_files import read_yaml
@@ -275,10 +272,8 @@ def resume_choice(
 def _show_unfit(unfit: dict[str, dict[str, tuple[str, str]]]) -> None:
     """Compare the newest unfit run side by side with this one, and name the others."""
     for name in list(unfit)[:1]:
-        beside = Table("", f"run {escape(name)}", "here", title=f"--resume: run {escape(name)} does not fit")
-        for what, (there, here) in unfit[name].items():
-            beside.add_row(*map(Text, (what, there, here)))
-        Console().print(beside)
+        rows = [(what, *both) for what, both in unfit[name].items()]
+        Console().print(table(f"--resume: run {name} does not fit", ["", f"run {name}", "here"], rows))
     if others := list(unfit)[1:]:
         names = ", ".join([*others[:_NAMED], *(["..."] if len(others) > _NAMED else [])])
         does = "more run does" if len(others) == 1 else "more runs do"

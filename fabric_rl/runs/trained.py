@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fabric_rl.base.config_files import read_section, to_flag
-from fabric_rl.base.files import read_json, write_text
+from fabric_rl.base.files import read_error_context, read_json, write_text
 from fabric_rl.base.messages import one_line
 from fabric_rl.base.parser import FlagParser
 from fabric_rl.base.settings import describe_value
@@ -41,6 +41,7 @@ from fabric_rl.types import (
 )
 
 CHECK = "check.npz"
+_MOST_MEMORY = 1 << 20
 MODELS = {"onnx": "policy.onnx", "torchscript": "policy.pt"}
 """Export format -> file name."""
 
@@ -343,14 +344,15 @@ class ExportedAgent(ActorCritic):
         model = exported_model(Path(model)) or Path(model)
         self.model, about = model, read_json(model.with_name(METADATA))
         try:
-            shape, actions, form = about["inputs"]["obs"]["shape"][1:], about["action_space"], about["format"]
-            digest, named, _, _ = about["sha256"], about["model"], about["squash"], about["layout"].items()
-            self.memory_size = int(about["memory_size"])
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            shape, actions = about["inputs"]["obs"]["shape"][1:], about["action_space"]
+            digest, named, form = about["sha256"], about["model"], MODELS[about["format"]]
+            _ = about["squash"], about["layout"].items(), about["versions"].get, len(shape)
+            self.memory_size = range(_MOST_MEMORY).index(about["memory_size"])
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             beside = f"the {METADATA} next to it is missing or incomplete"
             raise CheckpointError(f"{model} was not written by fabric-rl export: {beside} ({error})") from error
-        if (named, form == "onnx") != (model.name, model.suffix == ".onnx"):  # play.py would load that as `format`
-            raise CheckpointError(f"the {METADATA} next to {model} belongs to {named!r} ({form}), not to this model")
+        if not named == form == model.name:  # play.py would load the named file, in that format
+            raise CheckpointError(f"the {METADATA} next to {model} belongs to {named!r} ({about['format']}), not to this model")
         if hashlib.sha256(model.read_bytes()).hexdigest() != digest:
             raise CheckpointError(f"{model} is damaged: its checksum is not the one in {METADATA}")
         own = observation_space.shape or ()
@@ -381,10 +383,15 @@ class ExportedAgent(ActorCritic):
         """Choose actions as in `ActorCritic.act`; log-probabilities are NaN.
 
         Raises:
-            ValueError: Actions cannot be sampled, as the policy was exported without its distribution.
+            ValueError: Actions cannot be sampled, as the policy was exported without its distribution; or the model is
+                forged.
         """
         out = self._run(obs, state, action_mask)
-        action = out["action"] if deterministic else self._draw(out)
+        with read_error_context(f"{self.model} cannot be played"):
+            action = out["action"] if deterministic else self._draw(out)
+            discrete = not isinstance(self.action_space, gymnasium.spaces.Box)
+            if discrete and not all(map(self.action_space.contains, action.numpy())):
+                raise ValueError(f"it chose an action that is not in {self.action_space}")
         return ActOutput(action, torch.full((len(obs),), torch.nan), None, out.get("new_state"))
 
     def value(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
@@ -400,10 +407,12 @@ class ExportedAgent(ActorCritic):
         return None if found is None else found.squeeze(1)
 
     def _run(self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None) -> dict[str, Tensor]:
-        if action_mask is None and "action_mask" in self.policy.about["inputs"]:
-            action_mask = torch.ones(len(obs), self.policy.about["inputs"]["action_mask"]["shape"][1], dtype=torch.bool)
-        found = self.policy.run({"obs": obs, "state": state, "action_mask": action_mask})
-        return {name: torch.from_numpy(array) for name, array in found.items()}
+        with read_error_context(f"{self.model} cannot be played"):
+            if action_mask is None and "action_mask" in self.policy.about["inputs"]:
+                choices = self.policy.about["inputs"]["action_mask"]["shape"][1]
+                action_mask = torch.ones(len(obs), choices, dtype=torch.bool)
+            found = self.policy.run({"obs": obs, "state": state, "action_mask": action_mask})
+            return {name: torch.from_numpy(array) for name, array in found.items()}
 
     def _draw(self, out: dict[str, Tensor]) -> Tensor:
         """Return actions `[N, ...]` drawn with torch's global generator."""
@@ -413,7 +422,7 @@ class ExportedAgent(ActorCritic):
             index = torch.multinomial(chances.flatten(0, 1), 1).reshape(len(chances), *(space.shape or ()))
             return index + torch.as_tensor(np.asarray(getattr(space, "start", 0)))
         if "mean" not in out or not isinstance(space, gymnasium.spaces.Box):
-            raise ValueError(f"{self.model} returns only its likeliest actions and cannot sample (--sample, guests)")
+            raise ValueError("it returns only its likeliest actions and cannot sample (--sample, guests)")
         action = torch.normal(out["mean"], out["std"]).reshape(-1, *space.shape)
         low, high = torch.from_numpy(space.low), torch.from_numpy(space.high)
         return low + (high - low) * (action.tanh() + 1) / 2 if self.policy.about["squash"] else action

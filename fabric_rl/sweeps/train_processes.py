@@ -16,6 +16,7 @@ from typing import TypeVar
 from filelock import FileLock, Timeout
 
 from fabric_rl.base.processes import cores
+from fabric_rl.base.text import escape_control_characters
 from fabric_rl.ranks.processes import ENDS_WITH_PARENT
 from fabric_rl.runs.provenance import Provenance
 from fabric_rl.runs.records import RunRecord, is_training, load_run
@@ -153,7 +154,7 @@ class TrainProcesses:
         if was_stopped:
             return None, ""
         printed = output.read_text(encoding="utf-8", errors="replace").splitlines()
-        last = next((line for line in reversed(printed) if line.strip()), "no output")
+        last = escape_control_characters(next((line for line in reversed(printed) if line.strip()), "no output"))
         return None, f"{last.removeprefix('train_fabric.py: error: ')} (status {status}; full output in {output})"
 
     def _run(

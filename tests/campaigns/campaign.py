@@ -33,6 +33,8 @@ class Case:
     """A file that only code which came with the bad thing would write."""
     trusted: bool = False
     """It may end with a traceback, too."""
+    seconds: float = SECONDS
+    """Until it counts as hung."""
     files: dict[str, str] = field(default_factory=dict)
     """What else lies in its folder, where modules are found."""
 
@@ -71,7 +73,7 @@ def run(cases, folder, workers=2):
                 return results
             for entry in list(running):
                 case, fork, began = entry
-                late = time.monotonic() - began > SECONDS
+                late = time.monotonic() - began > case.seconds
                 if forks.is_running(fork) and not late:
                     continue
                 if late and fork.status is None:

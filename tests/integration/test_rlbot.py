@@ -99,6 +99,28 @@ relay.run()
 """
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("name = nan", "bot.toml cannot be used: 'name' has value nan. Expected a string."),
+        ("name = [", "bot.toml cannot be used: "),
+        (f'name = "{"x" * 70_000}"', "the bot has texts in bot.toml that are too long for RLBot's protocol"),
+        ("run_command = 'python \"bot.py'", "bot.toml cannot be used: No closing quotation"),
+        ("run_command = ''", "the bot did not answer"),
+    ],
+)
+def test_a_changed_bot_toml_ends_in_one_line(bots, tmp_path, line, said):
+    folder = shutil.copytree(bots / "Überflieger", tmp_path / "bot")
+    lines = (folder / "bot.toml").read_text(encoding="utf-8").splitlines()
+    key, value = line.split(" = ")
+    changed = [f"{each.split(' ')[0]} = {value}" if each.startswith(key) else each for each in lines]
+    assert changed != lines
+    (folder / "bot.toml").write_text("\n".join(changed), encoding="utf-8")
+    with pytest.raises((OSError, ValueError)) as failed:
+        BotProcess(folder, [0, 1], 0, {})
+    assert said in str(failed.value) and str(folder) in str(failed.value) and "\n" not in str(failed.value)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("does", "said"),

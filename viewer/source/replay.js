@@ -158,6 +158,10 @@ export class Game {
   }
 }
 
+// Names and titles of a file show their invisible characters, such as marks that change the direction of text, as escapes.
+const escaped = (_, value) =>
+  typeof value === "string" ? value.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (c) => `\\u{${c.codePointAt(0).toString(16)}}`) : value;
+
 // What all games of a page have in common; the rest of a header is each game's own.
 const layout = ({ title, seed, ...rest }) => JSON.stringify(rest);
 
@@ -208,7 +212,7 @@ export class Replay {
   record(kind, payload) {
     const game = this.games.at(-1);
     if (kind === "C") return game.waiting.push(payload);
-    const content = JSON.parse(new TextDecoder().decode(payload));
+    const content = JSON.parse(new TextDecoder().decode(payload), escaped);
     if (kind === "H") {
       this.others = Boolean(this.about) && layout(this.about) !== layout(content);
       if (this.others) this.games = [];

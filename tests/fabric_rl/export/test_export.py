@@ -228,8 +228,46 @@ def test_files_that_are_no_policies_are_one_line(exported, tmp_path):
     assert "onnx' (onnx), not to this model" in refused(spoilt(exported, tmp_path, model=str(other)))
     for lacks in ("sha256", "inputs", "memory_size", "model", "squash", "layout", "format"):
         assert "was not written by fabric-rl export" in refused(spoilt(exported, tmp_path, **{lacks: None}))
+    for wrong in (
+        {"memory_size": 10**9},
+        {"memory_size": -1},
+        {"memory_size": 0.5},
+        {"format": []},
+        {"versions": 1},
+    ):
+        assert "was not written by fabric-rl export" in refused(spoilt(exported, tmp_path, **wrong))
     (tmp_path / "metadata.json").unlink()
     assert "was not written by fabric-rl export" in refused(model)
+
+
+class Beyond(Foreign):
+    """Chooses the action after the last one."""
+
+    def act(self, obs, state=None, deterministic=False):
+        return ActOutput(torch.argmax(obs.abs(), dim=1) * 0 + 6, torch.zeros(len(obs)))
+
+
+def test_a_forged_policy_ends_in_one_line_when_it_plays(exported, tmp_path):
+    inputs = json.loads((exported / "metadata.json").read_text())["inputs"]
+    for wrong in (
+        {"memory_size": 3},
+        {"outputs": ["action", "x"]},
+        {"outputs": "a"},
+        {"inputs": {"obs": inputs["obs"]}},
+    ):
+        agent = ExportedAgent(spoilt(exported, tmp_path, **wrong), VECTOR, SPACES["Discrete"][0])
+        if "memory_size" in wrong:
+            assert policy(agent)(np.zeros((2, 6), np.float32), np.ones(2, bool)).shape == (2,)  # it has no such input
+            continue
+        with pytest.raises(ValueError, match=r"policy\.onnx cannot be played: ") as no:
+            policy(agent)(np.zeros((2, 6), np.float32), np.ones(2, bool))
+        assert "\n" not in str(no.value)
+    spaces = VECTOR, Discrete(6)
+    write_policy(Beyond(*spaces).eval(), Shown(*spaces), "onnx", tmp_path, {"layout": {}}, steps=4)
+    with pytest.raises(
+        ValueError, match=r"policy\.onnx cannot be played: it chose an action that is not in Discrete\(6\)"
+    ):
+        policy(ExportedAgent(tmp_path / "policy.onnx", *spaces))(np.zeros((2, 6), np.float32), np.ones(2, bool))
 
 
 def test_another_table_or_other_columns_are_refused(exported):

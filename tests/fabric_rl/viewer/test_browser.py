@@ -210,6 +210,16 @@ def test_a_game_of_a_run_says_which_and_how_it_stands(opened, tmp_path):
 
 
 @pytest.mark.slow
+def test_invisible_characters_of_names_are_shown_as_escapes(opened, tmp_path):
+    replay, file = read_replay(REPLAY), tmp_path / "game.html"
+    about = replay.about | {"title": "a\u202eb\udc80", "names": ["x\x1b[31m", "y\u200f"]}
+    file.write_text(page_with(extract_games(replace(replay, about=about))), encoding="utf-8")
+    page = ready(opened(file.as_uri()))
+    assert page.title() == r"a\u{202e}b\u{dc80} · fabric-rl"
+    assert page.text_content("#blue") == r"x\u{1b}[31m" and page.text_content("#orange") == r"y\u{200f}"
+
+
+@pytest.mark.slow
 def test_a_car_that_turns_over_stays_in_the_picture_of_its_camera(page):
     picture(page, 6, "car")
     script = """([angle, up]) => {
