@@ -135,8 +135,8 @@ class DemoReward(RememberingReward):
 
     The reward of a bump is `bump` times the change of the victim's velocity over 2300, negative if the victim is a
     teammate. Range: the weights; per event. Source: rlgym-tools' `DemoReward`, which rewards a bump in every step of
-    the quarter second after it, so also for the victim's own driving, and takes the car that the attacker met last as
-    the victim; here a bump is rewarded once, in its step, and the game counts demolitions.
+    the quarter second after it, so also for the victim's own driving, and credits a demolition to every car, even a
+    teammate, that met the victim last; here a bump is rewarded once, in its step, and the game counts demolitions.
     """
 
     unit = "per event"

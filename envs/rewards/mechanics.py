@@ -109,8 +109,8 @@ class AerialDistanceReward(RememberingReward):
     `ball`), over 5120; each further one `car` times the car's path plus `ball` times the ball's. A flight ends when the
     car is below 256 uu, has its wheels on something, is demolished, or another car touches the ball. Range 0 upward;
     per event: paths are measured once a step, so a curved one is a little shorter at higher tick skips. Source:
-    rlgym-tools' `AerialDistanceReward`, which takes driving up a wall for flying, and depends on the order of two cars
-    that touch in the same step (here both have touched).
+    rlgym-tools' `AerialDistanceReward`, which takes driving up a wall for flying, also rewards a car below 256 uu under
+    a high ball, and depends on the order of two cars that touch in the same step (here both have touched).
     """
 
     unit = "per event"

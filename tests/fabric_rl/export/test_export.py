@@ -3,6 +3,8 @@
 import hashlib
 import json
 import sys
+from contextlib import closing
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -10,13 +12,15 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.wrappers import FilterObservation, TransformObservation
 
 import agents
+import envs
 from agents.parts.heads import PolicyHead
-from fabric_rl.export.policy import write_policy
+from fabric_rl.export.policy import PolicyGraph, write_policy
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.runs.play import Policy
-from fabric_rl.runs.trained import ExportedAgent, policy
+from fabric_rl.runs.trained import ExportedAgent, load_policy, policy
 from fabric_rl.types import ActorCritic, ActOutput, CheckpointError
 
 VECTOR = Box(-3, 3, (6,), np.float32)
@@ -77,13 +81,18 @@ def built(name, space):
     action_space, more = SPACES[space]
     torch.manual_seed(0)
     agent = getattr(agents, kind)(observation_space, action_space, **settings, **more)
-    with torch.no_grad():
-        for part in agent.modules():
-            if isinstance(part, PolicyHead):  # far from uniform
-                part.layer.weight *= 30
-            if isinstance(part, ObsNormalizer):
-                part.update(0.5 + 2 * torch.randn(50, 6))
+    stir(agent, 0.5 + 2 * torch.randn(50, 6))
     return agent.eval(), Shown(observation_space, action_space)
+
+
+@torch.no_grad()
+def stir(agent, obs):
+    """Makes decisions far from uniform, and gives normalizers their statistics."""
+    for part in agent.modules():
+        if isinstance(part, PolicyHead):
+            part.layer.weight *= 30
+        if isinstance(part, ObsNormalizer):
+            part.update(obs)
 
 
 def exists(name, space):
@@ -303,3 +312,87 @@ def test_probabilities_are_those_of_the_agent(tmp_path):
     given = torch.from_numpy(obs), None, torch.from_numpy(infos["action_mask"])
     assert loaded.probabilities(*given).numpy() == pytest.approx(agent.probabilities(*given).detach().numpy(), abs=1e-6)
     assert loaded.value(given[0]).isnan().all()
+
+
+def pool(obs, action=None):
+    """2v2 from random states and kickoffs."""
+    done = [envs.GoalCondition(), envs.TimeoutCondition(20)]
+    setter = envs.MixedStates([envs.RandomState(), envs.Kickoff()], [0.8, 0.2])
+    action = action or envs.HybridTable()
+    return envs.RocketSimPool(16, 2, obs=obs, action=action, state_setter=setter, done=done, num_threads=1)
+
+
+def grid(wrapper):
+    pytest.importorskip("minigrid")
+    return envs.GymnasiumEnvs("MiniGrid-DoorKey-6x6-v0", 16, wrappers=[wrapper])
+
+
+def image_and_direction(env):
+    return FilterObservation(env, filter_keys=["image", "direction"])
+
+
+def only_image(env):
+    return TransformObservation(env, lambda obs: obs["image"], env.observation_space["image"])
+
+
+PPO = agents.PPOLightningAgent
+ROLES = {"roles": {"blue": PPO, "orange": partial(PPO, layer_norm=True)}}
+ARCHITECTURES = {
+    "MLP with masks": (PPO, lambda: pool(envs.AdvancedObs()), NORMALISED),
+    "MLP, continuous": (PPO, lambda: pool(envs.DefaultObs(), envs.ContinuousAction()), {"state_dependent_std": True}),
+    "LSTM": (agents.RecurrentPPOAgent, lambda: pool(envs.AdvancedObs()), NORMALISED),
+    "GRU": (agents.RecurrentPPOAgent, lambda: pool(envs.AdvancedObs()), {"cell": "gru"}),
+    "attention": (agents.AttentionPPOAgent, lambda: pool(envs.EntityObs()), {}),
+    "convolutions": (agents.ConvPPOAgent, lambda: grid(only_image), {"encoder": "match3"}),
+    "several inputs": (
+        agents.MultiInputPPOAgent,
+        lambda: grid(image_and_direction),
+        {"encoder": "match3"},
+    ),
+    "role": (agents.RolesAgent, lambda: pool(envs.TeamRoleObs(envs.DefaultObs())), ROLES),
+    "SAC": (agents.SACLightningAgent, lambda: pool(envs.AdvancedObs(), envs.ContinuousAction()), NORMALISED),
+    "SAC, discrete, memory": (agents.SACLightningAgent, lambda: pool(envs.AdvancedObs()), {"memory_size": 32}),
+}
+
+
+def real_observations(env, count):
+    """What random play shows."""
+    obs, rows = env.reset(seed=3)[0], []
+    while len(rows) * env.num_envs < count:
+        rows.append(obs.copy())
+        obs = env.step(np.stack([env.single_action_space.sample() for _ in range(env.num_envs)]))[0]
+    return np.concatenate(rows)[:count]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_all_numbers_are_those_of_torch_in_ten_thousand_real_and_random_states(name, tmp_path, record_property):
+    """Also with random memories and masks; docs/reproducibility.md has the largest differences."""
+    kind, make, settings = ARCHITECTURES[name]
+    with closing(make()) as env:
+        space, rng = env.single_observation_space, np.random.default_rng(0)
+        real = real_observations(env, 10_000)
+        torch.manual_seed(0)
+        agent, columns = kind(space, env.single_action_space, **settings).eval(), None
+        if name == "role":
+            agent, columns = agent.agents[1], -1
+        stir(agent, torch.from_numpy(real[:2000]))
+        write_policy(agent, env, "onnx", tmp_path, {"layout": {}}, columns, 2 if name == "attention" else 1, steps=8)
+    exported = load_policy(tmp_path)
+    graph = PolicyGraph(agent, "action_mask" in exported.about["inputs"], columns)
+    low, high = np.maximum(space.low, -5), np.minimum(space.high, 255 if space.dtype == np.uint8 else 5)
+    random = rng.uniform(low, high, real.shape).astype(real.dtype)
+    for source, rows in (("real", real), ("random", random)):
+        given = {"obs": rows, "state": rng.normal(size=(len(rows), agent.memory_size)).astype(np.float32)}
+        if "action_mask" in graph.inputs:
+            given["action_mask"] = rng.random((len(rows), exported.about["inputs"]["action_mask"]["shape"][1])) < 0.7
+            given["action_mask"][:, 0] = True
+        found = exported.run(given)
+        expected = graph(*(torch.from_numpy(given[each]) for each in graph.inputs))
+        for output, each in zip(graph.outputs, expected, strict=True):
+            ours, theirs = each.double().numpy(), found[output].astype(np.float64)
+            if output == "action" and "probabilities" in graph.outputs:
+                assert (ours == theirs).all()
+                continue
+            record_property(f"{source}/{output}", float(np.abs(ours - theirs).max()))
+            assert theirs == pytest.approx(ours, rel=2e-5, abs=2e-5), output

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES, mean_interval, share_interval
-from fabric_rl.selfplay.ratings.ladder import MEAN_RATING, fit_ladder, rate
+from fabric_rl.selfplay.ratings.ladder import MEAN_RATING, elo_update, expected_score, fit_ladder, rate
 from fabric_rl.selfplay.ratings.sequential import difference_sequence, score_sequence
 
 
@@ -262,6 +262,73 @@ def test_openskill_by_hand():
     assert lost.openskill_mu == pytest.approx(50 - won.openskill_mu)
     assert won.openskill_sigma == lost.openskill_sigma < sigma
     assert rate({(0, 1): np.array([[0.5]])}, 2)[0][0].openskill_mu == pytest.approx(25)
+
+
+def weng_lin(games, players, tau):
+    """Algorithm 4 of Weng and Lin (2011) for two players: means and deviations after games (i, j, score of i).
+
+    As in OpenSkill, a variance first grows by tau^2, and gamma is the deviation over c. In a draw both players are
+    first and second, each with half the weight.
+    """
+    mean, variance = [25.0] * players, [(25 / 3) ** 2] * players
+    for i, j, score in games:
+        for k in (i, j):
+            variance[k] += tau**2
+        c = math.sqrt(variance[i] + variance[j] + 2 * (25 / 6) ** 2)
+        chance = math.exp(mean[i] / c) / (math.exp(mean[i] / c) + math.exp(mean[j] / c))
+        for k, gain in ((i, score - chance), (j, chance - score)):
+            share = variance[k] / c**2
+            mean[k] += share * c * gain
+            variance[k] *= max(1 - share * math.sqrt(share) * chance * (1 - chance), 1e-4)
+    return mean, np.sqrt(variance)
+
+
+def test_openskill_of_many_games_is_that_of_the_paper():
+    mean, deviation = weng_lin([(0, 1, 1.0)], 2, 0.0)  # the example of OpenSkill's own tests
+    assert mean == pytest.approx([27.63523138347365, 22.36476861652635], rel=1e-14)
+    assert deviation == pytest.approx([8.065506316323548] * 2, rel=1e-14)
+    rng = np.random.default_rng(0)
+    results = {pair: rng.choice([0.0, 0.5, 1.0], (200, 2)) for pair in itertools.combinations(range(5), 2)}
+    games = [(*pair, float(each.flat[turn])) for turn in range(400) for pair, each in results.items()]
+    mean, deviation = weng_lin(games, 5, 25 / 300)
+    ratings, _ = rate(results, 5)
+    assert [each.openskill_mu for each in ratings] == pytest.approx(mean, rel=1e-12)
+    assert [each.openskill_sigma for each in ratings] == pytest.approx(deviation, rel=1e-12)
+
+
+def test_elo_is_that_of_the_published_table_and_keeps_the_sum():
+    """Differences and scores of FIDE's table (Handbook B.02, 8.1.2), which is rounded to a hundredth.
+
+    FIDE's table is of a normal distribution, so the comparison stops at 200 points.
+    """
+    for difference, score in ((0, 0.50), (36, 0.55), (72, 0.60), (110, 0.65), (149, 0.70), (193, 0.75)):
+        assert expected_score(1200 + difference, 1200) == pytest.approx(score, abs=0.01)
+    rng, ratings, plain = np.random.default_rng(0), [1200.0] * 4, np.full(4, 1200.0)
+    for _ in range(2000):
+        i, j = rng.choice(4, 2, replace=False)
+        score = float(rng.choice([0.0, 0.5, 1.0], p=[0.2, 0.2, 0.6]))
+        ratings[i], ratings[j] = elo_update(ratings[i], ratings[j], score, 16.0)
+        strength = np.exp(plain[[i, j]] * math.log(10) / 400)
+        change = 16 * (score - strength[0] / strength.sum())
+        plain[i] += change
+        plain[j] -= change
+    assert ratings == pytest.approx(plain.tolist(), rel=1e-12) and sum(ratings) == pytest.approx(4800, rel=1e-12)
+
+
+def test_a_ladder_is_that_of_another_algorithm():
+    """Minorization-maximization (Hunter 2004, equation 3), with one drawn pair more for each two players."""
+    rng, players = np.random.default_rng(1), 6
+    scores = {pair: rng.choice([0.0, 0.25, 0.5, 0.75, 1.0], 30) for pair in itertools.combinations(range(players), 2)}
+    won, played = np.zeros(players), np.zeros((players, players))
+    for (i, j), each in scores.items():
+        won[i], won[j] = won[i] + each.sum() + 0.5, won[j] + (1 - each).sum() + 0.5
+        played[i, j] = played[j, i] = len(each) + 1
+    strength = np.ones(players)
+    for _ in range(500):
+        strength = won / (played / (strength[:, None] + strength)).sum(axis=1)
+        strength /= np.exp(np.log(strength).mean())
+    found = fit_ladder(scores, players).ratings
+    assert found == pytest.approx(MEAN_RATING + 400 * np.log10(strength), abs=1e-4)
 
 
 def test_both_ratings_of_many_matches():
