@@ -48,7 +48,7 @@ def _answering(library: Any, answer: bytes) -> Any:  # noqa: ANN401 - websockets
 
     class Connection(library.ServerConnection):  # type: ignore[misc]
         def send_data(self) -> None:
-            if self.request is None and self.protocol.handshake_exc is not None:
+            if self.response is None and (self.protocol.handshake_exc or self.protocol.parser_exc):
                 with suppress(OSError):  # already closed
                     self.socket.sendall(answer)
             super().send_data()

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tests.campaigns import kills, mutated_checkpoints, mutated_configs
+from tests.campaigns import kills, mutated_checkpoints, mutated_configs, mutated_replays, viewer_attacks
 
 pytestmark = [
     pytest.mark.learning,
@@ -15,8 +15,14 @@ pytestmark = [
 
 @pytest.mark.parametrize(
     ("campaign", "number"),
-    [(kills.campaign, 150), (mutated_checkpoints.campaign, 500), (mutated_configs.campaign, 400)],
-    ids=["kills", "checkpoints", "configurations"],
+    [
+        (kills.campaign, 150),
+        (mutated_checkpoints.campaign, 500),
+        (mutated_configs.campaign, 400),
+        (mutated_replays.campaign, 300),
+        (viewer_attacks.campaign, 200),
+    ],
+    ids=["kills", "checkpoints", "configurations", "replays", "viewer"],
 )
 def test_nothing_ends_badly(tmp_path, capsys, campaign, number):
     with capsys.disabled():

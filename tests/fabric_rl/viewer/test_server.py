@@ -125,6 +125,8 @@ def test_the_newest_game_of_a_run_and_those_that_follow(tmp_path):
         (folder / "3000.frl.tmp").write_bytes(b"half of")
         (folder / ".DS_Store").write_bytes(b"of the system")
         (folder / "folder.frl").mkdir()
+        with (folder / "huge.frl").open("wb") as huge:  # would be read at once, for each viewer
+            huge.truncate(1 << 40)
         (folder / "gone.frl").symlink_to(folder / "nowhere")
         for number in range(3000):
             game = folder / f"{number}.frl"
@@ -179,6 +181,7 @@ def test_before_the_first_picture_the_page_says_so():
         (b"\x16\x03\x01\x02\x00\x01\xff\xff\r\n\r\n", b"400"),
         (b"HEAD / HTTP/1.1\r\nHost: %s\r\n\r\n", b"400"),
         (b"GET / HTTP/1.0\r\nHost: %s\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: %s\r\n\r\nbody", b"400"),
     ],
 )
 def test_what_is_no_request_gets_a_status(served, words, status):
