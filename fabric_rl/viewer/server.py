@@ -118,7 +118,7 @@ class ViewerServer:
         finally:
             self._ended.set()
             thread.join(5)
-            self._server.shutdown()
+            self._server.socket.close()  # its shutdown() waits for its own loop
 
     def _let_in(self) -> None:
         """Accept connections until the server ends; websockets' own loop would stop for good if open files ran out."""
