@@ -53,7 +53,9 @@ class Column:
     differences: int = 0
 
     def __post_init__(self) -> None:
-        if self.dtype not in DTYPES or (self.dtype in ("<f2", "<f4") and (self.scale != 1 or self.differences)):
+        whole = all(type(number) is int and number >= 0 for number in (*self.shape, self.differences))
+        fits = self.dtype in DTYPES and whole and self.differences <= 2 and 0 < self.scale <= 1e6
+        if not fits or (self.dtype in ("<f2", "<f4") and (self.scale != 1 or self.differences)):
             raise ValueError(f"the replay is damaged: there is no column {asdict(self)}")
 
     @property

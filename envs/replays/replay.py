@@ -106,6 +106,8 @@ def read_replay(path: str | os.PathLike[str]) -> Replay:
         return _read(Path(path))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
+    except (AttributeError, LookupError, RecursionError, TypeError) as error:  # what a forged record lacks
+        raise ValueError(f"{path}: the replay is damaged: {error!r}") from error
 
 
 def _read(path: Path) -> Replay:

@@ -352,7 +352,9 @@ class ExportedAgent(ActorCritic):
             beside = f"the {METADATA} next to it is missing or incomplete"
             raise CheckpointError(f"{model} was not written by fabric-rl export: {beside} ({error})") from error
         if not named == form == model.name:  # play.py would load the named file, in that format
-            raise CheckpointError(f"the {METADATA} next to {model} belongs to {named!r} ({about['format']}), not to this model")
+            raise CheckpointError(
+                f"the {METADATA} next to {model} belongs to {named!r} ({about['format']}), not to this model"
+            )
         if hashlib.sha256(model.read_bytes()).hexdigest() != digest:
             raise CheckpointError(f"{model} is damaged: its checksum is not the one in {METADATA}")
         own = observation_space.shape or ()

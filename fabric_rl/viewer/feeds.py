@@ -15,7 +15,7 @@ GAMES = "games"
 _SUFFIX = ".frl"
 _BLOCK_BYTES = 1 << 18
 _POLL_SECONDS = 0.5
-_MOST_GAMES = 20
+_MOST_GAMES, _MOST_GAME_BYTES = 20, 1 << 24
 
 
 class Feed(Protocol):
@@ -79,8 +79,9 @@ class GamesFeed:
 
 
 def _age(game: "os.DirEntry[str]") -> tuple[float, str]:
-    """Return the time and name of a game; for any other file, return a value that sorts before all games."""
-    return (game.stat().st_mtime, game.name) if game.name.endswith(_SUFFIX) and game.is_file() else (0.0, "")
+    """Return the time and name of a game; for any other or a huge file, a value that sorts before all games."""
+    is_game = game.name.endswith(_SUFFIX) and game.is_file() and game.stat().st_size <= _MOST_GAME_BYTES
+    return (game.stat().st_mtime, game.name) if is_game else (0.0, "")
 
 
 class LiveFeed:

@@ -15,7 +15,7 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from importlib import import_module
 from typing import Any
@@ -27,7 +27,7 @@ from fabric_rl.viewer.page import FOLDER, PAGE, SCRIPT
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_WATCHERS = 32
 MOST_CONNECTIONS = MOST_WATCHERS + 16
-"""Further connections are closed immediately, because training needs open files, too."""
+"""Further connections get an error and are closed immediately, because training needs open files, too."""
 _LOOK_SECONDS, _PATIENCE_SECONDS = 0.05, 20
 _TYPES = {"/": (PAGE, "text/html; charset=utf-8"), f"/{SCRIPT}": (SCRIPT, "text/javascript; charset=utf-8")}
 _STREAM = "/stream"
@@ -41,6 +41,19 @@ def open_browser(url: str) -> None:
     """Open a page in the browser; on Linux only with a display, as a text browser might else start in the terminal."""
     if sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+
+
+def _answering(library: Any, answer: bytes) -> Any:  # noqa: ANN401 - websockets.sync.server
+    """Return the class of connections that answer a malformed request; those of websockets close without an answer."""
+
+    class Connection(library.ServerConnection):  # type: ignore[misc]
+        def send_data(self) -> None:
+            if self.response is None and (self.protocol.handshake_exc or self.protocol.parser_exc):
+                with suppress(OSError):  # already closed
+                    self.socket.sendall(answer)
+            super().send_data()
+
+    return Connection
 
 
 class ViewerServer:
@@ -78,9 +91,12 @@ class ViewerServer:
         self._token = "" if host in LOOPBACK else secrets.token_urlsafe(16)
         quiet = logging.getLogger("fabric_rl.viewer.server")
         quiet.setLevel(logging.CRITICAL)  # malformed requests are the client's problem
+        malformed = self._response(HTTPStatus.BAD_REQUEST, "Bad request: only GET of HTTP/1.1.").serialize()
+        self._busy = self._response(HTTPStatus.SERVICE_UNAVAILABLE, "Too many connections.").serialize()
+        ways = {"process_request": self._answer, "create_connection": _answering(self._library, malformed)}
         try:
             self._server = self._library.serve(
-                self._watch, host, port, process_request=self._answer, max_size=1024, compression=None, logger=quiet
+                self._watch, host, port, **ways, max_size=1024, compression=None, logger=quiet
             )
         except (OSError, OverflowError) as error:
             if getattr(error, "errno", None) == errno.EADDRINUSE:
@@ -102,7 +118,7 @@ class ViewerServer:
         finally:
             self._ended.set()
             thread.join(5)
-            self._server.shutdown()
+            self._server.socket.close()  # its shutdown() waits for its own loop
 
     def _let_in(self) -> None:
         """Accept connections until the server ends; websockets' own loop would stop for good if open files ran out."""
@@ -114,9 +130,14 @@ class ViewerServer:
                 self._ended.wait(_LOOK_SECONDS)
                 continue
             if self._connections.acquire(blocking=False):
-                threading.Thread(target=self._talk, args=(connection, address), daemon=True).start()
-            else:
-                connection.close()
+                with suppress(RuntimeError):  # too many threads
+                    threading.Thread(target=self._talk, args=(connection, address), daemon=True).start()
+                    continue
+                self._connections.release()
+            with connection, suppress(OSError):
+                connection.setblocking(False)
+                connection.send(self._busy)
+                connection.recv(1 << 16)  # unread data would make the client lose the answer
 
     def _talk(self, connection: socket.socket, address: object) -> None:
         """Serve one connection, and close it if it accepts no data for a while."""
@@ -152,7 +173,7 @@ class ViewerServer:
         try:
             url, headers = urlsplit(request.path), request.headers
             hosts, origins = headers.get_all("Host"), [urlsplit(each).netloc for each in headers.get_all("Origin")]
-            token = parse_qs(url.query).get("token", [""])[0] if self._token else ""
+            token = parse_qs(url.query).get("token", [""])[0].encode() if self._token else b""
             upgrade, zipped = headers.get("Upgrade", ""), "gzip" in headers.get("Accept-Encoding", "")
         except (ValueError, LookupError):  # malformed address, repeated header
             return self._response(HTTPStatus.BAD_REQUEST, "Bad request.")
@@ -160,7 +181,7 @@ class ViewerServer:
             return self._response(HTTPStatus.MISDIRECTED_REQUEST, "The Host header does not match this server.")
         if any(origin != hosts[0] for origin in origins):
             return self._response(HTTPStatus.FORBIDDEN, "Requests from other pages are refused.")
-        if url.path != f"/{SCRIPT}" and not secrets.compare_digest(token.encode(), self._token.encode()):
+        if url.path != f"/{SCRIPT}" and not secrets.compare_digest(token, self._token.encode()):
             return self._response(HTTPStatus.FORBIDDEN, "The address lacks the token that fabric-rl watch printed.")
         if url.path == _STREAM:
             wants = upgrade.lower() == "websocket"

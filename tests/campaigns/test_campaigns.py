@@ -4,7 +4,14 @@ import sys
 
 import pytest
 
-from tests.campaigns import kills, mutated_checkpoints, mutated_configs, mutated_exports
+from tests.campaigns import (
+    kills,
+    mutated_checkpoints,
+    mutated_configs,
+    mutated_exports,
+    mutated_replays,
+    viewer_attacks,
+)
 
 pytestmark = [
     pytest.mark.learning,
@@ -20,8 +27,10 @@ pytestmark = [
         (mutated_checkpoints.campaign, 500),
         (mutated_configs.campaign, 400),
         (mutated_exports.campaign, 200),
+        (mutated_replays.campaign, 300),
+        (viewer_attacks.campaign, 200),
     ],
-    ids=["kills", "checkpoints", "configurations", "exports"],
+    ids=["kills", "checkpoints", "configurations", "exports", "replays", "viewer"],
 )
 def test_nothing_ends_badly(tmp_path, capsys, campaign, number):
     with capsys.disabled():

@@ -100,7 +100,8 @@ class Chart {
     g.fillText(short(high), LEFT - 4, 11);
     g.fillText(short(low), LEFT - 4, height - BOTTOM - 1);
     g.textAlign = "center";
-    for (let time = Math.ceil(begin / TICK) * TICK; time <= begin + BEFORE + AFTER; time += TICK) {
+    for (let k = 0; k * TICK <= BEFORE + AFTER; k++) {
+      const time = (Math.ceil(begin / TICK) + k) * TICK;
       g.beginPath(), g.moveTo(right(time), height - BOTTOM), g.lineTo(right(time), height - BOTTOM + 3), g.stroke();
       g.fillText(clock(time), Math.min(right(time), width - 11), height - 1);
     }

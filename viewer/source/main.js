@@ -34,11 +34,13 @@ class App {
       this.theme();
       requestAnimationFrame(() => this.sample ?? this.stage.renderer.render(this.stage.scene, this.stage.camera)); // the empty field
     } catch (error) {
-      return this.tell(`This browser shows no 3D pictures (WebGL): ${error.message}`);
+      return this.tell(`This browser cannot show 3D graphics (WebGL): ${error.message}`);
     }
     document.addEventListener("keydown", (event) => this.key(event));
+    window.addEventListener("error", ({ error }) => this.fail(error));
+    window.addEventListener("unhandledrejection", ({ reason }) => this.fail(reason));
     openSource({
-      add: (bytes) => (this.work = this.work.then(() => this.add(bytes)).catch((error) => this.tell(error.message))),
+      add: (bytes) => (this.work = this.work.then(() => this.add(bytes)).catch((error) => this.fail(error))),
       live: (settings) => this.beLive(settings),
       wait: (text) => this.wait(text),
       fail: (text) => (this.replay.about && !this.live ? null : this.tell(text)),
@@ -300,6 +302,11 @@ class App {
   tell(text) {
     byId("message").textContent = text;
     byId("message").hidden = !text;
+  }
+
+  // Says an error of the reader; any other one means that a forged replay has passed it.
+  fail(error) {
+    this.tell(error?.constructor === Error ? error.message : "This replay is damaged.");
   }
 
   buttons() {

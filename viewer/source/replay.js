@@ -4,6 +4,8 @@ const MAGIC = "FRLREP";
 const VERSION = 1;
 const HEAD = 13;
 const MOST_BYTES = { H: 1 << 22, B: 1 << 16, C: 1 << 24, V: 1 << 20, E: 1 << 16 };
+const MOST = { games: 10_000, events: 100_000, columns: 64, frameBytes: 1 << 15, numbers: 1 << 28 };
+const DAMAGED = "This replay is damaged.";
 const BYTES = { "|u1": 1, "|i1": 1, "<i2": 2, "<u2": 2, "<i4": 4, "<f2": 2 };
 
 const CRC = new Uint32Array(256).map((_, n) => {
@@ -17,6 +19,19 @@ function crc32(bytes) {
   return (crc ^ 0xffffffff) >>> 0;
 }
 
+function limit(count, most) {
+  if (count > most) throw new Error("This replay is too large.");
+}
+
+// Refuses a header of which a page would take all memory, or never get done.
+function checkHeader({ teams, pads, rewards, ticks_per_second: rate }, columns) {
+  const count = (name) => columns.find((column) => column.name === name)?.count ?? 0;
+  const bytes = columns.reduce((sum, column) => sum + column.count * BYTES[column.dtype], 0);
+  const fits = count("car_pos") === 3 * teams.length && count("pad_timers") === pads.length && count("rewards") === teams.length * rewards.length;
+  const small = columns.length <= MOST.columns && bytes <= MOST.frameBytes && columns.every((column) => column.differences <= 2);
+  if (!(fits && small && rate > 0)) throw new Error(DAMAGED);
+}
+
 async function inflate(bytes, size) {
   const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate")).getReader();
   const out = new Uint8Array(size);
@@ -24,11 +39,11 @@ async function inflate(bytes, size) {
   for (;;) {
     const { done, value } = await reader.read();
     if (done) break;
-    if (at + value.length > size) throw new Error("a chunk holds more than it says");
+    if (at + value.length > size) throw new Error(DAMAGED);
     out.set(value, at);
     at += value.length;
   }
-  if (at !== size) throw new Error("a chunk holds less than it says");
+  if (at !== size) throw new Error(DAMAGED);
   return out;
 }
 
@@ -86,7 +101,8 @@ export class Game {
       const frames = new DataView(chunk.buffer, chunk.byteOffset).getUint32(0, true);
       const columns = this.replay.columns;
       const size = frames * columns.reduce((sum, column) => sum + column.count * BYTES[column.dtype], 0);
-      if (!(size > 0 && size <= 1 << 24)) throw new Error("a chunk of no size that there is");
+      if (!(size > 0 && size <= 1 << 24)) throw new Error(DAMAGED);
+      limit((this.replay.numbers += frames * columns.reduce((sum, column) => sum + column.count, 0)), MOST.numbers);
       const data = await inflate(chunk.subarray(4), size);
       this.reserve(this.frames + frames);
       let at = 0;
@@ -172,6 +188,7 @@ export class Replay {
     this.others = false; // whether a header has come that is not like those before
     this.columns = [];
     this.games = [];
+    this.numbers = 0; // unpacked
     this.rest = new Uint8Array(0);
     this.started = false;
   }
@@ -195,14 +212,14 @@ export class Replay {
         at += 8;
         continue;
       }
-      if (!this.started) throw new Error("This is no replay of fabric-rl.");
+      if (!this.started) throw new Error("This is not a fabric-rl replay.");
       const kind = String.fromCharCode(data[at]);
       const length = view.getUint32(at + 1, true);
       const headFits = crc32(data.subarray(at, at + 9)) === view.getUint32(at + 9, true);
-      if (!headFits || !(length <= MOST_BYTES[kind])) throw new Error("This replay is damaged.");
+      if (!headFits || !(length <= MOST_BYTES[kind])) throw new Error(DAMAGED);
       if (data.length - at - HEAD < length) break;
       const payload = data.slice(at + HEAD, at + HEAD + length);
-      if (crc32(payload) !== view.getUint32(at + 5, true)) throw new Error("This replay is damaged.");
+      if (crc32(payload) !== view.getUint32(at + 5, true)) throw new Error(DAMAGED);
       this.record(kind, payload);
       at += HEAD + length;
     }
@@ -218,8 +235,9 @@ export class Replay {
       if (this.others) this.games = [];
       this.about = content;
       this.columns = content.columns.map((c) => ({ ...c, count: c.shape.reduce((a, b) => a * b, 1) }));
-    } else if (kind === "B") this.games.push(new Game(this, content));
-    else if (kind === "V") game.events.push(...content.events);
+      checkHeader(content, this.columns);
+    } else if (kind === "B") limit(this.games.push(new Game(this, content)), MOST.games);
+    else if (kind === "V") limit(game.events.push(...content.events), MOST.events);
     else {
       game.result = content;
       if (content.seconds < this.about.seconds - 0.1) game.title += `, cut short after ${Math.round(content.seconds)} s`;

@@ -149,6 +149,51 @@ def test_what_no_writer_writes_is_refused(tmp_path, data, message):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"differences": 10**9},  # which took hours
+        {"differences": -1},
+        {"differences": "2"},
+        {"shape": [-2, -3]},
+        {"shape": [0.5]},
+        {"shape": 3},
+        {"scale": "x"},
+        {"scale": 0},
+        {"scale": 1e300},
+        {"scale": float("nan")},
+        {"name": ["x"]},
+        {"unknown": 1},
+    ],
+    ids=str,
+)
+def test_a_forged_column_is_one_line(tmp_path, more):
+    columns = [vars(each) | {"shape": list(each.shape)} for each in COLUMNS]
+    columns[-2] |= more
+    header = pack_record(HEADER, json.dumps(ABOUT | {"columns": columns}).encode())
+    with pytest.raises(ValueError, match=r"game.frl: the replay is damaged: ") as error:
+        read(tmp_path, FILE_START + header)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        pack_record(HEADER, b"[]"),
+        pack_record(HEADER, b"7"),
+        pack_record(HEADER, b"{}"),
+        pack_record(HEADER, b"[" * 100_000),
+        HEAD[len(FILE_START) :] + pack_json(b"B", {}) + pack_json(b"V", {"events": 7}),
+        HEAD[len(FILE_START) :] + pack_json(b"B", {}) + pack_json(b"V", {}),
+        HEAD[len(FILE_START) :] + pack_json(b"B", {}) + pack_record(b"V", b"null"),
+    ],
+)
+def test_a_forged_record_is_one_line(tmp_path, record):
+    with pytest.raises(ValueError, match=r"game.frl: the replay is damaged: ") as error:
+        read(tmp_path, FILE_START + record)
+    assert "\n" not in str(error.value)
+
+
 def test_what_a_file_promises_takes_no_memory(tmp_path):
     promise = struct.pack("<cII", CHUNK, 2**30, 0)
     file = io.BytesIO(FILE_START + promise + struct.pack("<I", zlib.crc32(promise)))

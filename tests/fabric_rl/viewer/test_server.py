@@ -125,6 +125,8 @@ def test_the_newest_game_of_a_run_and_those_that_follow(tmp_path):
         (folder / "3000.frl.tmp").write_bytes(b"half of")
         (folder / ".DS_Store").write_bytes(b"of the system")
         (folder / "folder.frl").mkdir()
+        with (folder / "huge.frl").open("wb") as huge:  # would be read at once, for each viewer
+            huge.truncate(1 << 40)
         (folder / "gone.frl").symlink_to(folder / "nowhere")
         for number in range(3000):
             game = folder / f"{number}.frl"
@@ -168,23 +170,23 @@ def test_before_the_first_picture_the_page_says_so():
 @pytest.mark.parametrize(
     ("words", "status"),
     [
-        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", b""),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 20_000 + b"\r\n\r\n", b""),
-        (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 300 + b"\r\n", b""),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 20_000 + b"\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 300 + b"\r\n", b"400"),
         (b"GET / HTTP/1.1\r\n\r\n", b"421"),
         (b"GET //[ HTTP/1.1\r\nHost: x\r\n\r\n", b"400"),
         (b"GET / HTTP/1.1\r\nHost: %s\r\nOrigin: http://[\r\n\r\n", b"400"),
         (b"GET /stream HTTP/1.1\r\nHost: %s\r\nUpgrade: a\r\nUpgrade: b\r\n\r\n", b"400"),
         (b"GET / HTTP/1.1\r\nHost: %s\r\n" + b"Accept-Encoding: gzip\r\n" * 2 + b"\r\n", b"400"),
-        (b"\x16\x03\x01\x02\x00\x01\xff\xff\r\n\r\n", b""),
+        (b"\x16\x03\x01\x02\x00\x01\xff\xff\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: %s\r\n\r\nbody", b"400"),
     ],
 )
-def test_what_is_no_request_gets_a_status_or_nothing(served, words, status):
+def test_what_is_no_request_gets_a_status(served, words, status):
     server, _ = served
     with socket.create_connection(("127.0.0.1", port_of(server)), timeout=20) as raw:
         raw.sendall(words.replace(b"%s", b"localhost:%d" % port_of(server)))
-        with contextlib.suppress(ConnectionResetError):
-            assert status in raw.recv(100)
+        assert raw.recv(100).startswith(b"HTTP/1.1 " + status)
     assert get(server)[0] == 200
 
 
@@ -205,6 +207,9 @@ def test_a_token_for_other_machines(tmp_path):
     with server.running():
         assert len(token) > 20 and get(server)[0] == 403 and get(server, "/?token=")[0] == 403
         assert get(server, "/?token=%C3%A9")[0] == 403
+        with socket.create_connection(("127.0.0.1", port_of(server)), timeout=20) as raw:
+            raw.sendall(b"GET /?token=\xff HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert raw.recv(12) == b"HTTP/1.1 400"
         assert get(server, f"/?token={token}")[0] == 200
         assert get(server, f"/?token={token}", Host="some.name")[0] == 200
         address = stream(server).replace("0.0.0.0", "127.0.0.1")
@@ -212,8 +217,8 @@ def test_a_token_for_other_machines(tmp_path):
             pass
         with pytest.raises(InvalidStatus, match="403"), connect(address + "x"):
             pass
-        with connect(address) as socket:
-            assert json.loads(socket.recv(10)) == {"live": False}
+        with connect(address) as watcher:
+            assert json.loads(watcher.recv(10)) == {"live": False}
 
 
 def test_a_port_in_use_and_an_address_of_another_machine(tmp_path):
@@ -269,7 +274,8 @@ def test_open_connections_are_counted_before_they_say_anything(served):
             stack.enter_context(socket.create_connection(("127.0.0.1", port_of(server)), timeout=8))
             for _ in range(MOST_CONNECTIONS + 5)
         ]
-        assert [one.recv(1) for one in idle[MOST_CONNECTIONS:]] == [b""] * 5
+        for one in idle[MOST_CONNECTIONS:]:
+            assert one.makefile("rb").read().startswith(b"HTTP/1.1 503 ")
     for _ in range(100):  # those that have gone leave their places
         with contextlib.suppress(OSError, HTTPException):
             assert get(server)[0] == 200
@@ -310,6 +316,38 @@ with server.running():
         [sys.executable, "-c", code, tmp_path / "game.frl"], capture_output=True, text=True, timeout=60
     )
     assert (ran.stdout, ran.stderr) == ("200\n", "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS")
+def test_without_threads_a_server_goes_on_when_there_are_some_again(tmp_path):
+    """In a process of its own, where there is no memory for the stack of another one."""
+    (tmp_path / "game.frl").write_bytes(b"x")
+    code = """
+import http.client, os, resource, sys, threading
+from pathlib import Path
+from fabric_rl.viewer.feeds import FileFeed
+from fabric_rl.viewer.server import ViewerServer
+server = ViewerServer(FileFeed(Path(sys.argv[1])))
+port = int(server.url.split(":")[2].strip("/"))
+def status():
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("GET", "/")
+    return connection.getresponse().status
+with server.running():
+    threading.stack_size(1 << 30)
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 29), most))
+    found = [status() for _ in range(60)]
+    threading.stack_size(0)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    print(set(found), status(), flush=True)
+    os._exit(0)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "game.frl"], capture_output=True, text=True, timeout=60
+    )
+    assert (ran.stdout, ran.stderr) == ("{503} 200\n", "")
 
 
 @pytest.mark.slow
