@@ -130,9 +130,7 @@ def main(
             raise ValueError(f"--{flag} needs an environment on rank 0, which has none with --num_players")
         if wanted and setting not in inspect.signature(made).parameters:
             able = "RocketSimPool" if render else "RocketSimPool and --env_id"
-            raise ValueError(
-                f"--{flag} works with {able}, but not with {made.__name__}, which has no setting {setting}"
-            )
+            raise ValueError(f"--{flag} works with {able}, not with {made.__name__}, which has no {setting}")
     if watch and saving.record_minutes is None:
         raise ValueError("--watch shows the games that the run records; set --record_minutes as well")
     signals = signals if start.inference else [with_demonstrations(signal, env) for signal in signals]

@@ -130,7 +130,7 @@ $ --env.num_arenas 2 --num_steps 8 --minibatch-size 33
 $ --config configs/rocket_1v1_processes.yaml --capture-video
     --capture_video works with RocketSimPool and --env_id, but not with ProcessPool
 --env_id CartPole-v1 --render
-    --render works with RocketSimPool, but not with GymnasiumEnvs, which has no setting render_mode
+    --render works with RocketSimPool, not with GymnasiumEnvs, which has no render_mode
 $ --render --num_players 1 --devices 2 --accelerator cpu
     --render needs an environment on rank 0, which has none with --num_players
 --env_id CartPole-v1 --signals+=fabric_rl.signals.RND --signals.strength -1
