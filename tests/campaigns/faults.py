@@ -1,4 +1,4 @@
-"""Faults of the machine around a run: a full disk, a stopped rank, races, a clock that is set back, damaged folders.
+"""Faults around a run: full disk, stopped rank, races, clock set back, damaged folders and journals, killed commands.
 
     python tests/campaigns/faults.py full_disk resume_race --number 100
 
@@ -234,6 +234,72 @@ def damaged_folders(folder, number, dice):
     return Counter(cases=number), [f"{bad} cases ended badly (above)"] * bool(bad)
 
 
+TINY = f"--config {ROOT / 'configs/cartpole.yaml'} --total_timesteps 256 --num_steps 32 --record_minutes null"
+
+
+def cut_journal(folder, number, dice):
+    """The journal of a finished sweep is cut anywhere: the sweep goes on, or says in one line that it is damaged."""
+    forks, count, wrong = forks_in(folder), Counter(), []
+    space = folder / "space.yaml"
+    space.write_text("agent.actor_lr: {low: 1e-5, high: 1e-2, log: true}\n")
+
+    def sweep(where, trials):
+        words = f"sweep {TINY} --space {space} --seeds 0 --parallel 1 --trials {trials} --folder {where}"
+        fork = forks.start(*words.split(), program="fabric-rl")
+        forks.wait([fork])
+        return fork
+
+    assert sweep(folder / "sweep", 2).status == 0
+    content = (folder / "sweep/study.journal").read_bytes()
+    for i in range(number):
+        shutil.copytree(folder / "sweep", folder / f"{i}")
+        at = dice.randrange(len(content))
+        (folder / f"{i}/study.journal").write_bytes(content[:at])
+        fork = sweep(folder / f"{i}", 3)
+        count["goes on" if fork.status == 0 else "one line" if one_line(fork.err) else "other"] += 1
+        if fork.status and not one_line(fork.err):
+            wrong.append(f"{i}: {at} of {len(content)} bytes: {fork.err.strip()[-300:]}")
+        shutil.rmtree(folder / f"{i}")
+    forks.close()
+    return count, wrong
+
+
+def killed_commands(folder, number, dice):
+    """`kill -9` of seeds, sweep and league at any moment; the same command then ends with the same results."""
+    forks, count, wrong = forks_in(folder), Counter(), []
+    space = folder / "space.yaml"
+    space.write_text("agent.actor_lr: {low: 1e-5, high: 1e-2, log: true}\n")
+    commands = {
+        "seeds": f"seeds {TINY} --seeds 0..2 --parallel 2 --runs_dir {{folder}}",
+        "sweep": f"sweep {TINY} --space {space} --seeds 0 --parallel 2 --trials 3 --folder {{folder}}",
+        "league": "league idle chaser random --matches 4 --minutes 0.1 --runs_dir {folder} --json {folder}/league.json",
+    }
+    for i in range(number):
+        name = dice.choice(list(commands))
+        own = folder / f"{i}"
+        own.mkdir()
+        words = commands[name].format(folder=own).split()
+        fork = forks.start(*words, program="fabric-rl")
+        time.sleep(dice.uniform(0, 8))
+        if forks.is_running(fork):
+            children = descendants(fork.pid)
+            kill(fork.pid)
+            began = time.monotonic()
+            while (left := [pid for pid in children if is_alive(pid)]) and time.monotonic() - began < GRACE + 60:
+                time.sleep(0.1)  # a training that the command has started saves itself first
+            count[f"{name} killed"] += 1
+            if left:
+                wrong.append(f"{i}: {name}: {len(left)} processes left")
+        again = forks.start(*words, program="fabric-rl")
+        forks.wait([again])
+        count[name] += 1
+        if again.status:
+            wrong.append(f"{i}: {name}: status {again.status}: {again.err.strip()[-300:]}")
+        shutil.rmtree(own)
+    forks.close()
+    return count, wrong
+
+
 def forks_in(folder):
     (folder / "forks").mkdir(parents=True)
     return Forks(folder / "forks")
@@ -245,6 +311,8 @@ CAMPAIGNS = {
     "resume_race": (resume_race, 100),
     "clock": (clock, 8),
     "damaged_folders": (damaged_folders, 200),
+    "cut_journal": (cut_journal, 40),
+    "killed_commands": (killed_commands, 30),
 }
 
 

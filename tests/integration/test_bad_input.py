@@ -128,7 +128,7 @@ $ --env.num_arenas 2 --num_steps 8 --minibatch-size 33
 --env_id my_file.Env
     --env_id my_file.Env: .. for a class of your own, pass its import path
 $ --config configs/rocket_1v1_processes.yaml --capture-video
-    --capture_video works with RocketSimPool and --env_id, but not with ProcessPool
+    --capture_video works with RocketSimPool and --env_id, not with ProcessPool
 --env_id CartPole-v1 --render
     --render works with RocketSimPool, not with GymnasiumEnvs, which has no render_mode
 $ --render --num_players 1 --devices 2 --accelerator cpu

@@ -330,6 +330,7 @@ def test_ctrl_c_ends_cleanly_with_a_checkpoint(forks, tmp_path, devices):
 BROKEN = """
 import numpy as np
 from envs import GymnasiumEnvs
+from fabric_rl.base.seeding import stream_seed
 
 class Broken(GymnasiumEnvs):
     def __init__(self, rank: int, seed: int = 0):
@@ -338,7 +339,7 @@ class Broken(GymnasiumEnvs):
 
     def reset(self, *, seed=None, options=None):
         self.steps = 0
-        self.spoil = seed == 2 * self.rank  # the seed says whose environment this is
+        self.spoil = seed == stream_seed(0, "environments") + 2 * self.rank  # the seed says whose environment this is
         return super().reset(seed=seed, options=options)
 
     def step(self, actions):
@@ -367,6 +368,7 @@ def test_nan_on_one_of_two_ranks_ends_the_run_and_says_where(forks, tmp_path, ra
 
 MALFORMED = """
 from envs import GymnasiumEnvs
+from fabric_rl.base.seeding import stream_seed
 
 class OnRankOne(GymnasiumEnvs):
     def __init__(self, seed: int = 0):
@@ -374,7 +376,7 @@ class OnRankOne(GymnasiumEnvs):
 
     def reset(self, *, seed=None, options=None):
         obs, infos = super().reset(seed=seed, options=options)
-        return obs[:, :3] if seed == 2 else obs, infos
+        return obs[:, :3] if seed == stream_seed(0, "environments") + 2 else obs, infos
 """
 
 

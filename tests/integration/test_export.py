@@ -240,7 +240,8 @@ def test_the_same_decisions_in_ten_thousand_states(form, tmp_path):
     assert command("export", "school_1v1", tmp_path / "bot", "--format", form) == 0
     pool = PoolFactory(load_trained("school_1v1").env).build(num_arenas=64, num_threads=2)
     spaces = pool.single_observation_space, pool.single_action_space
-    run, bot = (load_trained(name).agent(*spaces) for name in ("school_1v1", tmp_path / "bot"))
+    own = load_trained("school_1v1"), load_trained(tmp_path / "bot", trust_torchscript=True)
+    run, bot = (trained.agent(*spaces) for trained in own)
     ours, theirs, begins = policy(run), policy(bot), np.zeros(pool.num_envs, bool)
     obs, same, count = pool.reset(seed=7)[0], 0, 0
     for _ in range(80):
