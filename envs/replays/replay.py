@@ -133,7 +133,7 @@ def _read(path: Path) -> Replay:
             else:
                 games[-1].result = unpack_json(payload)
     if about is None:
-        raise ValueError("the recording has no frames yet; try again in a moment")
+        raise ValueError("the replay has no frames yet; try again in a moment")
     frames = sum(game.num_frames for game in games)
     if frames * sum(4 * column.count for column in columns) > MOST_UNPACKED_BYTES:
         raise ValueError(f"{frames:,} frames are too many to read at once")

@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +26,10 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX")
 
 
 def make_socket(path):
-    with socket.socket(socket.AF_UNIX) as there:
-        there.bind(str(path))
+    """Under a short name first, because that of an address may have no more than 107 characters."""
+    with tempfile.TemporaryDirectory() as short, socket.socket(socket.AF_UNIX) as there:
+        there.bind(f"{short}/socket")
+        shutil.move(f"{short}/socket", path)
 
 
 KINDS = {
