@@ -430,7 +430,7 @@ def test_masks_reach_the_agent_and_the_batch():
 
 def test_signals_must_fit_the_value_heads(counter_env):
     with pytest.raises(
-        ValueError, match=r"ManySided has 2 reward signals \(win, style\), but MemoryAgent has value_heads=1"
+        ValueError, match=r"ManySided has 2 reward signal\(s\) \(win, style\), but MemoryAgent has value_heads=1"
     ):
         Rollout(8, ManySided(), agent=MemoryAgent(8))
     with pytest.raises(

@@ -126,7 +126,7 @@ BAD_NAMES = {
         ["a:b", "what?", "-x", "n" * 101, "tab\there", "dot.", "a\u2028b"], "must not begin with a dash, be longer"
     ),
     **dict.fromkeys(["CON", "nul", "Aux.txt", "com1", "LPT9.tar.gz"], "is a device name on Windows"),
-    "a\u202eb": r"^--run_id a\\u202eb: must not",  # invisible: told, and not shown
+    "a\u202eb": r"^--run_id a\\u202eb must not",  # invisible: told, and not shown
 }
 
 

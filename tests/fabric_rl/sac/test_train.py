@@ -285,7 +285,7 @@ def test_several_reward_signals_need_as_many_heads(fabric):
     reward = RewardSignals({"touch": TouchReward(), "goal": GoalReward()})
     env = partial(RocketSimPool, num_arenas=1, reward=reward)
     with pytest.raises(
-        ValueError, match=r"2 reward signals .*, but SACLightningAgent has value_heads=1; set --agent.value_heads 2"
+        ValueError, match=r"2 reward signal.*, but SACLightningAgent has value_heads=1; set --agent.value_heads 2"
     ):
         train_off_policy(fabric, env, SACLightningAgent, TrainArgs())
 
