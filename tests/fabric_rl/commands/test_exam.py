@@ -29,9 +29,7 @@ def test_packs_are_chosen_by_any_word_that_they_have():
 
     assert (codes(), codes("A"), codes("Goalie"), codes("Pro")) == ("ABC", "A", "B", "AB")
     assert codes("Aerials", "B") == "BC"
-    with pytest.raises(
-        ValueError, match=r"--packs X: .* \(types, difficulties: All-Star, Goalie, Pro, Striker\)"
-    ):
+    with pytest.raises(ValueError, match=r"--packs X: .* \(types, difficulties: All-Star, Goalie, Pro, Striker\)"):
         choose_packs(packs, ["A", "X"])
 
 
