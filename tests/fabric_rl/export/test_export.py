@@ -358,6 +358,7 @@ ARCHITECTURES = {
 def real_observations(env, count):
     """What random play shows."""
     obs, rows = env.reset(seed=3)[0], []
+    env.single_action_space.seed(3)
     while len(rows) * env.num_envs < count:
         rows.append(obs.copy())
         obs = env.step(np.stack([env.single_action_space.sample() for _ in range(env.num_envs)]))[0]
@@ -392,7 +393,9 @@ def test_all_numbers_are_those_of_torch_in_ten_thousand_real_and_random_states(n
         for output, each in zip(graph.outputs, expected, strict=True):
             ours, theirs = each.double().numpy(), found[output].astype(np.float64)
             if output == "action" and "probabilities" in graph.outputs:
-                assert (ours == theirs).all()
+                two = np.sort(found["probabilities"].reshape(len(rows), -1), axis=-1)[:, -2:]
+                clear = two[:, 1] - two[:, 0] > 1e-5  # else rounding decides which of two equal ones is the largest
+                assert (ours == theirs)[clear].all() and clear.mean() > 0.9
                 continue
             record_property(f"{source}/{output}", float(np.abs(ours - theirs).max()))
             assert theirs == pytest.approx(ours, rel=2e-5, abs=2e-5), output
