@@ -142,9 +142,10 @@ def read_checked(path: Path, most_bytes: int) -> memoryview:
     Raises:
         ValueError: The file is larger than `most_bytes`, or damaged; the message does not name it.
     """
-    if path.stat().st_size > most_bytes:
-        raise ValueError(f"it is larger than {most_bytes >> 20:,} MiB")
-    content = memoryview(path.read_bytes())
+    with open_regular(path) as file:
+        if os.fstat(file.fileno()).st_size > most_bytes:
+            raise ValueError(f"it is larger than {most_bytes >> 20:,} MiB")
+        content = memoryview(file.read())
     body, end = content[:-_CHECKSUM_BYTES], content[-_CHECKSUM_BYTES:]
     if end[: len(_MARK)] != _MARK:
         return content  # of an older version, or of another program
