@@ -1,7 +1,9 @@
 """What a campaign has in common: many processes, one after the other, and a table of how they ended."""
 
+import argparse
 import re
 import sys
+import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -112,3 +114,13 @@ def report(results):
     for case, how, line in bad:
         print(f"{how}: {case.kind}: {case.what}\n    {line[:300]}")
     return len(bad)
+
+
+def main(about, campaign, number):
+    """The command line of a campaign that gets a folder, a number and a seed: status 1 if something ended badly."""
+    parser = argparse.ArgumentParser(description=about.partition("\n")[0])
+    parser.add_argument("--number", type=int, default=number)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        sys.exit(bool(campaign(Path(temporary), arguments.number, arguments.seed)))

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -26,8 +27,7 @@ if __name__ == "__main__":
 from fabric_rl.runs.records import list_checkpoints
 from tests.campaigns.campaign import Case, report
 from tests.campaigns.campaign import run as run_cases
-from tests.campaigns.kills import KINDS, Running, is_alive, milestones_in, steps_in, undisturbed
-from tests.campaigns.mutated_checkpoints import bits
+from tests.campaigns.kills import KINDS, Running, differences, is_alive, steps_in, undisturbed
 from tests.forks import ROOT, Forks, environment, kill
 from tests.runs import descendants
 
@@ -36,17 +36,8 @@ OUR_LINE = re.compile(r"train_fabric.py: error: |fabric-rl[\w -]*: error: ")
 
 
 def problems_of(running, whole):
-    """What differs from the run that nobody has disturbed."""
-    if running.fork.status != 0:
-        return [f"status {running.fork.status}: {running.fork.err.strip()[-300:]}"]
-    found = []
-    if steps_in(running.run) != whole.steps:
-        found.append(f"steps {steps_in(running.run)[:3]}.. {len(steps_in(running.run))} of {len(whole.steps)}")
-    if bits(list_checkpoints(running.run / "checkpoints")[-1]) != whole.bits:
-        found.append("other bits")
-    if missing := set(whole.milestones) - set(milestones_in(running.run)):
-        found.append(f"no milestones {sorted(missing)}")
-    return found
+    """What differs from the run that nobody has disturbed, in words."""
+    return [text for _, _, text in differences(running, whole)]
 
 
 def one_line(err):
@@ -55,9 +46,9 @@ def one_line(err):
     return bool(lines) and bool(OUR_LINE.match(lines[-1])) and "Traceback" not in err
 
 
-def full_disk(folder, number, dice):
+def full_disk(forks, folder, number, dice):
     """A tmpfs with a random amount of space is full at some write; then there is space, and the run is resumed."""
-    forks, count, wrong = forks_in(folder), Counter(), []
+    count, wrong = Counter(), []
     whole = undisturbed(forks, "one rank", folder / "whole")
     size = sum(path.stat().st_size for path in (folder / "whole").rglob("*") if path.is_file())
     for i in range(number):
@@ -81,13 +72,12 @@ def full_disk(folder, number, dice):
             wrong += [f"{i}: {space} bytes, then resumed: {text}" for text in problems_of(again, whole)]
         finally:
             subprocess.run(["umount", disk], check=True)
-    forks.close()
     return count, wrong
 
 
-def stopped_rank(folder, number, dice):
+def stopped_rank(forks, folder, number, dice):
     """SIGSTOP of one of two ranks: the other ends after the timeout; SIGCONT ends the first; the run resumes."""
-    forks, count, wrong = forks_in(folder), Counter(), []
+    count, wrong = Counter(), []
     whole = undisturbed(forks, "two ranks", folder / "whole")
     KINDS["two ranks, timeout"] = (2, f"{KINDS['two ranks'][1]} --timeout_minutes {TIMEOUT_MINUTES}")
     for i in range(number):
@@ -118,13 +108,12 @@ def stopped_rank(folder, number, dice):
         again = Running(forks, "two ranks", folder / f"{i}")
         again.wait()
         wrong += [f"{i}: resumed: {text}" for text in problems_of(again, whole)]
-    forks.close()
     return count, wrong
 
 
-def resume_race(folder, number, dice):
+def resume_race(forks, folder, number, dice):
     """Two processes resume one run in the same moment: one does, the other is refused or finds nothing to do."""
-    forks, count, wrong = forks_in(folder), Counter(), []
+    count, wrong = Counter(), []
     whole = undisturbed(forks, "one rank", folder / "whole")
     half = Running(forks, "one rank", folder / "half")
     half.wait(lambda: len(list_checkpoints(half.run / "checkpoints")) > 1)
@@ -143,13 +132,12 @@ def resume_race(folder, number, dice):
             winner = next(each for each in both if not each.fork.status)
             wrong += [f"{i}: {text}" for text in problems_of(winner, whole)]
         shutil.rmtree(folder / f"{i}")
-    forks.close()
     return count, wrong
 
 
-def clock(folder, number, dice):
+def clock(forks, folder, number, dice):
     """The clock is set back by up to ten days, or ahead, while a run is stopped."""
-    forks, count, wrong = forks_in(folder), Counter(), []
+    count, wrong = Counter(), []
     whole = undisturbed(forks, "one rank", folder / "whole")
     for i in range(number):
         running = Running(forks, "one rank", folder / f"{i}")
@@ -170,7 +158,6 @@ def clock(folder, number, dice):
         running.fork.status = done.returncode
         count[f"{seconds:+,} s"] += 1
         wrong += [f"{i}: {seconds:+d} s: {text} {done.stderr[-300:]}" for text in problems_of(running, whole)]
-    forks.close()
     return count, wrong
 
 
@@ -212,12 +199,10 @@ COMMANDS = {
 }
 
 
-def damaged_folders(folder, number, dice):
+def damaged_folders(forks, folder, number, dice):
     """One to three things of a folder are damaged before a command uses it: it works, or ends in one line."""
-    forks = forks_in(folder)
     for name in ("one rank", "one rank, CartPole"):
         undisturbed(forks, name, folder / name)
-    forks.close()
 
     def cases():
         for i in range(number):
@@ -234,14 +219,15 @@ def damaged_folders(folder, number, dice):
     return Counter(cases=number), [f"{bad} cases ended badly (above)"] * bool(bad)
 
 
+SPACE = "agent.actor_lr: {low: 1e-5, high: 1e-2, log: true}\n"
 TINY = f"--config {ROOT / 'configs/cartpole.yaml'} --total_timesteps 256 --num_steps 32 --record_minutes null"
 
 
-def cut_journal(folder, number, dice):
+def cut_journal(forks, folder, number, dice):
     """The journal of a finished sweep is cut anywhere: the sweep goes on, or says in one line that it is damaged."""
-    forks, count, wrong = forks_in(folder), Counter(), []
-    space = folder / "space.yaml"
-    space.write_text("agent.actor_lr: {low: 1e-5, high: 1e-2, log: true}\n")
+    count, wrong = Counter(), []
+
+    (space := folder / "space.yaml").write_text(SPACE)
 
     def sweep(where, trials):
         words = f"sweep {TINY} --space {space} --seeds 0 --parallel 1 --trials {trials} --folder {where}"
@@ -260,15 +246,13 @@ def cut_journal(folder, number, dice):
         if fork.status and not one_line(fork.err):
             wrong.append(f"{i}: {at} of {len(content)} bytes: {fork.err.strip()[-300:]}")
         shutil.rmtree(folder / f"{i}")
-    forks.close()
     return count, wrong
 
 
-def killed_commands(folder, number, dice):
+def killed_commands(forks, folder, number, dice):
     """`kill -9` of seeds, sweep and league at any moment; the same command then ends with the same results."""
-    forks, count, wrong = forks_in(folder), Counter(), []
-    space = folder / "space.yaml"
-    space.write_text("agent.actor_lr: {low: 1e-5, high: 1e-2, log: true}\n")
+    count, wrong = Counter(), []
+    (space := folder / "space.yaml").write_text(SPACE)
     commands = {
         "seeds": f"seeds {TINY} --seeds 0..2 --parallel 2 --runs_dir {{folder}}",
         "sweep": f"sweep {TINY} --space {space} --seeds 0 --parallel 2 --trials 3 --folder {{folder}}",
@@ -296,13 +280,7 @@ def killed_commands(folder, number, dice):
         if again.status:
             wrong.append(f"{i}: {name}: status {again.status}: {again.err.strip()[-300:]}")
         shutil.rmtree(own)
-    forks.close()
     return count, wrong
-
-
-def forks_in(folder):
-    (folder / "forks").mkdir(parents=True)
-    return Forks(folder / "forks")
 
 
 CAMPAIGNS = {
@@ -321,7 +299,9 @@ def campaign(folder, names=tuple(CAMPAIGNS), number=None, seed=0):
     bad = 0
     for name in names:
         function, usual = CAMPAIGNS[name]
-        count, wrong = function(folder / name, number or usual, random.Random(seed))
+        (folder / name / "forks").mkdir(parents=True)
+        with closing(Forks(folder / name / "forks")) as forks:
+            count, wrong = function(forks, folder / name, number or usual, random.Random(seed))
         print(f"{name}: {', '.join(f'{what}: {n}' for what, n in sorted(count.items()))}; {len(wrong)} wrong")
         print(*wrong, sep="\n", flush=True)
         bad += len(wrong)

@@ -190,6 +190,20 @@ def reach(running, moment, whole, dice):
     return running.lives()
 
 
+def differences(running, whole):
+    """How a run that has ended differs from one that nobody has disturbed: (column, how many, in words)."""
+    if running.fork.status != 0 or not (running.run / "summary.json").exists():
+        return [("not resumed", 1, f"status {running.fork.status}: {running.fork.err.strip()[-300:]}")]
+    found, done = [], json.loads((running.run / "summary.json").read_text())["total_steps"]
+    if steps_in(running.run) != whole.steps or str(done) != whole.steps[-1]:
+        found.append(("steps lost", 1, f"steps {steps_in(running.run)}, in all {done}"))
+    if bits(list_checkpoints(running.run / "checkpoints")[-1]) != whole.bits:
+        found.append(("different", 1, "other bits"))
+    if missing := set(whole.milestones) - set(milestones_in(running.run)):
+        found.append(("milestones missing", len(missing), f"no milestones {', '.join(sorted(missing))}"))
+    return found
+
+
 def one_run(forks, kind, whole, folder, kills, dice):
     """Kills a run so many times, or less where it comes to its end before; counts of it, and what is wrong."""
     count, wrong = Counter(runs=1), []
@@ -207,20 +221,9 @@ def one_run(forks, kind, whole, folder, kills, dice):
             continue
         running.wait()
         break
-    if running.fork.status != 0 or not (running.run / "summary.json").exists():
-        count["not resumed"] += 1
-        return count, [*wrong, f"status {running.fork.status}: {running.fork.err.strip()[-300:]}"]
-    done = json.loads((running.run / "summary.json").read_text())["total_steps"]
-    if steps_in(running.run) != whole.steps or str(done) != whole.steps[-1]:
-        count["steps lost"] += 1
-        wrong.append(f"steps {steps_in(running.run)}, in all {done}")
-    if bits(list_checkpoints(running.run / "checkpoints")[-1]) != whole.bits:
-        count["different"] += 1
-        wrong.append("other bits")
-    missing = set(whole.milestones) - set(milestones_in(running.run))
-    if missing:
-        count["milestones missing"] += len(missing)
-        wrong.append(f"no milestones {', '.join(sorted(missing))}")
+    for column, number, text in differences(running, whole):
+        count[column] += number
+        wrong.append(text)
     return count, wrong
 
 

@@ -6,7 +6,6 @@ The run may refuse one, go on with it, or end with a traceback: a right checksum
 no code in it runs, the process does not crash, and it does not hang.
 """
 
-import argparse
 import copy
 import hashlib
 import io
@@ -15,7 +14,6 @@ import random
 import re
 import shutil
 import sys
-import tempfile
 import zipfile
 from collections import OrderedDict
 from pathlib import Path
@@ -28,7 +26,7 @@ if __name__ == "__main__":
 
 from fabric_rl.runs.checkpoint import _MARK, _TRAILER, encode_state, read
 from fabric_rl.runs.records import checkpoint_name, list_checkpoints
-from tests.campaigns.campaign import Case, report, run
+from tests.campaigns.campaign import Case, main, report, run
 
 RUNS = Path(__file__).parent / "runs"
 MORE_STEPS = 64
@@ -419,9 +417,4 @@ def campaign(folder, number, seed):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--number", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        sys.exit(bool(campaign(Path(temporary), arguments.number, arguments.seed)))
+    main(__doc__, campaign, 500)

@@ -6,12 +6,10 @@ Every one is either refused in one line or is settings that can be meant: anothe
 base. Nothing that it names is called before it is known to be of the right base, whatever it is.
 """
 
-import argparse
 import copy
 import random
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 import yaml
@@ -19,7 +17,7 @@ import yaml
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.campaigns.campaign import Case, report, run
+from tests.campaigns.campaign import Case, main, report, run
 from tests.campaigns.mutated_checkpoints import RUNS, dicts, leaves, name_of, replaced
 
 STEPS = 64
@@ -213,9 +211,4 @@ def campaign(folder, number, seed):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--number", type=int, default=400)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        sys.exit(bool(campaign(Path(temporary), arguments.number, arguments.seed)))
+    main(__doc__, campaign, 400)

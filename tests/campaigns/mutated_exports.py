@@ -7,13 +7,11 @@ process does not crash or hang, and nothing is written into the folder. `flight`
 changed only by accident here: a bit, a piece that is lost. It waits a minute for a bot that does not answer.
 """
 
-import argparse
 import hashlib
 import json
 import random
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 import yaml
@@ -21,7 +19,7 @@ import yaml
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.campaigns.campaign import SECONDS, Case, report, run
+from tests.campaigns.campaign import SECONDS, Case, main, report, run
 from tests.campaigns.mutated_checkpoints import dicts, leaves, name_of, replaced
 from tests.runs import HIDDEN, POOL
 
@@ -137,9 +135,4 @@ def campaign(folder, number, seed):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--number", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        sys.exit(bool(campaign(Path(temporary), arguments.number, arguments.seed)))
+    main(__doc__, campaign, 200)

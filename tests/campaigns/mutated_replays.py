@@ -7,14 +7,12 @@ another error, too, as docs/security.md says. Nothing may hang, or take more mem
 `NASTY` are 30 replays for the browser's page, made to stop it or to take all memory.
 """
 
-import argparse
 import json
 import multiprocessing
 import random
 import resource
 import struct
 import sys
-import tempfile
 import zlib
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -36,7 +34,7 @@ from envs.pool.replay_format import (
     pack_record,
 )
 from envs.replays.replay import read_replay
-from tests.campaigns.campaign import ROOT, aligned
+from tests.campaigns.campaign import ROOT, aligned, main
 
 REPLAY = ROOT / "tests/fixtures/replays/one_goal.frl"
 DEMONSTRATIONS = [ROOT / f"configs/demonstrations/{name}.frd" for name in ("cartpole", "chaser_1v1")]
@@ -266,9 +264,4 @@ NASTY = {
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--number", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        sys.exit(bool(campaign(Path(temporary), arguments.number, arguments.seed)))
+    main(__doc__, campaign, 300)

@@ -7,7 +7,6 @@ a new viewer must get the page and the replay, and one who has been watching all
 grows. Every request that is refused must get a short answer, and no answer may contain anything but the page.
 """
 
-import argparse
 import contextlib
 import os
 import random
@@ -16,7 +15,6 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
@@ -30,7 +28,7 @@ from websockets.sync.client import connect
 
 from fabric_rl.viewer.page import FOLDER, PAGE, SCRIPT
 from fabric_rl.viewer.server import MOST_CONNECTIONS, MOST_WATCHERS
-from tests.campaigns.campaign import ROOT, aligned
+from tests.campaigns.campaign import ROOT, aligned, main
 from tests.forks import environment
 
 REPLAY = ROOT / "tests/fixtures/replays/one_goal.frl"
@@ -328,9 +326,4 @@ def campaign(folder, number, seed):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--number", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        sys.exit(bool(campaign(Path(temporary), arguments.number, arguments.seed)))
+    main(__doc__, campaign, 200)
