@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.distributions import Distribution
 
+from fabric_rl.base.symmetry import Symmetry
+
 ProbeSink = Callable[[NDArray[np.float32], NDArray[np.float32] | None], None]
 """Function that receives the values `[N]` of an agent's observations, and its action probabilities `[N, n]` or None."""
 PolicyMaker = Callable[[ProbeSink], Callable[..., NDArray[Any]]]
@@ -376,6 +378,14 @@ class HasGuests(Protocol):
 
 ParameterValue = float | Sequence[float]
 """Value of an environment parameter: a number, or [min, max] to sample from repeatedly."""
+
+
+@runtime_checkable
+class HasSymmetry(Protocol):
+    """An environment that can be reflected, as needed for `fabric_rl.callbacks.SymmetryAugmentation`."""
+
+    def find_symmetry(self) -> Symmetry | str | None:
+        """Return the reflection, or the reason why there is none."""
 
 
 @runtime_checkable

@@ -32,6 +32,7 @@ from envs.pool.episodes import (
 from envs.pool.frame import render_frame
 from envs.pool.inspector import PoolInspector
 from envs.pool.players import CarSlots, GuestBots
+from envs.pool.symmetry import find_symmetry
 from envs.pool.videos import EpisodeVideos, RocketSimVis
 from envs.resets import Kickoff, StateSetter
 from envs.rewards import Reward, RewardSignals, default_reward
@@ -40,6 +41,7 @@ from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 from fabric_rl.base.processes import available_threads
 from fabric_rl.base.state_schema import load_child_state
+from fabric_rl.base.symmetry import Symmetry
 
 RENDER_MODES = ("human", "rgb_array")
 
@@ -277,6 +279,16 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def layout(self) -> dict[str, str]:
         """Description of observations and actions, to check that a checkpoint fits; see `envs.pool.settings.layout`."""
         return settings.layout(self.obs_builder, self.action_parser, self.state.num_blue, self.state.num_orange)
+
+    @property
+    def team_sizes(self) -> list[tuple[int, int]]:
+        """The team sizes (blue, orange) that occur in the arenas, sorted."""
+        blue = self.state.num_blue
+        return sorted({(int(row[:blue].sum()), int(row[blue:].sum())) for row in self.state.present})
+
+    def find_symmetry(self) -> Symmetry | str:
+        """Return how observations and actions change when left and right are exchanged; see `envs.pool.symmetry`."""
+        return find_symmetry(self)
 
     def drain_timers(self) -> dict[str, tuple[float, int]]:
         """Return the time of each part of `step` since the last call: part -> (seconds, steps). See `StepTimers`."""

@@ -22,6 +22,7 @@ from envs.processes.worker import START_SECONDS, StepResult, WorkerError, Worker
 from fabric_rl.base.processes import available_threads
 from fabric_rl.base.settings import Count, Positive, check_value
 from fabric_rl.base.state_schema import CannotBeSavedError
+from fabric_rl.base.symmetry import Symmetry
 
 Array = NDArray[Any]
 Number = TypeVar("Number", int, float)
@@ -198,6 +199,11 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
     def drain_timers(self) -> dict[str, tuple[float, int]]:
         """Return the timers of the environment, summed over the workers, which run in parallel."""
         return _added(self._ask_all("drain_timers"))
+
+    def find_symmetry(self) -> Symmetry | str | None:
+        """Return the symmetry of the environment, see `RocketSimPool.find_symmetry`; None if it cannot tell."""
+        found: Symmetry | str | None = self._ask_all("find_symmetry")[0]
+        return found
 
     def check_phases(self, names: Sequence[str]) -> None:
         """Raise a ValueError unless the environment has exactly the phases `names`, if it has any."""

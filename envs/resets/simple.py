@@ -9,10 +9,18 @@ from numpy.typing import NDArray
 from rlgym.rocket_league import common_values as game
 from rlgym.rocket_league.common_values import BALL_RADIUS, BALL_RESTING_HEIGHT
 
-from envs.resets.base import BALL_RELEASE_VEL, BALL_VECTORS, CAR_REST_HEIGHT, CAR_VECTORS, Double, PerArenaSetter
+from envs.resets.base import (
+    BALL_RELEASE_VEL,
+    BALL_VECTORS,
+    CAR_REST_HEIGHT,
+    CAR_VECTORS,
+    Double,
+    PerArenaSetter,
+    StateSetter,
+)
 from envs.resets.initial_states import TOUCHING, find_problems
 from envs.state.game_state import GameState
-from envs.state.layout import MIRROR, NUM_PADS
+from envs.state.layout import MIRROR, NUM_PADS, Bool
 from fabric_rl.base.settings import Between, Finite, Share, annotations_of, check_value
 
 KICKOFF_BOOST = 33.3
@@ -246,3 +254,28 @@ class ExplicitState(PerArenaSetter):
             getattr(state.world, name)[arena] = getattr(self._state.world, name)[0]
         state.set_on_ground(arena, self._state.on_ground[0])
         state.boost[arena], state.pad_timers[arena] = self._state.boost[0], self._state.pad_timers[0]
+
+
+class Scramble(StateSetter):
+    """Let all cars fly or drive at the ball, which may be high or fly to a goal; for many touches and demolitions."""
+
+    def apply(self, state: GameState, mask: Bool, rng: np.random.Generator) -> None:
+        world = state.world
+        for arena in np.flatnonzero(mask).tolist():
+            height = float(rng.choice([BALL_RESTING_HEIGHT, 400, 900, 1500]))
+            high = height > 100
+            ball = np.array([rng.uniform(-800, 800), rng.uniform(-4500, 4500), height])
+            world.ball_pos[arena] = ball
+            world.ball_vel[arena] = (0, rng.choice([-1500, 0, 1500]), 150 if high else 0)
+            turns = np.arange(state.num_cars) / state.num_cars + rng.uniform(0, 0.1, state.num_cars)
+            yaw = (2 * np.pi * turns).astype(np.float32)
+            level = np.zeros_like(yaw)
+            state.set_car_rotation(arena, level, yaw, level)
+            forward = world.car_forward[arena]
+            away = rng.uniform(250, 500, (state.num_cars, 1))
+            world.car_pos[arena] = ball - forward * away
+            world.car_pos[arena, :, 2] = height - 60 if high else CAR_REST_HEIGHT
+            world.car_vel[arena] = forward * rng.uniform(1200, 2250, (state.num_cars, 1)) + (0, 0, 150 if high else 0)
+            state.set_on_ground(arena, np.full(state.num_cars, not high))
+            state.has_jumped[arena] = high
+            state.boost[arena] = 50

@@ -5,7 +5,16 @@ from typing import Literal, get_args
 import numpy as np
 
 Purpose = Literal[
-    "environments", "new episodes", "actions", "minibatches", "replay", "signals", "cloning", "pretraining", "guests"
+    "environments",
+    "new episodes",
+    "actions",
+    "minibatches",
+    "replay",
+    "signals",
+    "cloning",
+    "pretraining",
+    "guests",
+    "symmetry",
 ]
 
 SEED_SCHEME = 2

@@ -8,6 +8,7 @@ from fabric_rl.callbacks.keyboard import KeyPress, StopAfter
 from fabric_rl.callbacks.milestone_matches import MilestoneMatches
 from fabric_rl.callbacks.notify import Notify
 from fabric_rl.callbacks.observers import History, Profiler, VideoLogger
+from fabric_rl.callbacks.symmetry import SymmetryAugmentation
 from fabric_rl.hooks import Callbacks
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Notify",
     "Profiler",
     "StopAfter",
+    "SymmetryAugmentation",
     "TrainState",
     "VideoLogger",
 ]

@@ -1,0 +1,263 @@
+"""What makes a bot learn faster: trainings from nothing that differ in one thing, compared per minute of one core.
+
+    python benchmarks/learning_speed.py --stage select               # a few seeds each, to choose what to confirm
+    python benchmarks/learning_speed.py --stage confirm --arms mirror  # ten seeds fixed before: the intervals
+    python benchmarks/learning_speed.py --report_only
+
+Every arm changes the quickstart, on one rank with the arenas and minibatches of its two, and has as many agent-steps as
+it makes in `--minutes` of one core (a pilot of half a minute by the processor's clock measures its speed).
+`--stage select` trains the seeds in order, and goes on without arms whose score is clearly below that of the best one;
+it is for choosing only. `--stage confirm` trains seeds 100 to 109 of the arms and of `--base`. Seeds share nothing, so
+differences between two arms with the same seed are independent samples: the intervals are Student's over ten paired
+differences (score) and log ratios (minutes), with Holm's correction over the arms.
+
+A training that is in `--runs_dir` is not repeated, and its figures are kept in `--out` (JSON), so the command can be
+stopped and started again at any time, and figures of other machines' trainings can be added to the file.
+"""
+
+import argparse
+import json
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import children
+import numpy as np
+import yaml
+from ablations import Settings, agent, env, part, top
+from machine import describe_machine
+from reports import write_report
+from school import ONE_CORE, evaluate, for_one_rank
+from scipy import stats
+
+from fabric_rl.metrics.metrics_csv import read_metrics
+from fabric_rl.sweeps.train_processes import finished_run
+
+ROOT = Path(__file__).parent.parent
+PRESET = "configs/rocket_1v1_quickstart.yaml"
+CONFIRM = tuple(range(100, 110))
+"""Seeds of the second stage, which no arm was chosen by."""
+WINDOW = 200_000
+"""Agent-steps over which figures of training are averaged."""
+LEVELS = {"10 touches": 10.0, "20 touches": 20.0}
+PILOT_MINUTES = 0.5
+LEAST_GOALS = 0.6
+"""Goals per minute that must be reached together with the touches."""
+Change = Callable[[Settings], object]
+
+
+def mirror(settings: Settings) -> None:
+    """Replaces half of every batch by its mirror image."""
+    settings.setdefault("callbacks", []).append({"class_path": "fabric_rl.callbacks.SymmetryAugmentation"})
+
+
+def rewards(**weights: float) -> Change:
+    """Sets rewards and weights by class name; `Zero_...` is shared with the opponent, so that it sums to zero."""
+
+    def change(settings: Settings) -> None:
+        terms = []
+        for name in weights:
+            own = part(f"{name.removeprefix('Zero_')}Reward")
+            zero = part("TeamSpiritReward", reward=own, team_spirit=0.0, opponent_scale=1.0)
+            terms.append(zero if name.startswith("Zero_") else own)
+        chosen = part("CombinedReward", rewards=terms, weights=list(weights.values()))
+        settings["env"]["init_args"]["reward"] = chosen
+
+    return change
+
+
+def kickoffs(share: float) -> Change:
+    """Begins that share of the episodes with a kickoff."""
+
+    def change(settings: Settings) -> None:
+        given = settings["env"]["init_args"]
+        mixed = part("MixedStates", setters=[given["state_setter"], part("Kickoff")], weights=[1 - share, share])
+        given["state_setter"] = mixed
+
+    return change
+
+
+def every(*changes: Change) -> Change:
+    """Makes several changes."""
+
+    def change(settings: Settings) -> None:
+        for each in changes:
+            each(settings)
+
+    return change
+
+
+GOALS = {"Touch": 0.6, "SpeedTowardBall": 0.05, "FaceBall": 0.01, "Zero_VelocityBallToGoal": 0.3, "Goal": 10.0}
+GOALS["StrongHit"] = 0.4
+goals = every(rewards(**GOALS), kickoffs(0.4))
+both = every(mirror, goals)
+ARMS: dict[str, Change] = {
+    "base": top(),
+    "mirror": mirror,
+    "goals": goals,
+    "both": both,
+    "both, bfloat16": every(both, top(precision="bf16-mixed")),
+    "both, one epoch": every(both, top(update_epochs=1)),
+    "both, constant rate": every(both, top(lr_schedule="constant")),
+    "both, entropy 0.003": every(both, agent(entropy_coef=0.003)),
+    "both, gamma 0.99": every(both, top(gamma=0.99)),
+    "both, rollout 16k": every(both, top(num_steps=128)),
+    "both, tick skip 12": every(both, env(tick_skip=12)),
+    "both, boost": every(mirror, rewards(**GOALS, BoostChange=0.5), kickoffs(0.4)),
+    "both, wider": every(both, agent(actor_hidden_sizes=[512, 256], critic_hidden_sizes=[512, 256])),
+}
+
+
+def train(run: Path, change: Change, seed: int, steps: int | None = None) -> int:
+    """Trains an arm with a seed, unless that is there, and returns its agent-steps; None: for `PILOT_MINUTES`."""
+    if not finished_run(run):
+        run.parent.mkdir(parents=True, exist_ok=True)
+        settings, config = for_one_rank(PRESET), run.parent / f"{run.name}.yaml"
+        change(settings)
+        if steps is None:
+            clock = {"class_path": "fabric_rl.callbacks.StopAfter", "init_args": {"minutes": PILOT_MINUTES}}
+            clock["init_args"]["processor"] = True
+            settings.setdefault("callbacks", []).append(clock)
+        config.write_text(yaml.safe_dump(settings), encoding="utf-8")
+        flags = [f"--config={config}", *ONE_CORE, f"--total_timesteps={steps or 10**10}", f"--seed={seed}"]
+        flags += [f"--runs_dir={run.parent}", f"--run_id={run.name}", "--plain", "--force"]
+        children.train(flags, run.parent / f"{run.name}.txt")
+    return int(json.loads((run / "summary.json").read_text(encoding="utf-8"))["total_steps"])
+
+
+def figures_of(run: Path, minutes: float, matches: int) -> dict[str, Any]:
+    """Steps, the score against the chaser, touches and goals at the end, and minutes until both levels."""
+    metrics = read_metrics(run / "metrics.csv")
+    steps, touches = metrics["game/touches_per_minute"]
+    rows = max(1, round(WINDOW / (steps[1] - steps[0])))
+    smooth = np.ones(rows) / rows
+    touches, scored = (np.convolve(x, smooth, "valid") for x in (touches, metrics["game/goals_per_minute"][1]))
+    at = steps[rows - 1 :] / steps[-1] * minutes
+    found: dict[str, Any] = {"steps": int(steps[-1]), "touches": float(touches[-1]), "goals": float(scored[-1])}
+    for name, level in LEVELS.items():
+        reached = np.flatnonzero((touches >= level) & (scored >= LEAST_GOALS))
+        found[name] = float(at[reached[0]]) if len(reached) else None
+    result = evaluate(str(run), "chaser", matches, run / "matches" / "chaser")
+    return found | {"score": result["difference"]}
+
+
+def compare(own: dict[str, Any], base: dict[str, Any], name: str, ratios: bool) -> tuple[float, float, float] | None:
+    """Mean of the paired differences (or log ratios), its standard error, and Student's p value."""
+    pairs = [(own[seed][name], base[seed][name]) for seed in own if seed in base]
+    pairs = [(a, b) for a, b in pairs if a is not None and b is not None]
+    apart = [math.log(a / b) if ratios else a - b for a, b in pairs]
+    if len(apart) < 2 or not np.ptp(apart):
+        return None
+    error = float(np.std(apart, ddof=1)) / len(apart) ** 0.5
+    mean = float(np.mean(apart))
+    return mean, error, float(2 * stats.t.sf(abs(mean) / error, len(apart) - 1))
+
+
+def detectable(error: float, number: int) -> float:
+    """The difference that a test of `number` pairs with this standard error would find with 80 % probability."""
+    return error * float(stats.t.ppf(0.975, number - 1) + stats.t.ppf(0.8, number - 1))
+
+
+def table(found: dict[str, dict[str, Any]], base: str, minutes: float) -> list[str]:
+    """The table of one stage; intervals are 95 %, p values have Holm's correction over the arms."""
+    lines = ["| arm | seeds | M steps | touches | goals | against the chaser | to base (95 %) | p | 80 % power for |"]
+    lines += ["|---" * 9 + "|"]
+    tests = {arm: compare(own, found[base], "score", False) for arm, own in found.items() if arm != base}
+    order = sorted((test[2], arm) for arm, test in tests.items() if test is not None)
+    corrected, worst = dict[str, float](), 0.0
+    for rank, (p, arm) in enumerate(order):
+        worst = corrected[arm] = max(worst, min(1.0, p * (len(order) - rank)))
+    for arm, own in sorted(found.items(), key=lambda item: -np.mean([x["score"] for x in item[1].values()])):
+        means = {key: np.mean([x[key] for x in own.values()]) for key in ("steps", "touches", "goals", "score")}
+        line = f"| {arm} | {len(own)} | {means['steps'] / 1e6:.2f} | {means['touches']:.1f} | {means['goals']:.2f} "
+        line += f"| {means['score']:+.2f} "
+        test = tests.get(arm)
+        if test is None:
+            lines.append(f"{line}| | | |")
+            continue
+        number = sum(seed in found[base] for seed in own)
+        half = float(stats.t.ppf(0.975, number - 1)) * test[1]
+        line += f"| {test[0]:+.2f} ({test[0] - half:+.2f} to {test[0] + half:+.2f}) | {corrected[arm]:.3f} "
+        lines.append(f"{line}| {detectable(test[1], number):.2f} |")
+    lines += ["", f"Minutes of one core until a level is reached ({minutes:g} at most), and ratio to base:", ""]
+    lines += [
+        f"| arm | {' | '.join(f'{name} | ratio (95 %)' for name in LEVELS)} |",
+        "|---" * (1 + 2 * len(LEVELS)) + "|",
+    ]
+    for arm, own in found.items():
+        line = f"| {arm} "
+        for name in LEVELS:
+            values = [x[name] for x in own.values() if x[name] is not None]
+            text = f"{np.exp(np.mean(np.log(values))):.1f}" if values else ""
+            line += f"| {text} ({len(values)} of {len(own)}) "
+            test = None if arm == base else compare(own, found[base], name, True)
+            number = sum(seed in found[base] and x[name] is not None for seed, x in own.items())
+            half = 0.0 if test is None or number < 2 else float(stats.t.ppf(0.975, number - 1)) * test[1]
+            ends = "" if test is None else f"{math.exp(test[0] - half):.2f} to {math.exp(test[0] + half):.2f}"
+            line += "| " if test is None else f"| {math.exp(test[0]):.2f} ({ends}) "
+        lines.append(f"{line}|")
+    return lines
+
+
+def clearly_worse(own: dict[str, Any], best: dict[str, Any]) -> bool:
+    """Whether the 80 % interval of the difference to the best arm so far lies below zero."""
+    test = compare(own, best, "score", False)
+    number = sum(seed in best for seed in own)
+    return test is not None and test[0] + float(stats.t.ppf(0.9, number - 1)) * test[1] < 0
+
+
+def main() -> None:
+    """Trains what is missing, and writes the table and the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--stage", choices=["select", "confirm"], default="select")
+    parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS))
+    parser.add_argument("--base", choices=list(ARMS), default="base", help="arm that the others are compared with")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="seeds of the first stage, in order")
+    parser.add_argument("--minutes", type=float, default=8.0, help="of one core, for each training")
+    parser.add_argument("--matches", type=int, default=60, help="sampled, of five minutes, for each training")
+    parser.add_argument("--parallel", type=int, default=2, help="trainings at a time, at most as many as cores")
+    parser.add_argument("--runs_dir", type=Path, default=Path("runs/learning_speed"))
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/learning_speed.json")
+    parser.add_argument("--report_only", action="store_true")
+    options = parser.parse_args()
+    runs_dir, key = options.runs_dir.resolve(), f"{options.minutes:g} minutes, {options.matches} matches"
+    kept: dict[str, Any] = json.loads(options.out.read_text(encoding="utf-8")) if options.out.exists() else {}
+    stage = kept.setdefault(key, {}).setdefault(options.stage, {})
+    arms = list(dict.fromkeys([options.base, *options.arms]))
+
+    def one(arm_and_seed: tuple[str, int]) -> None:
+        arm, seed = arm_and_seed
+        if str(seed) in stage.get(arm, {}):
+            return
+        run = runs_dir / f"{options.minutes:g}_{arm.replace(', ', '_').replace(' ', '-')}_{seed}"
+        pilot = train(runs_dir / f"{run.name.rpartition('_')[0]}_pilot", ARMS[arm], 0)
+        train(run, ARMS[arm], seed, round(pilot / PILOT_MINUTES * options.minutes))
+        stage.setdefault(arm, {})[str(seed)] = figures_of(run, options.minutes, options.matches)
+        options.out.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+        print(f"{arm}, seed {seed}: {stage[arm][str(seed)]}", flush=True)
+
+    if not options.report_only:
+        with ThreadPoolExecutor(options.parallel) as at_a_time:
+            if options.stage == "confirm":
+                list(at_a_time.map(one, product(arms, CONFIRM)))
+            for seed in options.seeds if options.stage == "select" else ():
+                list(at_a_time.map(one, ((arm, seed) for arm in arms)))
+                best = stage[max(arms, key=lambda arm: np.mean([x["score"] for x in stage[arm].values()]))]
+                arms = [arm for arm in arms if arm == options.base or not clearly_worse(stage[arm], best)]
+    lines = ["# Learning speed", "", "`python benchmarks/learning_speed.py`: the quickstart with one thing changed,"]
+    lines += [f"{options.minutes:g} minutes of one core per training, then {options.matches} sampled matches of five"]
+    lines += [f"minutes against the chaser. {describe_machine()}"]
+    for name, found in kept[key].items():
+        if options.base in found:
+            what = "ten seeds fixed before" if name == "confirm" else "for choosing only"
+            lines += ["", f"## {name.capitalize()} ({what})", "", *table(found, options.base, options.minutes)]
+    text = "\n".join(lines) + "\n"
+    print(text)
+    write_report(options.out.with_suffix(".md"), text)
+
+
+if __name__ == "__main__":
+    main()
