@@ -15,6 +15,7 @@ from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger
 from fabric_rl.metrics.loggers import Loggers, MetricsFile, wait_for_next_second
 from fabric_rl.ranks import launched_by
+from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import flat_settings
 from fabric_rl.runs.start_or_resume import Start
 from fabric_rl.types import HasSeeds
@@ -54,24 +55,26 @@ class Announcement(Callback):
         self._has_steps_left = True
 
     def on_train_start(self, state: TrainState) -> None:
+        if self._start.run is not None and launched_by.is_rank_0():
+            self._announce(state, self._start.run)
+        self._start.training = True  # errors before are about files and settings
+
+    def _announce(self, state: TrainState, run: Run) -> None:
         start = self._start
-        start.training = True
-        if start.run is None or not launched_by.is_rank_0():
-            return
         if self._config is not None and not _THREADS.search(self._config):
             self._config += f"num_threads: {torch.get_num_threads()}\n"  # a default that depends on the machine
             self._settings["num_threads"] = torch.get_num_threads()
-        config, provenance = self._config, start.run.provenance
+        config, provenance = self._config, run.provenance
         changes = provenance.changed_settings(config) if config is not None and start.going_on else []
-        lines = [*_how_it_starts(start.run.name, start, self._args, changes), self._hardware, *_rounded_up(state)]
+        lines = [*_how_it_starts(run.name, start, self._args, changes), self._hardware, *_rounded_up(state)]
         self._has_steps_left = start.steps is None or start.steps < self._args.total_timesteps
         if self._has_steps_left:
             if start.state is not None and start.path is not None:
-                moved = start.run.rewind_to(start.path, start.state)
+                moved = run.rewind_to(start.path, start.state)
                 if moved:
-                    lines.append(f"newer checkpoints: {moved} moved to {start.run.checkpoints / 'set_aside'}")
+                    lines.append(f"newer checkpoints: {moved} moved to {run.checkpoints / 'set_aside'}")
             provenance.write(config, _ranks_and_seeds(state))
-            start.run.replace()
+            run.replace()
             Loggers(state.fabric.loggers).log_settings(self._settings, changes, state.steps)
         for line in lines:
             logger.info("%s", line)

@@ -1,0 +1,123 @@
+"""Left-right symmetry: a mirrored game, played with mirrored actions, is seen as `find_symmetry` says."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from envs import (
+    ActionTable,
+    AdvancedObs,
+    AdvancedObsPlus,
+    ContinuousAction,
+    DefaultObs,
+    DelayAction,
+    EntityObs,
+    HybridTable,
+    LookupTable,
+    MultiDiscreteAction,
+    ProcessPool,
+    RandomState,
+    RocketSimPool,
+    StateAwareTable,
+)
+from envs.obs import ObsBuilder
+from envs.pool.symmetry import reflect_state
+from envs.resets import StateSetter
+from envs.rewards import CombinedReward, Reward, TouchReward
+from envs.rewards.combinators import PhasedReward
+from fabric_rl.base.symmetry import Symmetry
+
+OBS = [DefaultObs, AdvancedObs, AdvancedObsPlus, EntityObs]
+ACTIONS = [LookupTable, ContinuousAction, MultiDiscreteAction, StateAwareTable]
+
+
+class Given(StateSetter):
+    """Writes the states that it was given."""
+
+    def __init__(self, states):
+        self.states = states
+
+    def apply(self, state, mask, rng):
+        for arena in np.flatnonzero(mask):
+            for name in ("ball_rows", "car_rows", "car_states", "details"):
+                getattr(state, name)[arena] = getattr(self.states, name)[arena]
+
+
+class OneSided(Reward):
+    def compute(self, state):
+        return np.repeat(state.world.ball_pos[:, :1], state.num_cars, axis=1) / 4096
+
+
+class Compass(ObsBuilder):
+    """Sees whether the ball is on the right, in a way that has no mirror image."""
+
+    def space(self, num_blue, num_orange):
+        return DefaultObs().space(num_blue, num_orange)
+
+    def build(self, state, out):
+        out[...] = np.maximum(0, state.world.ball_pos[:, :1, None])
+
+
+def mirrored_actions(symmetry, actions):
+    if isinstance(symmetry.actions, tuple):
+        columns = actions.reshape(len(actions), -1)
+        return np.stack([c[columns[:, k]] for k, c in enumerate(symmetry.actions)], axis=1).reshape(actions.shape)
+    return actions * symmetry.actions
+
+
+@pytest.mark.parametrize(("obs", "action"), zip(OBS, ACTIONS, strict=True))
+def test_mirrored_play(obs, action):
+    """The physics itself is the judge: both games are simulated."""
+    pool = partial(RocketSimPool, 6, 2, obs=obs(), num_threads=1)
+    one = pool(action=action(), state_setter=RandomState())
+    symmetry = one.find_symmetry()
+    assert isinstance(symmetry, Symmetry)
+    seen, _ = one.reset(seed=1)
+    first = one.state.copy()
+    other = pool(action=action(), state_setter=Given(reflect_state(first)))
+    images, _ = other.reset(seed=1)
+    one.action_space.seed(0)
+    for _ in range(8):
+        flat = seen.reshape(len(seen), -1)
+        expected = flat[:, symmetry.obs_index] * symmetry.obs_sign
+        assert np.mean(np.abs(images.reshape(len(seen), -1) - expected) > 0.02) < 0.02
+        actions = one.action_space.sample()
+        seen, *_ = one.step(actions)
+        images, *_ = other.step(mirrored_actions(symmetry, actions))
+    one.close()
+    other.close()
+
+
+def test_the_map_is_its_own_inverse():
+    for obs in OBS:
+        found = RocketSimPool(1, [(1, 0), (2, 1)], obs=obs(), num_threads=1).find_symmetry()
+        assert (found.obs_index[found.obs_index] == np.arange(len(found.obs_index))).all()
+        assert (found.obs_sign[found.obs_index] == found.obs_sign).all()
+        assert (found.actions[0][found.actions[0]] == np.arange(90)).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"reward": CombinedReward([TouchReward(), OneSided()], [1.0, 1.0])}, "OneSided pays differently"),
+        ({"reward": PhasedReward({"a": TouchReward(), "b": OneSided()})}, "OneSided pays differently"),
+        ({"obs": Compass()}, "column 0 (obs) of Compass has no mirror image"),
+        ({"action": HybridTable()}, "some of the 128 actions of HybridTable have no mirror image"),
+        ({"action": ActionTable(np.eye(3, 8))}, "of the 3 actions of ActionTable"),
+    ],
+)
+def test_what_is_not_symmetric(settings, reason):
+    found = RocketSimPool(1, num_threads=1, **settings).find_symmetry()
+    assert isinstance(found, str) and reason in found
+
+
+def test_wrappers_of_a_table_and_processes():
+    alone = RocketSimPool(1, num_threads=1).find_symmetry()
+    wrapped = RocketSimPool(1, num_threads=1, action=DelayAction(LookupTable(), 1)).find_symmetry()
+    pool = ProcessPool(partial(RocketSimPool, 2, num_threads=1), num_workers=2)
+    both = pool.find_symmetry()
+    pool.close()
+    for other in (wrapped, both):
+        assert np.array_equal(other.actions[0], alone.actions[0])
+        assert np.array_equal(other.obs_index, alone.obs_index)
