@@ -24,12 +24,17 @@ from fabric_rl.types import OffPolicyAgent
 _FIRST = "# By fabric-rl tune"
 
 
-def tune(training: Sequence[str], minutes: float = 10.0, seconds: float = 3.0, out: Path = Path("tuned.yaml")) -> int:
+def tune(
+    training: Sequence[str],
+    minutes: float = 10.0,
+    seconds: float = 3.0,
+    out: Path = Path("tuned.yaml"),
+    overlap: bool = False,
+) -> int:
     """Find the fastest settings for this machine with short training runs, and write them to a YAML file.
 
-    It tries other numbers of ranks, arenas, threads and workers, and settings such as overlap and precision.
-    Agent-steps per iteration and optimizer step stay the same. More arenas mean shorter rollouts, and `--precision` has
-    a small effect. `--overlap` learns from older steps, so it may need more of them (docs/speed.md).
+    It tries other numbers of ranks, arenas, threads and workers, and settings such as precision. Agent-steps per
+    iteration and optimizer step stay the same. More arenas mean shorter rollouts, and `--precision` has a small effect.
 
     At the end it compares the fastest settings with the present ones in four alternating rounds. If the fastest
     settings win every round, and clearly, the file contains the settings that differ: train with --config X --config
@@ -41,6 +46,7 @@ def tune(training: Sequence[str], minutes: float = 10.0, seconds: float = 3.0, o
             some time to start (15 seconds on two slow cores). On a fast machine, 5 minutes are enough.
         seconds: Seconds of training in each measurement, after two iterations that are not counted.
         out: YAML file to write.
+        overlap: Also try `--overlap`, which learns less from each step, because the steps are older (docs/speed.md).
     """
     check_file(out, "--out")
     if any(Path(file).resolve() == out.resolve() for file in config_files(training)):
@@ -60,7 +66,7 @@ def tune(training: Sequence[str], minutes: float = 10.0, seconds: float = 3.0, o
         ending.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, signal.default_int_handler))
         bench = Benchmark(list(training), Path(ending.enter_context(tempfile.TemporaryDirectory())), seconds)
         # in a thread, so that Ctrl+C ends the training first
-        bench.trainings.each(lambda _: found.append(find_fastest(bench, config, end)), [None])
+        bench.trainings.each(lambda _: found.append(find_fastest(bench, config, end, overlap)), [None])
     best, ratios = found[0]
     if bench.left_out:
         print(f"{bench.left_out} other settings were not tried, because the time was up; increase --minutes")

@@ -122,8 +122,12 @@ def compare_alternately(
     return [b / a for a, b in zip(pair[0][1].rates, pair[1][1].rates, strict=True)]
 
 
-def find_fastest(bench: Benchmark, config: Mapping[str, Any], end: float) -> tuple[Candidate, list[float]]:
+def find_fastest(
+    bench: Benchmark, config: Mapping[str, Any], end: float, overlap: bool = False
+) -> tuple[Candidate, list[float]]:
     """Search until `end` (`time.monotonic()`) by adding one setting after another to the fastest so far.
+
+    `--overlap` is only tried with `overlap`.
 
     Settings with large gains are tried first, and those that are slow to measure last.
 
@@ -134,7 +138,8 @@ def find_fastest(bench: Benchmark, config: Mapping[str, Any], end: float) -> tup
     best = present = Candidate({})
     if not bench.measure(present):
         raise ValueError(f"training with these settings failed: {present.failed}")
-    all_layouts, single = list(layouts(config)), list(single_settings(config))
+    all_layouts = list(layouts(config))
+    single = [flags for flags in single_settings(config) if overlap or "overlap" not in flags]
     of_ranks = {flags["devices"]: flags for flags in reversed(all_layouts) if "devices" in flags}.values()
     # overlap may pay off only with several cores per rank, so it is tried with every number of ranks
     overlapped = [flags | {"overlap": True} for flags in ({}, *of_ranks) if {"overlap": True} in single]

@@ -110,8 +110,14 @@ def test_equally_fast_settings_are_not_called_faster():
 
 
 def test_what_is_much_faster_is_found():
-    tunings = [find_fastest(Drawn(seed, gain=1.3), config(), math.inf) for seed in range(100)]
+    tunings = [find_fastest(Drawn(seed, gain=1.3), config(), math.inf, overlap=True) for seed in range(100)]
     assert sum(clearly_faster(ratios) and best.flags["overlap"] for best, ratios in tunings) > 95
+
+
+def test_overlap_is_not_tried_unless_asked_for():
+    bench = Drawn(gain=1.3)
+    best, _ = find_fastest(bench, config(), math.inf)
+    assert "overlap" not in best.flags and all("overlap" not in flags for flags in bench.asked)
 
 
 def test_what_is_faster_only_together_is_found(monkeypatch):
@@ -127,7 +133,7 @@ def test_what_is_faster_only_together_is_found(monkeypatch):
 
     monkeypatch.setattr(bench, "measure", gains)
     monkeypatch.setattr(tune, "bfloat16_speedup", lambda device: 4.0)
-    best, _ = find_fastest(bench, config(devices=2, precision="32-true"), math.inf)
+    best, _ = find_fastest(bench, config(devices=2, precision="32-true"), math.inf, overlap=True)
     assert best.flags["overlap"] and best.flags["devices"] == 1 and best.flags["precision"] == "bf16-mixed"
 
 
@@ -146,7 +152,7 @@ def test_collecting_while_learning_is_tried_with_each_number_of_ranks_and_nothin
         return True
 
     monkeypatch.setattr(bench, "measure", measure)
-    best, _ = find_fastest(bench, config(), math.inf)
+    best, _ = find_fastest(bench, config(), math.inf, overlap=True)
     assert best.flags == {"overlap": True}
     asked = asked[: len(asked) - 2]  # without the two that take turns
     assert all(flags not in asked[:place] for place, flags in enumerate(asked))
@@ -227,7 +233,7 @@ def test_what_starts_too_slowly_for_its_turns_is_not_taken(monkeypatch, capsys):
         return True
 
     monkeypatch.setattr(bench, "measure", measure)
-    best, _ = find_fastest(bench, config(), 600)
+    best, _ = find_fastest(bench, config(), 600, overlap=True)
     assert "overlap" not in best.flags and bench.now <= 600
     assert "--overlap true: no time left to confirm this" in capsys.readouterr().out
 
