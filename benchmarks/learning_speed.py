@@ -90,6 +90,14 @@ def every(*changes: Change) -> Change:
     return change
 
 
+def guest(bot: str, share: float) -> Change:
+    """Lets a scripted bot play one of the cars in that share of the arenas, as soon as the agent touches the ball."""
+    gate = {"metric": "game/touches_per_minute", "at_least": 5.0, "for_iterations": 5}
+    given = {"guests": [bot], "share": share, "window": 1, "save_steps": 10**9, "swap_steps": 100_000, "gate": [gate]}
+    given |= {"play_against_latest_model_ratio": 0.0, "sampling": {"class_path": "fabric_rl.selfplay.PFSPHard"}}
+    return top(self_play={"class_path": "fabric_rl.selfplay.SelfPlay", "init_args": given})
+
+
 GOALS = {"Touch": 0.6, "SpeedTowardBall": 0.05, "FaceBall": 0.01, "Zero_VelocityBallToGoal": 0.3, "Goal": 10.0}
 GOALS["StrongHit"] = 0.4
 goals = every(rewards(**GOALS), kickoffs(0.4))
@@ -107,6 +115,8 @@ ARMS: dict[str, Change] = {
     "both, rollout 16k": every(both, top(num_steps=128)),
     "both, tick skip 12": every(both, env(tick_skip=12)),
     "both, boost": every(mirror, rewards(**GOALS, BoostChange=0.5), kickoffs(0.4)),
+    "both, chaser as guest": every(both, guest("chaser", 0.35)),
+    "both, kickstart": every(both, top(kickstart={"reference": "school_1v1"})),
     "both, wider": every(both, agent(actor_hidden_sizes=[512, 256], critic_hidden_sizes=[512, 256])),
 }
 

@@ -26,7 +26,7 @@ _YEAR = 525_600  # minutes
 
 LRSchedule = Literal["constant", "linear", "cosine", "kl_adaptive"]
 Accelerator = Literal["auto", "cpu", "gpu", "cuda", "mps"]
-Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
+Precision = Literal["32-true", "bf16-mixed", "16-mixed", "auto"]
 
 
 @dataclass(frozen=True)
@@ -293,7 +293,8 @@ class Hardware:
     """Threads of torch on every rank; rounding errors depend on it. Default: the number that a resumed run had, else
     `OMP_NUM_THREADS`, else the rank's share of the machine's cores."""
     precision: Precision = "32-true"
-    """Floating-point precision of the networks; losses are always float32. 16-mixed needs a GPU."""
+    """Floating-point precision of the networks; losses are always float32. 16-mixed needs a GPU. auto: bf16-mixed if
+    the processor or GPU multiplies bfloat16, else 32-true; the run keeps the choice."""
 
     def __post_init__(self) -> None:
         check_settings(self, "--")

@@ -31,6 +31,7 @@ from fabric_rl.base.parser import FlagParser
 from fabric_rl.dry_run import check_agent
 from fabric_rl.metrics.log import print_lines, program_name
 from fabric_rl.ranks import launched_by
+from fabric_rl.ranks.devices import choose_precision
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.start_or_resume import owning_run, resolve_checkpoint_path
 from fabric_rl.types import CheckpointError, OffPolicyAgent
@@ -156,6 +157,7 @@ def _parser_of(main: Callable[..., Any], about: str = "") -> tuple[dict[str, Any
 def _as_yaml(parser: FlagParser, config: Namespace) -> str:
     """Return settings as YAML, with defaults for settings of this start, and without an `env` replaced by `env_id`."""
     config.pop("config", None)
+    config.precision = choose_precision(config.precision, config.accelerator)
     for name, default in _OF_ONE_START.items():
         config[name] = default
     if config.env_id is not None:

@@ -14,7 +14,7 @@ from fabric_rl.args import Hardware
 from fabric_rl.base.processes import cores
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.ranks import launched_by
-from fabric_rl.ranks.devices import check_precision
+from fabric_rl.ranks.devices import check_precision, choose_precision
 from fabric_rl.ranks.players_strategy import OF_FABRIC_RUN, PlayersStrategy, fabric_kwargs
 from fabric_rl.ranks.processes import RANK_0, describe_lost_rank, exit_with_launcher
 from fabric_rl.ranks.sharding import ShardedStrategy
@@ -40,9 +40,10 @@ def launch_fabric(hardware: Hardware, num_players: int, loggers: list[Logger]) -
     launched_by.check_devices(hardware.devices)
     exit_with_launcher()
     arguments: dict[str, Any] = launched_by.resolve_devices_and_nodes(hardware.devices, hardware.num_nodes)
-    arguments |= {name: getattr(hardware, name) for name in ("accelerator", "strategy", "precision")}
+    precision = choose_precision(hardware.precision, hardware.accelerator)
+    arguments |= {"accelerator": hardware.accelerator, "strategy": hardware.strategy, "precision": precision}
     if launched_by.used_fabric_run():
-        arguments = {} if "LT_PRECISION" in os.environ else {"precision": hardware.precision}  # it has set all others
+        arguments = {} if "LT_PRECISION" in os.environ else {"precision": precision}  # it has set all others
     launched_by.use_new_store()
     if num_players:
         arguments = fabric_kwargs(num_players, arguments, timedelta(minutes=hardware.timeout_minutes))

@@ -81,6 +81,21 @@ def to_host(tensor: Tensor) -> NDArray[Any]:
     return cast(NDArray[Any], host.numpy())
 
 
+def choose_precision(precision: str, accelerator: str) -> str:
+    """Return the precision that `auto` stands for on this machine; any other one unchanged."""
+    if precision != "auto":
+        return precision
+    if accelerator != "cpu" and torch.cuda.is_available():
+        fast = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+        try:
+            check_bfloat16() if fast else None
+        except ValueError:
+            fast = False
+    return "bf16-mixed" if fast else "32-true"
+
+
 def check_precision(precision: str, device_type: str) -> str:
     """Return the full name of a precision of Fabric (`16` is `16-mixed`).
 

@@ -11,6 +11,7 @@ import time
 import pytest
 import yaml
 
+from fabric_rl.ranks.devices import choose_precision
 from fabric_rl.runs.records import checkpoint_name, list_checkpoints
 from tests.runs import (
     CARTPOLE,
@@ -294,3 +295,12 @@ def test_a_number_goes_on_from_that_milestone_and_enter_from_the_latest_checkpoi
         assert status == 0
         name = re.search(rf"resuming run (\w+) after {steps} steps", screen)[1]
         assert saved(runs / name)["steps"] == 704
+
+
+def test_the_automatic_precision_is_kept_in_the_run(call, runs):
+    chosen = choose_precision("auto", "cpu")
+    assert chosen in ("32-true", "bf16-mixed") and choose_precision("16-mixed", "cpu") == "16-mixed"
+    run = ["--run_id", "auto", "--runs_dir", runs]
+    for words in ([*CARTPOLE, "--precision", "auto", "--total_timesteps", 128], ["--resume", "--total_timesteps", 192]):
+        status, out, _ = call(*run, *words)
+        assert status == 0 and settings_of(runs / "auto")["precision"] == chosen and "changed" not in " ".join(out)
