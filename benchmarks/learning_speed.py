@@ -132,8 +132,9 @@ def train(run: Path, change: Change, seed: int, steps: int | None = None) -> int
             clock["init_args"]["processor"] = True
             settings.setdefault("callbacks", []).append(clock)
         config.write_text(yaml.safe_dump(settings), encoding="utf-8")
-        flags = [f"--config={config}", *ONE_CORE, f"--total_timesteps={steps or 10**10}", f"--seed={seed}"]
-        flags += [f"--runs_dir={run.parent}", f"--run_id={run.name}", "--plain", "--force"]
+        goes_on = (run / "config.yaml").exists() and steps is not None  # stopped meanwhile
+        flags = ["--resume"] if goes_on else [f"--config={config}", *ONE_CORE, f"--seed={seed}", "--force"]
+        flags += [f"--total_timesteps={steps or 10**10}", f"--runs_dir={run.parent}", f"--run_id={run.name}", "--plain"]
         children.train(flags, run.parent / f"{run.name}.txt")
     return int(json.loads((run / "summary.json").read_text(encoding="utf-8"))["total_steps"])
 
