@@ -5,11 +5,12 @@
     python benchmarks/learning_speed.py --report_only
 
 Every arm changes the quickstart, on one rank with the arenas and minibatches of its two, and has as many agent-steps as
-it makes in `--minutes` of one core (a pilot of half a minute by the processor's clock measures its speed).
+it makes in `--minutes` of one core (before each training, a pilot of half a minute by the processor's clock measures
+its speed).
 `--stage select` trains the seeds in order, and goes on without arms whose score is clearly below that of the best one;
 it is for choosing only. `--stage confirm` trains seeds 100 to 109 of the arms and of `--base`. Seeds share nothing, so
 differences between two arms with the same seed are independent samples: the intervals are Student's over ten paired
-differences (score) and log ratios (minutes), with Holm's correction over the arms.
+differences (score) and log ratios (minutes). The p values of the score have Holm's correction over the arms.
 
 A training that is in `--runs_dir` is not repeated, and its figures are kept in `--out` (JSON), so the command can be
 stopped and started again at any time, and figures of other machines' trainings can be added to the file.
@@ -22,7 +23,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import children
 import numpy as np
@@ -111,6 +112,8 @@ ARMS: dict[str, Change] = {
     "both, one epoch": every(both, top(update_epochs=1)),
     "both, constant rate": every(both, top(lr_schedule="constant")),
     "both, entropy 0.003": every(both, agent(entropy_coef=0.003)),
+    "both, entropy 0.001": every(both, agent(entropy_coef=0.001)),
+    "both, entropy 0": every(both, agent(entropy_coef=0.0)),
     "both, gamma 0.99": every(both, top(gamma=0.99)),
     "both, rollout 16k": every(both, top(num_steps=128)),
     "both, tick skip 12": every(both, env(tick_skip=12)),
@@ -122,7 +125,7 @@ ARMS: dict[str, Change] = {
 
 
 def train(run: Path, change: Change, seed: int, steps: int | None = None) -> int:
-    """Trains an arm with a seed, unless that is there, and returns its agent-steps; None: for `PILOT_MINUTES`."""
+    """Trains an arm with a seed, unless that is there; returns the agent-steps, of a pilot those of `PILOT_MINUTES`."""
     if not finished_run(run):
         run.parent.mkdir(parents=True, exist_ok=True)
         settings, config = for_one_rank(PRESET), run.parent / f"{run.name}.yaml"
@@ -136,7 +139,8 @@ def train(run: Path, change: Change, seed: int, steps: int | None = None) -> int
         flags = ["--resume"] if goes_on else [f"--config={config}", *ONE_CORE, f"--seed={seed}", "--force"]
         flags += [f"--total_timesteps={steps or 10**10}", f"--runs_dir={run.parent}", f"--run_id={run.name}", "--plain"]
         children.train(flags, run.parent / f"{run.name}.txt")
-    return int(json.loads((run / "summary.json").read_text(encoding="utf-8"))["total_steps"])
+    rows = read_metrics(run / "metrics.csv")["game/touches_per_minute"][0]
+    return int(rows[-1] - (rows[0] / 2 if steps is None else 0))  # a pilot ends within an iteration
 
 
 def figures_of(run: Path, minutes: float, matches: int) -> dict[str, Any]:
@@ -155,16 +159,31 @@ def figures_of(run: Path, minutes: float, matches: int) -> dict[str, Any]:
     return found | {"score": result["difference"]}
 
 
-def compare(own: dict[str, Any], base: dict[str, Any], name: str, ratios: bool) -> tuple[float, float, float] | None:
-    """Mean of the paired differences (or log ratios), its standard error, and Student's p value."""
+class Test(NamedTuple):
+    """Paired differences (or log ratios) of an arm to another one."""
+
+    mean: float
+    error: float
+    """Standard error of the mean."""
+    number: int
+    p: float
+    """Student's."""
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Student's interval of the mean."""
+        half = float(stats.t.ppf(0.5 + confidence / 2, self.number - 1)) * self.error
+        return self.mean - half, self.mean + half
+
+
+def compare(own: dict[str, Any], base: dict[str, Any], name: str, ratios: bool = False) -> Test | None:
+    """Compares the seeds that both have, and (for ratios) that reached the level in both; None for fewer than two."""
     pairs = [(own[seed][name], base[seed][name]) for seed in own if seed in base]
-    pairs = [(a, b) for a, b in pairs if a is not None and b is not None]
-    apart = [math.log(a / b) if ratios else a - b for a, b in pairs]
-    if len(apart) < 2 or not np.ptp(apart):
+    apart = [math.log(a / b) if ratios else a - b for a, b in pairs if a is not None and b is not None]
+    if len(apart) < 2:
         return None
-    error = float(np.std(apart, ddof=1)) / len(apart) ** 0.5
-    mean = float(np.mean(apart))
-    return mean, error, float(2 * stats.t.sf(abs(mean) / error, len(apart) - 1))
+    mean, error = float(np.mean(apart)), float(np.std(apart, ddof=1)) / len(apart) ** 0.5
+    p = float(2 * stats.t.sf(abs(mean) / error, len(apart) - 1)) if error else float(mean == 0)
+    return Test(mean, error, len(apart), p)
 
 
 def detectable(error: float, number: int) -> float:
@@ -173,51 +192,49 @@ def detectable(error: float, number: int) -> float:
 
 
 def table(found: dict[str, dict[str, Any]], base: str, minutes: float) -> list[str]:
-    """The table of one stage; intervals are 95 %, p values have Holm's correction over the arms."""
+    """The tables of one stage; p values have Holm's correction over the arms, intervals are of each arm alone."""
     lines = ["| arm | seeds | M steps | touches | goals | against the chaser | to base (95 %) | p | 80 % power for |"]
     lines += ["|---" * 9 + "|"]
-    tests = {arm: compare(own, found[base], "score", False) for arm, own in found.items() if arm != base}
-    order = sorted((test[2], arm) for arm, test in tests.items() if test is not None)
+    tests = {arm: compare(own, found[base], "score") for arm, own in found.items() if arm != base}
+    order = sorted((test.p, arm) for arm, test in tests.items() if test is not None)
     corrected, worst = dict[str, float](), 0.0
     for rank, (p, arm) in enumerate(order):
         worst = corrected[arm] = max(worst, min(1.0, p * (len(order) - rank)))
-    for arm, own in sorted(found.items(), key=lambda item: -np.mean([x["score"] for x in item[1].values()])):
-        means = {key: np.mean([x[key] for x in own.values()]) for key in ("steps", "touches", "goals", "score")}
-        line = f"| {arm} | {len(own)} | {means['steps'] / 1e6:.2f} | {means['touches']:.1f} | {means['goals']:.2f} "
-        line += f"| {means['score']:+.2f} "
-        test = tests.get(arm)
-        if test is None:
+    for arm, own in sorted(found.items(), key=lambda item: -mean_of(item[1], "score")):
+        line = f"| {arm} | {len(own)} | {mean_of(own, 'steps') / 1e6:.2f} | {mean_of(own, 'touches'):.1f} "
+        line += f"| {mean_of(own, 'goals'):.2f} | {mean_of(own, 'score'):+.2f} "
+        if (test := tests.get(arm)) is None:
             lines.append(f"{line}| | | |")
             continue
-        number = sum(seed in found[base] for seed in own)
-        half = float(stats.t.ppf(0.975, number - 1)) * test[1]
-        line += f"| {test[0]:+.2f} ({test[0] - half:+.2f} to {test[0] + half:+.2f}) | {corrected[arm]:.3f} "
-        lines.append(f"{line}| {detectable(test[1], number):.2f} |")
-    lines += ["", f"Minutes of one core until a level is reached ({minutes:g} at most), and ratio to base:", ""]
-    lines += [
-        f"| arm | {' | '.join(f'{name} | ratio (95 %)' for name in LEVELS)} |",
-        "|---" * (1 + 2 * len(LEVELS)) + "|",
-    ]
+        low, high = test.interval()
+        line += f"| {test.mean:+.2f} ({low:+.2f} to {high:+.2f}) | {corrected[arm]:.3f} "
+        lines.append(f"{line}| {detectable(test.error, test.number):.2f} |")
+    lines += ["", f"Minutes of one core until a level is reached ({minutes:g} at most), and the ratio to base of the"]
+    lines += ["seeds that reach it in both:", ""]
+    heads = " | ".join(f"{name} | ratio (95 %)" for name in LEVELS)
+    lines += [f"| arm | {heads} |", "|---" * (1 + 2 * len(LEVELS)) + "|"]
     for arm, own in found.items():
         line = f"| {arm} "
         for name in LEVELS:
             values = [x[name] for x in own.values() if x[name] is not None]
-            text = f"{np.exp(np.mean(np.log(values))):.1f}" if values else ""
-            line += f"| {text} ({len(values)} of {len(own)}) "
-            test = None if arm == base else compare(own, found[base], name, True)
-            number = sum(seed in found[base] and x[name] is not None for seed, x in own.items())
-            half = 0.0 if test is None or number < 2 else float(stats.t.ppf(0.975, number - 1)) * test[1]
-            ends = "" if test is None else f"{math.exp(test[0] - half):.2f} to {math.exp(test[0] + half):.2f}"
-            line += "| " if test is None else f"| {math.exp(test[0]):.2f} ({ends}) "
+            line += f"| {f'{np.exp(np.mean(np.log(values))):.1f} ' if values else ''}({len(values)} of {len(own)}) | "
+            test = None if arm == base else compare(own, found[base], name, ratios=True)
+            if test is not None:
+                low, high = test.interval()
+                line += f"{math.exp(test.mean):.2f} ({math.exp(low):.2f} to {math.exp(high):.2f}, {test.number} seeds) "
         lines.append(f"{line}|")
     return lines
 
 
+def mean_of(own: dict[str, Any], name: str) -> float:
+    """The mean of a figure over the seeds of an arm."""
+    return float(np.mean([x[name] for x in own.values()]))
+
+
 def clearly_worse(own: dict[str, Any], best: dict[str, Any]) -> bool:
-    """Whether the 80 % interval of the difference to the best arm so far lies below zero."""
-    test = compare(own, best, "score", False)
-    number = sum(seed in best for seed in own)
-    return test is not None and test[0] + float(stats.t.ppf(0.9, number - 1)) * test[1] < 0
+    """Whether the 80 % interval of the difference to the best arm so far lies below zero: a filter, not a test."""
+    test = compare(own, best, "score")
+    return test is not None and test.interval(0.8)[1] < 0
 
 
 def main() -> None:
@@ -244,7 +261,7 @@ def main() -> None:
         if str(seed) in stage.get(arm, {}):
             return
         run = runs_dir / f"{options.minutes:g}_{arm.replace(', ', '_').replace(' ', '-')}_{seed}"
-        pilot = train(runs_dir / f"{run.name.rpartition('_')[0]}_pilot", ARMS[arm], 0)
+        pilot = train(run.with_name(f"{run.name}_pilot"), ARMS[arm], seed)
         train(run, ARMS[arm], seed, round(pilot / PILOT_MINUTES * options.minutes))
         stage.setdefault(arm, {})[str(seed)] = figures_of(run, options.minutes, options.matches)
         options.out.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
@@ -256,7 +273,7 @@ def main() -> None:
                 list(at_a_time.map(one, product(arms, CONFIRM)))
             for seed in options.seeds if options.stage == "select" else ():
                 list(at_a_time.map(one, ((arm, seed) for arm in arms)))
-                best = stage[max(arms, key=lambda arm: np.mean([x["score"] for x in stage[arm].values()]))]
+                best = stage[max(arms, key=lambda arm: mean_of(stage[arm], "score"))]
                 arms = [arm for arm in arms if arm == options.base or not clearly_worse(stage[arm], best)]
     lines = ["# Learning speed", "", "`python benchmarks/learning_speed.py`: the quickstart with one thing changed,"]
     lines += [f"{options.minutes:g} minutes of one core per training, then {options.matches} sampled matches of five"]

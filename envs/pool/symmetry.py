@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import BOOST_LOCATIONS
 
 from envs.actions import ActionParser, ContinuousAction
 from envs.actions.base import ROLL, STEER, YAW, get_action_mask, nested_parsers
@@ -27,10 +29,11 @@ if TYPE_CHECKING:
 ARENAS, SECONDS, HELD_STEPS = 24, 3.0, 4
 REVERSED = [STEER, YAW, ROLL]
 """Controls that change their sign."""
-CLOSE, MOST_WRONG = 5e-3, 0.02
-"""Tolerated difference of an observation, relative to the largest value of its column, and share of larger ones: small
-pads are up to 2 uu off their mirror images, so another one may be the nearest."""
-TOLERANCE = 1e-2
+CLOSE, MOST_WRONG = 5e-3, 0.05
+"""Tolerated difference of an observation, relative to the largest value of its column, and share of larger ones (among
+the values that are not the column's usual one): small pads are up to 2 uu off their mirror images, so another one may
+be the nearest."""
+TOLERANCE = 1e-3
 """Tolerated relative difference of a reward term."""
 
 
@@ -47,7 +50,9 @@ def find_symmetry(pool: "RocketSimPool") -> Symmetry | str:
     mirrored = [reflect_state(state) for state in game]
     try:
         obs_index, obs_sign = _match_columns(pool.obs_builder, game, mirrored)
-        actions = _match_actions(copy.deepcopy(nested_parsers(pool.action_parser)[-1]), game, mirrored)
+        innermost = copy.deepcopy(nested_parsers(pool.action_parser)[-1])  # others only delay, repeat or clip
+        actions = _match_actions(innermost, game[-1], mirrored[-1])
+        _check_actions(pool.action_parser, actions, game, mirrored)
         _check_rewards(pool.reward, game, mirrored)
     except _AsymmetryError as error:
         return str(error)
@@ -86,14 +91,28 @@ def _play(pool: "RocketSimPool") -> list[GameState]:
     rng, states, steps = np.random.default_rng(0), [], max(4, round(SECONDS * spare.metadata["render_fps"]))
     for step in range(steps):
         states.append(spare.state.copy())
-        states[-1].pad_timers[:] = rng.uniform(0, 10, states[-1].pad_timers.shape) * (rng.random(NUM_PADS) < 0.5)
-        states[-1].complete()
+        _add_rare_situations(states[-1], rng)
         if step % HELD_STEPS == 0:
             actions: NDArray[Any] = rng.uniform(-1, 1, (spare.num_envs, 8)).astype(np.float32)
             actions[:, 0] = 1
         spare.step(actions)
     spare.close()
     return states
+
+
+def _add_rare_situations(state: GameState, rng: np.random.Generator) -> None:
+    """Take half of the pads, move some cars to pads, and some balls into goals and elsewhere."""
+    arenas = state.num_arenas
+    state.pad_timers[:] = rng.uniform(0, 10, (arenas, NUM_PADS)) * (rng.random((arenas, NUM_PADS)) < 0.5)
+    pads = np.array(BOOST_LOCATIONS, np.float32)[rng.integers(NUM_PADS, size=state.present.shape)]
+    moved = rng.random(state.present.shape) < 0.1
+    state.world.car_pos[moved] = (pads + rng.uniform(-60, 60, pads.shape))[moved]
+    size = np.array([[800], [5300], [600]]), np.array([[4000], [5000], [1800]])
+    for least, most in ((size[0] * [[-1], [1], [0.2]], size[0]), (size[1] * [[-1], [-1], [0.1]], size[1])):
+        moved = rng.random(arenas) < 0.1
+        places = rng.uniform(least, most, (3, arenas)) * [[1], [rng.choice([-1, 1])], [1]]
+        state.world.ball_pos[moved] = places.T[moved]
+    state.complete()
 
 
 def _match_columns(
@@ -104,14 +123,27 @@ def _match_columns(
     one, other = (_observations(copy.deepcopy(builder), states)[here] for states in (game, mirrored))
     one, other = one.reshape(len(one), -1), other.reshape(len(other), -1)
     near = CLOSE * np.maximum(np.abs(one).max(axis=0), np.abs(other).max(axis=0))
+    unusual = [np.abs(x - np.median(x, axis=0)) > near for x in (one, other)]
+
+    def wrong(column: int, source: slice) -> Float:
+        """Return the share of the rows with an unusual value that differ from a source, for both signs."""
+        found = other[:, [column]]
+        rows = unusual[1][:, [column]] | unusual[0][:, source]
+        apart = [np.abs(found - factor * one[:, source]) > near[column] for factor in (1, -1)]
+        # A column that is always the same tells nothing; it must still be the same in the mirror image.
+        share: Float = np.stack([np.where(rows, x, False).sum(axis=0) / np.maximum(rows.sum(axis=0), 1) for x in apart])
+        return np.where(np.stack(apart).all(axis=1) & ~rows.any(axis=0), 1, share)
+
     index, sign = np.arange(one.shape[1]), np.ones(one.shape[1], np.float32)
-    wrong = np.stack([(np.abs(other - s * one) > near).mean(axis=0) for s in (1, -1)])
-    sign[wrong[1] < wrong[0]] = -1
-    for column in np.flatnonzero(wrong.min(axis=0) > MOST_WRONG):
-        away = np.stack([(np.abs(other[:, [column]] - s * one) > near[column]).mean(axis=0) for s in (1, -1)])
-        which, index[column] = np.unravel_index(away.argmin(), away.shape)
+    for column in range(one.shape[1]):
+        own = wrong(column, slice(column, column + 1))[:, 0]
+        if own.min() <= MOST_WRONG:
+            sign[column] = (1, -1)[own.argmin()]
+            continue
+        every = wrong(column, slice(None))
+        which, index[column] = np.unravel_index(every.argmin(), every.shape)
         sign[column] = (1, -1)[which]
-        if away.min() > MOST_WRONG:
+        if every.min() > MOST_WRONG:
             blue, orange = game[0].num_blue, game[0].num_orange
             width = builder.space(blue, orange).shape[-1]
             groups = builder.columns(blue, orange).items()
@@ -132,45 +164,62 @@ def _observations(builder: ObsBuilder, states: list[GameState]) -> Float:
 
 
 def _match_actions(
-    parser: ActionParser, game: list[GameState], mirrored: list[GameState]
+    parser: ActionParser, state: GameState, image: GameState
 ) -> tuple[NDArray[np.int64], ...] | NDArray[np.float32]:
-    """Return the `actions` of the symmetry: mirrored actions must give mirrored controls, and be masked alike."""
-    space, (state, image) = parser.action_space, (game[-1], mirrored[-1])
-    size, here = state.num_arenas * state.num_cars, state.present.reshape(-1)
-
-    def controls(actions: NDArray[np.generic], seen: GameState) -> Float:
-        rows: Float = parser.parse(actions, seen).rows[here].copy()
-        rows[:, REVERSED] *= 1 if seen is image else -1
-        rows += 0  # no negative zeros
-        return rows
-
-    name = type(parser).__name__
+    """Return the `actions` of the symmetry: a row of a table by the controls that it gives in a state and its image."""
+    space, size, here = parser.action_space, state.num_arenas * state.num_cars, state.present.reshape(-1)
     if isinstance(space, Discrete):
-        number = int(space.n)
-        found = {controls(np.full(size, a), image).tobytes(): a for a in range(number)}
-        column = np.array([found.get(controls(np.full(size, a), state).tobytes(), -1) for a in range(number)])
+        number, name = int(space.n), type(parser).__name__
+        rows = [[parser.parse(np.full(size, a), s).rows[here] for a in range(number)] for s in (state, image)]
+        found = {_key(each): action for action, each in enumerate(rows[1])}
+        column = np.array([found.get(_key(_turned(each)), -1) for each in rows[0]])
         if len(np.unique(column[column >= 0])) < number:
             raise _AsymmetryError(f"some of the {number} actions of {name} have no mirror image of their own")
-        for one, other in zip(game, mirrored, strict=True):
-            masks = get_action_mask(parser, one), get_action_mask(parser, other)
-            if masks[0] is not None and masks[1] is not None and not np.array_equal(masks[0], masks[1][..., column]):
-                raise _AsymmetryError(f"the action masks of {name} have no mirror image")
         return (column,)
-    rng = np.random.default_rng(0)
     if isinstance(space, MultiDiscrete) and space.shape == (8,):
-        choices = tuple(np.arange(n)[::-1].copy() if k in REVERSED else np.arange(n) for k, n in enumerate(space.nvec))
-        played = rng.integers(0, space.nvec, (size, 8))
-        reflected: NDArray[np.generic] = np.stack([c[played[:, k]] for k, c in enumerate(choices)], axis=1)
-        actions: tuple[NDArray[np.int64], ...] | NDArray[np.float32] = choices
-    elif isinstance(space, Box) and space.shape == (8,):
-        actions = np.array([-1 if k in REVERSED else 1 for k in range(8)], np.float32)
-        played = rng.uniform(-1, 1, (size, 8)).astype(np.float32)
-        reflected = played * actions
-    else:
-        raise _AsymmetryError(f"the mirror image of an action of {name} ({space}) is unknown")
-    if not np.array_equal(controls(played, state), controls(reflected, image)):
-        raise _AsymmetryError(f"{name} gives other controls for mirrored actions")
-    return actions
+        return tuple(np.arange(n)[::-1].copy() if k in REVERSED else np.arange(n) for k, n in enumerate(space.nvec))
+    if isinstance(space, Box) and space.shape == (8,):
+        return np.array([-1 if k in REVERSED else 1 for k in range(8)], np.float32)
+    raise _AsymmetryError(f"the mirror image of an action of {type(parser).__name__} ({space}) is unknown")
+
+
+def _turned(controls: Float) -> Float:
+    other = controls.copy()
+    other[:, REVERSED] *= -1
+    return other
+
+
+def _key(controls: Float) -> bytes:
+    return (controls + np.float32(0)).tobytes()  # no negative zeros
+
+
+def _check_actions(
+    parser: ActionParser,
+    actions: tuple[NDArray[np.int64], ...] | NDArray[np.float32],
+    game: list[GameState],
+    mirrored: list[GameState],
+) -> None:
+    """Raise an error unless mirrored actions give mirrored controls, and are allowed alike, through the whole game."""
+    one, other = copy.deepcopy(parser), copy.deepcopy(parser)
+    for each, states in ((one, game), (other, mirrored)):
+        each.reset(np.ones(game[0].num_arenas, np.bool_), states[0])
+    space, here = batch_space(parser.action_space, game[0].present.size), game[0].present.reshape(-1)
+    space.seed(0)
+    for state, image in zip(game, mirrored, strict=True):
+        masks = get_action_mask(one, state), get_action_mask(other, image)
+        played: Any = space.sample()
+        if isinstance(actions, tuple):
+            columns = played.reshape(len(played), -1)
+            reflected = np.stack([c[columns[:, k]] for k, c in enumerate(actions)], axis=1).reshape(played.shape)
+            starts = np.cumsum([0, *map(len, actions)])
+            image_of = np.concatenate([column + at for column, at in zip(actions, starts, strict=False)])
+        else:
+            reflected, image_of = played * actions, np.arange(0)
+        rows = one.parse(played, state).rows[here], other.parse(reflected, image).rows[here]
+        if not np.array_equal(_turned(rows[0]), rows[1]):
+            raise _AsymmetryError(f"{type(parser).__name__} gives other controls for mirrored actions")
+        if masks[0] is not None and masks[1] is not None and not np.array_equal(masks[0], masks[1][..., image_of]):
+            raise _AsymmetryError(f"the action masks of {type(parser).__name__} have no mirror image")
 
 
 def _check_rewards(reward: Reward, game: list[GameState], mirrored: list[GameState]) -> None:

@@ -24,10 +24,10 @@ class SymmetryAugmentation(Callback):
 
     A random share of each rollout's steps (of its sequences, for an agent that learns from them) is replaced: the
     observation by its reflection, the action and the action mask likewise. Advantages, value targets and the old
-    log-probabilities stay, as in Mittal et al. 2024, "Symmetry Considerations for Learning Task Symmetric Robot
-    Policies", section III-A. The number of steps, and so the time, stays the same. A replaced sequence begins with an
-    empty memory. `ppo/approx_kl` and `ppo/clip_fraction` also contain the difference between the policy and its mirror
-    image, which is large at first.
+    log-probabilities stay (Mittal et al. 2024, "Symmetry Considerations for Learning Task Symmetric Robot Policies",
+    who add the reflections to the steps). The number of steps, and so the time, stays the same. A replaced sequence
+    begins with an empty memory. `ppo/approx_kl` and `ppo/clip_fraction` also contain the difference between the policy
+    and its reflection, so `--target_kl` and `--lr_schedule kl_adaptive` see larger values.
 
     The environment tells its reflection (`fabric_rl.types.HasSymmetry`): `RocketSimPool` exchanges left and right.
     Without one, for example because a reward is not symmetric, training goes on without mirror images, and a warning
@@ -46,7 +46,7 @@ class SymmetryAugmentation(Callback):
         if isinstance(state.agent, OffPolicyAgent):
             raise ValueError("--callbacks SymmetryAugmentation: replayed steps cannot be reflected; it is for PPO")
         env = state.env
-        own = env.find_symmetry() if isinstance(env, HasSymmetry) else f"{type(env).__name__} has no known symmetry"
+        own = (env.find_symmetry() if isinstance(env, HasSymmetry) else None) or f"{type(env).__name__} has no symmetry"
         found = all_gather_object(state.fabric, own)[-1]  # the last rank plays, the first one may only train
         self._symmetry = found if isinstance(found, Symmetry) else None
         if self._symmetry is None and state.fabric.is_global_zero:

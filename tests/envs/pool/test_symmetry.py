@@ -4,11 +4,14 @@ from functools import partial
 
 import numpy as np
 import pytest
+from gymnasium.spaces import Box
+from rlgym.rocket_league.common_values import BOOST_LOCATIONS
 
 from envs import (
     ActionTable,
     AdvancedObs,
     AdvancedObsPlus,
+    ClipAction,
     ContinuousAction,
     DefaultObs,
     DelayAction,
@@ -18,14 +21,17 @@ from envs import (
     MultiDiscreteAction,
     ProcessPool,
     RandomState,
+    RepeatAction,
     RocketSimPool,
     StateAwareTable,
 )
 from envs.obs import ObsBuilder
 from envs.pool.symmetry import reflect_state
 from envs.resets import StateSetter
+from envs.resets.mixtures import PADS_MIRRORED_X
 from envs.rewards import CombinedReward, Reward, TouchReward
 from envs.rewards.combinators import PhasedReward
+from envs.state.layout import NUM_PADS
 from fabric_rl.base.symmetry import Symmetry
 
 OBS = [DefaultObs, AdvancedObs, AdvancedObsPlus, EntityObs]
@@ -47,6 +53,12 @@ class Given(StateSetter):
 class OneSided(Reward):
     def compute(self, state):
         return np.repeat(state.world.ball_pos[:, :1], state.num_cars, axis=1) / 4096
+
+
+class OneGoal(Reward):
+    def compute(self, state):
+        paid = state.goal_scored & (state.world.ball_pos[:, 0] > 0)
+        return np.repeat(paid[:, None], state.num_cars, axis=1).astype(np.float32)
 
 
 class Compass(ObsBuilder):
@@ -102,6 +114,8 @@ def test_the_map_is_its_own_inverse():
     [
         ({"reward": CombinedReward([TouchReward(), OneSided()], [1.0, 1.0])}, "OneSided pays differently"),
         ({"reward": PhasedReward({"a": TouchReward(), "b": OneSided()})}, "OneSided pays differently"),
+        ({"reward": OneGoal()}, "OneGoal pays differently"),
+        ({"action": ClipAction(LookupTable(), [-1] * 5, [1, 0.2, 1, 1, 1])}, "ClipAction gives other controls"),
         ({"obs": Compass()}, "column 0 (obs) of Compass has no mirror image"),
         ({"action": HybridTable()}, "some of the 128 actions of HybridTable have no mirror image"),
         ({"action": ActionTable(np.eye(3, 8))}, "of the 3 actions of ActionTable"),
@@ -114,10 +128,29 @@ def test_what_is_not_symmetric(settings, reason):
 
 def test_wrappers_of_a_table_and_processes():
     alone = RocketSimPool(1, num_threads=1).find_symmetry()
-    wrapped = RocketSimPool(1, num_threads=1, action=DelayAction(LookupTable(), 1)).find_symmetry()
+    wrapped = RocketSimPool(1, num_threads=1, action=DelayAction(RepeatAction(LookupTable(), 2), 1)).find_symmetry()
     pool = ProcessPool(partial(RocketSimPool, 2, num_threads=1), num_workers=2)
     both = pool.find_symmetry()
     pool.close()
     for other in (wrapped, both):
         assert np.array_equal(other.actions[0], alone.actions[0])
         assert np.array_equal(other.obs_index, alone.obs_index)
+
+
+class Rare(ObsBuilder):
+    """Sees which wheels touch something, and the pads in reach: each column is almost always the same."""
+
+    def space(self, num_blue, num_orange):
+        return Box(0, 1, (4 + NUM_PADS,), np.float32)
+
+    def build(self, state, out):
+        out[..., :4] = state.wheels_with_contact
+        away = state.world.car_pos[:, :, None] - np.array(BOOST_LOCATIONS, np.float32)
+        out[..., 4:] = np.linalg.norm(away, axis=-1) < 150
+
+
+@pytest.mark.parametrize("team_size", [1, 3])
+def test_columns_that_seldom_change(team_size):
+    found = RocketSimPool(1, team_size, obs=Rare(), num_threads=1).find_symmetry()
+    assert found.obs_index[:4].tolist() == [1, 0, 3, 2]
+    assert (found.obs_index[4:] - 4 == PADS_MIRRORED_X).all() and (found.obs_sign == 1).all()

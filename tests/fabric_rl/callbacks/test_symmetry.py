@@ -13,6 +13,7 @@ from fabric_rl import Run, TrainArgs, load_checkpoint, train
 from fabric_rl.base.symmetry import Symmetry
 from fabric_rl.callbacks import SymmetryAugmentation
 from fabric_rl.callbacks.symmetry import reflect
+from fabric_rl.selfplay import SelfPlay
 from fabric_rl.session.saving import Saving
 from fabric_rl.types import Minibatch
 
@@ -94,7 +95,14 @@ def test_it_trains_and_resumes_exactly(fabric, tmp_path, agent, action):
         assert torch.equal(weights, again["agent"][name]), name
 
 
+def test_self_play_hands_on_the_symmetry(fabric, caplog):
+    self_play, callback = SelfPlay(share=0.5), SymmetryAugmentation()
+    env, args = self_play.around(POOL, PPOLightningAgent, ()), TrainArgs(total_timesteps=96, **ARGS)
+    train(fabric, env, PPOLightningAgent, args, callbacks=[self_play, callback], plain=True)
+    assert callback._symmetry is not None and "is off" not in caplog.text
+
+
 def test_an_environment_without_symmetry(fabric, caplog):
     env = partial(GymnasiumEnvs, "CartPole-v1", 4)
     train(fabric, env, PPOLightningAgent, TrainArgs(total_timesteps=64, **ARGS), callbacks=[SymmetryAugmentation()])
-    assert "SymmetryAugmentation is off: GymnasiumEnvs has no known symmetry" in caplog.text
+    assert "SymmetryAugmentation is off: GymnasiumEnvs has no symmetry" in caplog.text
