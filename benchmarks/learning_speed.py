@@ -19,7 +19,8 @@ stopped and started again at any time, and figures of other machines' trainings 
 import argparse
 import json
 import math
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
@@ -34,6 +35,7 @@ from reports import write_report
 from school import ONE_CORE, evaluate, for_one_rank
 from scipy import stats
 
+from fabric_rl.base.files import write_text
 from fabric_rl.metrics.metrics_csv import read_metrics
 from fabric_rl.sweeps.train_processes import finished_run
 
@@ -139,6 +141,8 @@ def train(run: Path, change: Change, seed: int, steps: int | None = None) -> int
         flags = ["--resume"] if goes_on else [f"--config={config}", *ONE_CORE, f"--seed={seed}", "--force"]
         flags += [f"--total_timesteps={steps or 10**10}", f"--runs_dir={run.parent}", f"--run_id={run.name}", "--plain"]
         children.train(flags, run.parent / f"{run.name}.txt")
+        if not finished_run(run):
+            raise SystemExit(f"learning_speed.py: {run.name} was stopped; start again to go on")
     rows = read_metrics(run / "metrics.csv")["game/touches_per_minute"][0]
     return int(rows[-1] - (rows[0] / 2 if steps is None else 0))  # a pilot ends within an iteration
 
@@ -263,18 +267,27 @@ def main() -> None:
         run = runs_dir / f"{options.minutes:g}_{arm.replace(', ', '_').replace(' ', '-')}_{seed}"
         pilot = train(run.with_name(f"{run.name}_pilot"), ARMS[arm], seed)
         train(run, ARMS[arm], seed, round(pilot / PILOT_MINUTES * options.minutes))
-        stage.setdefault(arm, {})[str(seed)] = figures_of(run, options.minutes, options.matches)
-        options.out.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+        figures = figures_of(run, options.minutes, options.matches)
+        with writing:
+            stage.setdefault(arm, {})[str(seed)] = figures
+            write_text(options.out, json.dumps(kept, indent=1) + "\n")
         print(f"{arm}, seed {seed}: {stage[arm][str(seed)]}", flush=True)
 
-    if not options.report_only:
-        with ThreadPoolExecutor(options.parallel) as at_a_time:
-            if options.stage == "confirm":
-                list(at_a_time.map(one, product(arms, CONFIRM)))
-            for seed in options.seeds if options.stage == "select" else ():
-                list(at_a_time.map(one, ((arm, seed) for arm in arms)))
-                best = stage[max(arms, key=lambda arm: mean_of(stage[arm], "score"))]
-                arms = [arm for arm in arms if arm == options.base or not clearly_worse(stage[arm], best)]
+    writing = threading.Lock()
+
+    def run_all(jobs: Iterable[tuple[str, int]]) -> None:
+        at_a_time = ThreadPoolExecutor(options.parallel)
+        try:
+            list(at_a_time.map(one, jobs))
+        finally:
+            at_a_time.shutdown(cancel_futures=True)
+
+    if not options.report_only and options.stage == "confirm":
+        run_all(product(arms, CONFIRM))
+    for seed in options.seeds if not options.report_only and options.stage == "select" else ():
+        run_all((arm, seed) for arm in arms)
+        best = stage[max(arms, key=lambda arm: mean_of(stage[arm], "score"))]
+        arms = [arm for arm in arms if arm == options.base or not clearly_worse(stage[arm], best)]
     lines = ["# Learning speed", "", "`python benchmarks/learning_speed.py`: the quickstart with one thing changed,"]
     lines += [f"{options.minutes:g} minutes of one core per training, then {options.matches} sampled matches of five"]
     lines += [f"minutes against the chaser. {describe_machine()}"]

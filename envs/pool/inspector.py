@@ -99,7 +99,7 @@ class PoolInspector:
         about = {"names": ("blue", "orange"), "title": title, "seconds": seconds, "seed": seed}
         about |= {"tick_skip": pool.tick_skip}
         recorder = ReplayRecorder(sink, TeamBots(bot, bot), about, reward_terms(pool.reward))
-        sizes = pool.team_sizes
+        sizes = self._team_sizes()
         spare = type(pool)(
             1,
             sizes,
@@ -131,7 +131,7 @@ class PoolInspector:
         Args:
             choose: Policy, see `envs.pool.players.PolicyFn`.
         """
-        pool, sizes = self._pool, self._pool.team_sizes
+        pool, sizes = self._pool, self._team_sizes()
         probed = type(pool)(
             max(PROBED_ARENAS, len(sizes)),
             sizes,
@@ -157,3 +157,8 @@ class PoolInspector:
         return [
             f"{len(up)} of {probed.num_envs} cars that lay on their roofs stood up within {PROBE_SECONDS:g} s{after}"
         ]
+
+    def _team_sizes(self) -> list[tuple[int, int]]:
+        """Return the team sizes (blue, orange) that occur in the pool's arenas, sorted."""
+        blue = self._state.num_blue
+        return sorted({(int(row[:blue].sum()), int(row[blue:].sum())) for row in self._state.present})

@@ -68,6 +68,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         state: Current `GameState`. Right after `step`, arenas whose episode ended already show their next episode.
         guests: Bots that play some of the cars, see `GuestBots`; initially none.
         sides: Arena of each car (`[N]`), and its team (`[N]`, 0 blue and 1 orange).
+        team_sizes: (blue, orange) of the rotation of arenas.
         num_seeds: Number of consecutive seeds that `reset(seed=...)` uses: one per arena.
     """
 
@@ -142,7 +143,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self.loggers = (*watching, *self.state_setter.loggers())
 
         init_rocketsim(collision_meshes)
-        self._slots = CarSlots(sizes, num_arenas, first_arena)
+        self._slots, self.team_sizes = CarSlots(sizes, num_arenas, first_arena), sizes
         self.guests, self.sides = GuestBots(self._slots), (self._slots.arena_of, self._slots.team_of)
         blue, orange = self._slots.num_blue, self._slots.num_orange
         self.state = GameState(num_arenas, blue, orange, self._slots.present)
@@ -279,12 +280,6 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def layout(self) -> dict[str, str]:
         """Description of observations and actions, to check that a checkpoint fits; see `envs.pool.settings.layout`."""
         return settings.layout(self.obs_builder, self.action_parser, self.state.num_blue, self.state.num_orange)
-
-    @property
-    def team_sizes(self) -> list[tuple[int, int]]:
-        """The team sizes (blue, orange) that occur in the arenas, sorted."""
-        blue = self.state.num_blue
-        return sorted({(int(row[:blue].sum()), int(row[blue:].sum())) for row in self.state.present})
 
     def find_symmetry(self) -> Symmetry | str:
         """Return how observations and actions change when left and right are exchanged; see `envs.pool.symmetry`."""

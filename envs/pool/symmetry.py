@@ -1,6 +1,7 @@
 """Left-right symmetry of a pool: how observations and actions change when the field is mirrored at x = 0."""
 
 import copy
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,12 +13,13 @@ from rlgym.rocket_league.common_values import BOOST_LOCATIONS
 from envs.actions import ActionParser, ContinuousAction
 from envs.actions.base import ROLL, STEER, YAW, get_action_mask, nested_parsers
 from envs.component import Phased
-from envs.dones import TimeoutCondition
+from envs.dones import DoneCondition, TimeoutCondition, check_done
 from envs.obs import ObsBuilder
 from envs.resets import MixedStates, RandomState, mirror_left_right
 from envs.resets.mixtures import MIRROR_X
 from envs.resets.simple import Scramble
 from envs.rewards import Reward
+from envs.rewards.combinators import AnnealedReward
 from envs.rewards.parts import reward_terms
 from envs.state.game_state import GameState
 from envs.state.layout import NUM_PADS, Float
@@ -30,15 +32,16 @@ ARENAS, SECONDS, HELD_STEPS = 24, 3.0, 4
 REVERSED = [STEER, YAW, ROLL]
 """Controls that change their sign."""
 CLOSE, MOST_WRONG = 5e-3, 0.05
-"""Tolerated difference of an observation, relative to the largest value of its column, and share of larger ones (among
+"""Tolerated difference of an observation, relative to the range of its column, and share of larger ones (among
 the values that are not the column's usual one): small pads are up to 2 uu off their mirror images, so another one may
 be the nearest."""
+ROUNDING = 1e-5
 TOLERANCE = 1e-3
 """Tolerated relative difference of a reward term."""
 
 
 def find_symmetry(pool: "RocketSimPool") -> Symmetry | str:
-    """Compare observations, controls and rewards of a short game with those of the mirrored game.
+    """Compare observations, controls, rewards and ends of episodes of a short game with those of the mirrored game.
 
     The game is played in a separate pool, with random controls, from random states and cars that fly at the ball. A
     column of the observation may become its own or another column, with either sign.
@@ -48,14 +51,18 @@ def find_symmetry(pool: "RocketSimPool") -> Symmetry | str:
     """
     game = _play(pool)
     mirrored = [reflect_state(state) for state in game]
+    setter = pool.state_setter
     try:
         obs_index, obs_sign = _match_columns(pool.obs_builder, game, mirrored)
         innermost = copy.deepcopy(nested_parsers(pool.action_parser)[-1])  # others only delay, repeat or clip
         actions = _match_actions(innermost, game[-1], mirrored[-1])
         _check_actions(pool.action_parser, actions, game, mirrored)
         _check_rewards(pool.reward, game, mirrored)
+        _check_dones(pool.done_conditions[: len(pool.done_conditions) - len(setter.conditions())], game, mirrored)
     except _AsymmetryError as error:
         return str(error)
+    except Exception as error:  # of a component of the user's, which need not work in another pool
+        return f"its parts failed in a game of {game[0].num_arenas} arenas ({type(error).__name__}: {error})"
     return Symmetry(obs_index, obs_sign, actions)
 
 
@@ -122,7 +129,9 @@ def _match_columns(
     here = np.stack([state.present for state in game])
     one, other = (_observations(copy.deepcopy(builder), states)[here] for states in (game, mirrored))
     one, other = one.reshape(len(one), -1), other.reshape(len(other), -1)
-    near = CLOSE * np.maximum(np.abs(one).max(axis=0), np.abs(other).max(axis=0))
+    if not (np.isfinite(one).all() and np.isfinite(other).all()):
+        raise _AsymmetryError(f"{type(builder).__name__} observes NaN or infinity in the mirror image of a game")
+    near = CLOSE * np.maximum(np.ptp(one, axis=0), np.ptp(other, axis=0)) + ROUNDING * np.abs(one).max(axis=0)
     unusual = [np.abs(x - np.median(x, axis=0)) > near for x in (one, other)]
 
     def wrong(column: int, source: slice) -> Float:
@@ -228,16 +237,30 @@ def _check_rewards(reward: Reward, game: list[GameState], mirrored: list[GameSta
     names = list(dict.fromkeys(name for part in phased for name in part.phases))
     for number, phase in enumerate(names or [""], 1):
         whole = copy.deepcopy(reward)
-        for part in whole.walk() if names else ():
-            if isinstance(part, Phased):
+        for part in whole.walk():
+            if isinstance(part, Phased) and phase:
                 part.begin_phase(phase, number, game[0])
+            if isinstance(part, AnnealedReward):  # its weight may be 0 at first
+                part.weights = [1.0] * len(part.weights)
         for term in reward_terms(whole):
             one, other = (_rewards(term.copy_weighted(), states) for states in (game, mirrored))
-            size = np.linalg.norm(one) + np.linalg.norm(other)
-            if size and np.linalg.norm(one - other) > TOLERANCE * size:
+            size = np.linalg.norm(one - one.mean()) + np.linalg.norm(other - other.mean())
+            if not np.linalg.norm(one - other) <= TOLERANCE * size + ROUNDING * np.abs(one).max():
                 raise _AsymmetryError(f"{term.name} pays differently for the mirror image of a game")
 
 
 def _rewards(reward: Reward, states: list[GameState]) -> NDArray[np.float64]:
     reward.reset(np.ones(states[0].num_arenas, np.bool_), states[0])
     return np.stack([np.where(state.present, reward(state), 0).astype(np.float64) for state in states[1:]])
+
+
+def _check_dones(conditions: Sequence[DoneCondition], game: list[GameState], mirrored: list[GameState]) -> None:
+    """Raise an error for a condition that ends an episode, but not its mirror image."""
+    for condition in conditions:
+        ends = []
+        for states in (game, mirrored):
+            own = copy.deepcopy(condition)
+            own.reset(np.ones(states[0].num_arenas, np.bool_), states[0])
+            ends.append([check_done(own, state) for state in states[1:]])
+        if not np.array_equal(ends[0], ends[1]):
+            raise _AsymmetryError(f"{type(condition).__name__} ends an episode, but not its mirror image")

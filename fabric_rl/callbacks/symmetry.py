@@ -60,6 +60,8 @@ class SymmetryAugmentation(Callback):
         number = state.iteration * peers.world_size + peers.global_rank
         generator = torch.Generator().manual_seed(stream_seed(state.args.seed, "symmetry", number))
         rows = torch.randperm(size, generator=generator)[: round(self.share * size)]
+        if not len(rows):
+            return None
         return reflect(state.batch, self._symmetry, rows.to(state.batch.returns.device))
 
 

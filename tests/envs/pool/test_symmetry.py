@@ -25,12 +25,13 @@ from envs import (
     RocketSimPool,
     StateAwareTable,
 )
+from envs.dones import DoneCondition
 from envs.obs import ObsBuilder
 from envs.pool.symmetry import reflect_state
 from envs.resets import StateSetter
 from envs.resets.mixtures import PADS_MIRRORED_X
 from envs.rewards import CombinedReward, Reward, TouchReward
-from envs.rewards.combinators import PhasedReward
+from envs.rewards.combinators import AnnealedReward, PhasedReward
 from envs.state.layout import NUM_PADS
 from fabric_rl.base.symmetry import Symmetry
 
@@ -61,6 +62,16 @@ class OneGoal(Reward):
         return np.repeat(paid[:, None], state.num_cars, axis=1).astype(np.float32)
 
 
+class RightSide(DoneCondition):
+    def check(self, state):
+        return state.world.ball_pos[:, 0] > 1000
+
+
+class Crash(DefaultObs):
+    def build(self, state, out):
+        1 / (state.num_arenas < 24)
+
+
 class Compass(ObsBuilder):
     """Sees whether the ball is on the right, in a way that has no mirror image."""
 
@@ -78,7 +89,7 @@ def mirrored_actions(symmetry, actions):
     return actions * symmetry.actions
 
 
-@pytest.mark.parametrize(("obs", "action"), zip(OBS, ACTIONS, strict=True))
+@pytest.mark.parametrize(("obs", "action"), [*zip(OBS, ACTIONS, strict=True)])
 def test_mirrored_play(obs, action):
     """The physics itself is the judge: both games are simulated."""
     pool = partial(RocketSimPool, 6, 2, obs=obs(), num_threads=1)
@@ -116,6 +127,9 @@ def test_the_map_is_its_own_inverse():
         ({"reward": PhasedReward({"a": TouchReward(), "b": OneSided()})}, "OneSided pays differently"),
         ({"reward": OneGoal()}, "OneGoal pays differently"),
         ({"action": ClipAction(LookupTable(), [-1] * 5, [1, 0.2, 1, 1, 1])}, "ClipAction gives other controls"),
+        ({"reward": AnnealedReward(OneSided(), [1000, 2000], [0, 1])}, "OneSided pays differently"),
+        ({"done": RightSide()}, "RightSide ends an episode, but not its mirror image"),
+        ({"obs": Crash()}, "failed in a game of 24 arenas (ZeroDivisionError"),
         ({"obs": Compass()}, "column 0 (obs) of Compass has no mirror image"),
         ({"action": HybridTable()}, "some of the 128 actions of HybridTable have no mirror image"),
         ({"action": ActionTable(np.eye(3, 8))}, "of the 3 actions of ActionTable"),
@@ -129,12 +143,13 @@ def test_what_is_not_symmetric(settings, reason):
 def test_wrappers_of_a_table_and_processes():
     alone = RocketSimPool(1, num_threads=1).find_symmetry()
     wrapped = RocketSimPool(1, num_threads=1, action=DelayAction(RepeatAction(LookupTable(), 2), 1)).find_symmetry()
-    pool = ProcessPool(partial(RocketSimPool, 2, num_threads=1), num_workers=2)
-    both = pool.find_symmetry()
+    assert np.array_equal(wrapped.actions[0], alone.actions[0])
+    assert np.array_equal(wrapped.obs_index, alone.obs_index)
+    mixed = partial(RocketSimPool, 2, [(1, 0), (3, 3)], num_threads=1)  # the first worker has only one car
+    pool = ProcessPool(mixed, num_workers=2)
+    for one, other in zip(pool.find_symmetry(), mixed().find_symmetry(), strict=True):
+        assert np.array_equal(one, other)
     pool.close()
-    for other in (wrapped, both):
-        assert np.array_equal(other.actions[0], alone.actions[0])
-        assert np.array_equal(other.obs_index, alone.obs_index)
 
 
 class Rare(ObsBuilder):

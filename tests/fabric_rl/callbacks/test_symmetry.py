@@ -67,6 +67,7 @@ def test_numbers_of_a_box():
 
 def test_the_steps_depend_on_seed_iteration_and_rank(fabric):
     callback, chosen = SymmetryAugmentation(share=0.25), []
+    assert SymmetryAugmentation(share=0.0).on_learn_start(None) is None
     callback._symmetry = SYMMETRY
     for seed, iteration, rank in ((0, 0, 0), (0, 0, 0), (0, 1, 0), (1, 0, 0), (0, 0, 1)):
         peers = SimpleNamespace(world_size=2, global_rank=rank)
