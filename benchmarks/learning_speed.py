@@ -101,6 +101,12 @@ def guest(bot: str, share: float) -> Change:
     return top(self_play={"class_path": "fabric_rl.selfplay.SelfPlay", "init_args": given})
 
 
+def teacher(bot: str, start: float = 1.0) -> Change:
+    """Imitates a scripted bot in the agent's own games, less and less."""
+    fades = {"class_path": "fabric_rl.schedules.Linear", "init_args": {"start": start, "end": 0.0}}
+    return every(env(teacher=part(bot)), agent(teacher_coef=fades))
+
+
 GOALS = {"Touch": 0.6, "SpeedTowardBall": 0.05, "FaceBall": 0.01, "Zero_VelocityBallToGoal": 0.3, "Goal": 10.0}
 GOALS["StrongHit"] = 0.4
 goals = every(rewards(**GOALS), kickoffs(0.4))
@@ -121,6 +127,8 @@ ARMS: dict[str, Change] = {
     "both, tick skip 12": every(both, env(tick_skip=12)),
     "both, boost": every(mirror, rewards(**GOALS, BoostChange=0.5), kickoffs(0.4)),
     "both, chaser as guest": every(both, guest("chaser", 0.35)),
+    "both, shooter teaches": every(both, teacher("KickoffThenShoot")),
+    "both, shooter teaches less": every(both, teacher("KickoffThenShoot", 0.3)),
     "both, kickstart": every(both, top(kickstart={"reference": "school_1v1"})),
     "both, wider": every(both, agent(actor_hidden_sizes=[512, 256], critic_hidden_sizes=[512, 256])),
 }

@@ -82,6 +82,8 @@ class Minibatch(NamedTuple):
     """`[B]` int64, index of the sub-environment on this rank, 0..N-1."""
     next_obs: Tensor | None = None
     """`[B, ...]` true next observation of the same episode, also at the end of the episode."""
+    teacher_action: Tensor | None = None
+    """`[B, ...]` actions that the environment's teacher would take, in the format of `action`."""
     next_action_mask: Tensor | None = None
     """`[B, n]` bool, action mask of `next_obs`; where the episode was truncated, the mask of this step instead."""
 
@@ -90,7 +92,10 @@ class Minibatch(NamedTuple):
         return Minibatch(*(None if x is None else function(x) for x in self))  # type: ignore[arg-type]  # None stays None
 
 
-MINIBATCH_FIELDS = ("reward", "next_value", "terminated", "done", "time", "sub_env", "next_obs", "next_action_mask")
+MINIBATCH_FIELDS = (
+    *("reward", "next_value", "terminated", "done", "time", "sub_env", "next_obs", "next_action_mask"),
+    "teacher_action",
+)
 """Optional fields of `Minibatch`, which an agent can request."""
 
 

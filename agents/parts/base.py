@@ -113,6 +113,10 @@ class PPOAgent(ActorCritic):
     """Weight of the value loss, 0 or more."""
     entropy_coef: float | Schedule = 0.0
     """Weight of the entropy bonus, 0 or more; a number or a schedule over the course of training."""
+    teacher_coef: float | Schedule = 0.0
+    """Weight of imitating the environment's teacher (`--env.teacher`), 0 or more; a number or a schedule over the
+    course of training. The loss is the negative log-likelihood of the teacher's actions in the states that the agent
+    itself reaches (DAgger, Ross et al. 2011; kickstarting, Schmitt et al. 2018)."""
     clip_value_loss: bool = False
     """Clip the update of the value function in the same way as the policy's."""
     value_heads: Count = 1
@@ -134,6 +138,9 @@ class PPOAgent(ActorCritic):
         check_settings(self, flag)
         self.clip_coef = as_schedule(self.clip_coef, f"{flag}clip_coef", above=0)
         self.entropy_coef = as_schedule(self.entropy_coef, f"{flag}entropy_coef", at_least=0)
+        self.teacher_coef = as_schedule(self.teacher_coef, f"{flag}teacher_coef", at_least=0)
+        if self.teacher_coef(0.0) or self.teacher_coef(1.0):
+            self.minibatch_fields = (*self.minibatch_fields, "teacher_action")
 
     def make_policy_head(self, inputs: int) -> PolicyHead:
         """Return the policy head for the action space, over `inputs` features."""
@@ -204,12 +211,18 @@ class PPOAgent(ActorCritic):
             entropy_coef=cast(Schedule, self.entropy_coef)(progress),
             clip_value_loss=self.clip_value_loss,
         )
+        figures = stats._asdict()
+        if minibatch.teacher_action is not None:
+            taught_log_prob, _ = self.policy_head.evaluate(params, minibatch.teacher_action, minibatch.action_mask)
+            figures["teacher_loss"] = -taught_log_prob.float().mean()
+            loss = loss + cast(Schedule, self.teacher_coef)(progress) * figures["teacher_loss"]
+            figures["teacher_loss"] = figures["teacher_loss"].detach()
         if self.reference is None:
-            return loss, stats._asdict()
+            return loss, figures
         both = (self.reference.policy_params(minibatch.obs), params)
         taught, own = (self.policy_head.distribution(each, minibatch.action_mask) for each in both)
         kl = kl_divergence(taught, own).float().mean()
-        return loss + self.reference.coef(progress) * kl, stats._asdict() | {"reference_kl": kl.detach()}
+        return loss + self.reference.coef(progress) * kl, figures | {"reference_kl": kl.detach()}
 
     def adam(self, actor: Sequence[nn.Module], critic: Sequence[nn.Module]) -> torch.optim.Optimizer:
         """Return Adam (eps 1e-5) with a parameter group for the actor and one for the critic, fused on CPU and CUDA.

@@ -13,6 +13,7 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ActionParser, LookupTable
 from envs.actions.base import get_action_mask, parse_actions
+from envs.actions.nearest import nearest_actions
 from envs.checks import check_finite, check_seed, parse_team_sizes, to_action_array
 from envs.component import Phased
 from envs.dones import DoneCondition, check_done
@@ -31,7 +32,7 @@ from envs.pool.episodes import (
 )
 from envs.pool.frame import render_frame
 from envs.pool.inspector import PoolInspector
-from envs.pool.players import CarSlots, GuestBots
+from envs.pool.players import Bot, CarSlots, GuestBots, compute_controls
 from envs.pool.symmetry import find_symmetry
 from envs.pool.videos import EpisodeVideos, RocketSimVis
 from envs.resets import Kickoff, StateSetter
@@ -95,6 +96,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         parameters: ParameterRandomizer | None = None,
         render_mode: str | None = None,
         video_folder: str | Path | None = None,
+        teacher: Bot | None = None,
     ) -> None:
         """Build the arenas. The default components come from RLGym's training guide.
 
@@ -120,6 +122,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             parameters: Physics parameters to randomize for each episode, see `envs.parameters`. Default: none.
             render_mode: "rgb_array" for `render()`, "human" to show every step in RocketSimVis (docs/watching.md).
             video_folder: Folder for mp4 files of the first arena's episodes 0, 1, 8, 27, ..., see `GymnasiumEnvs`.
+            teacher: Bot whose actions are added to the infos as `teacher_action`, for agents that imitate it (see the
+                setting `teacher_coef` of PPO agents). It never plays. Default: none.
 
         Raises:
             ValueError: A size or number is out of range.
@@ -139,6 +143,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         setter = Kickoff() if state_setter is None else state_setter
         self.state_setter = settings.component("state_setter", setter, StateSetter)
         self.done_conditions = (*settings.done_conditions(done), *self.state_setter.conditions())
+        self.teacher: Bot | None = None if teacher is None else settings.component("teacher", teacher, Bot)
         watching = tuple(settings.component("loggers", logger, StateLogger) for logger in loggers)
         self.loggers = (*watching, *self.state_setter.loggers())
 
@@ -380,19 +385,26 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         dones = {f"done {number}": condition for number, condition in enumerate(self.done_conditions)}
         loggers = {f"logger {number}": logger for number, logger in enumerate(self.loggers)}
         guests = {f"guest {number}": bot for number, bot in enumerate(self.guests.bots)}
-        return first | {"reward": self.reward} | dones | loggers | guests
+        teacher = {} if self.teacher is None else {"teacher": self.teacher}
+        return first | {"reward": self.reward} | dones | loggers | guests | teacher
 
     def _begin_episodes(self, mask: Bool) -> None:
         self._counts.physics_errors += self._episodes.begin(mask)
         parts = (self.action_parser, self.obs_builder, self.reward, *self.done_conditions, *self.loggers, self.guests)
-        for part in parts:
+        for part in (*parts, *filter(None, [self.teacher])):
             part.reset(mask, self.state)
         if mask[0]:
             self._videos.begin()
 
     def _infos(self) -> dict[str, Any]:
         mask = get_action_mask(self.action_parser, self.state)
-        return {} if mask is None else {"action_mask": self._slots.cars_of(mask)}
+        infos = {} if mask is None else {"action_mask": self._slots.cars_of(mask)}
+        if self.teacher is not None:
+            here, wanted = self.state.present, compute_controls(self.teacher, self.state)
+            allowed = None if mask is None else mask[here]
+            taught = nearest_actions(self.action_parser, wanted[here], self.state.on_ground[here], allowed)
+            infos["teacher_action"] = taught
+        return infos
 
     def _observe(self, state: GameState, first: bool = False) -> Float:
         """Build the observations `[A, C, ...]` of `state`; the `first` time, check that all columns are written."""

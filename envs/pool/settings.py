@@ -18,7 +18,7 @@ from fabric_rl.base.settings import Between, Count, CountOrZero, check_value, is
 _MOST_ARENAS, _LONGEST_SKIP = 2**16, 1200
 """Limits set by one machine's memory, and by at most ten seconds between two decisions."""
 ONLY_IN_TRAINING = (
-    *("reward", "state_setter", "done", "loggers", "parameters", "num_threads", "collision_meshes"),
+    *("reward", "state_setter", "done", "loggers", "parameters", "num_threads", "collision_meshes", "teacher"),
     *("render_mode", "video_folder"),
 )
 """Settings that are only needed in training: exported agents leave them out."""

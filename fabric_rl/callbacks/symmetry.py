@@ -80,7 +80,7 @@ def reflect(batch: Minibatch, symmetry: Symmetry, rows: Tensor) -> Minibatch:
         return x.index_copy(at, rows, changed.reshape(part.shape))
 
     source, sign = tensor(symmetry.obs_index), tensor(symmetry.obs_sign)
-    obs = {
+    others = {
         name: replaced(getattr(batch, name), lambda x: x[..., source] * sign)
         for name in ("obs", "next_obs", "burn_in_obs")
     }
@@ -88,11 +88,17 @@ def reflect(batch: Minibatch, symmetry: Symmetry, rows: Tensor) -> Minibatch:
         choices = [tensor(column) for column in symmetry.actions]
         starts = np.cumsum([0, *map(len, choices)])
         origin = torch.cat([column.argsort() + int(at) for column, at in zip(choices, starts, strict=False)])
-        action = replaced(batch.action, lambda x: torch.stack([c[x[..., k]] for k, c in enumerate(choices)], dim=-1))
         masks = ("action_mask", "next_action_mask")
-        obs |= {name: replaced(getattr(batch, name), lambda x: x[..., origin]) for name in masks}
+        others |= {name: replaced(getattr(batch, name), lambda x: x[..., origin]) for name in masks}
+
+        def reflected(x: Tensor) -> Tensor:
+            return torch.stack([c[x[..., k]] for k, c in enumerate(choices)], dim=-1)
     else:
         signs = tensor(symmetry.actions)
-        action = replaced(batch.action, lambda x: x * signs)
+
+        def reflected(x: Tensor) -> Tensor:
+            return x * signs
+
+    others |= {name: replaced(getattr(batch, name), reflected) for name in ("action", "teacher_action")}
     memory = batch.state if batch.episode_start is None else replaced(batch.state, torch.zeros_like, 0)
-    return batch._replace(action=action, state=memory, **obs)  # type: ignore[arg-type]  # None only where it was
+    return batch._replace(state=memory, **others)  # type: ignore[arg-type]  # None only where it was

@@ -192,6 +192,9 @@ class _GroupCollector:
         if rollout.action_mask is not None:
             mask = self._info(step, "action_mask", (n, *rollout.action_mask.shape[2:]), BOOLS)
             rollout.action_mask[t + 1, rows] = to_device(mask, device)
+        if rollout.teacher_action is not None:
+            taught = self._info(step, "teacher_action", (n, *rollout.teacher_action.shape[2:]))
+            rollout.teacher_action[t + 1, rows] = to_device(taught, device)
         done = self._terminated[t] | self._truncated[t]
         cut = np.flatnonzero(self._truncated[t] & ~self._terminated[t])
         terminal = np.flatnonzero(self._terminated[t]) if rollout.next_obs is not None else cut[:0]
@@ -213,6 +216,7 @@ class _GroupCollector:
             why = {
                 "final_obs": "an episode was truncated, but infos lacks 'final_obs'",
                 "action_mask": "reset() returned an action mask, but infos lacks 'action_mask'",
+                "teacher_action": "reset() returned the teacher's actions, but infos lacks 'teacher_action'",
                 "reward_signals": "the environment has reward signals, but infos lacks 'reward_signals'",
             }[key]
             raise ValueError(f"--env {self.env}.step(): {why}")

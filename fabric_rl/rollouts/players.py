@@ -40,7 +40,8 @@ class EnvDescription:
         self.reward_signals, self.layout = reward_signals(envs), dict(getattr(envs, "layout", {}))
         self.has_parameters = isinstance(envs, HasParameters)
         self.first_obs = np.array(obs[:1])
-        self.first_infos = {name: np.array(infos[name][:1]) for name in ("action_mask",) if name in infos}
+        kept: list[str] = [name for name in ("action_mask", "teacher_action") if name in infos]
+        self.first_infos = {name: np.array(infos[name][:1]) for name in kept}
 
 
 class RemoteEnv(VectorEnv):

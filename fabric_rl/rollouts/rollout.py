@@ -23,7 +23,7 @@ from fabric_rl.types import (
 
 TENSORS = (
     *("_obs", "_episode_start", "action_mask", "state", "_states", "action", "log_prob"),
-    *("value", "next_value", "reward", "terminated", "done", "next_obs"),
+    *("value", "next_value", "reward", "terminated", "done", "teacher_action", "next_obs"),
 )
 
 
@@ -95,6 +95,7 @@ class Rollout:
         episode_start: `[T + 1, N]` bool, True for the first step of an episode.
         action_mask: `[T + 1, N, n]` bool, or None if the environment has no action masks or the agent does not use
             them.
+        teacher_action: `[T + 1, N, ...]` actions of the environment's teacher, or None unless the agent asks for them.
         state: `[N, M]` float32, the agent's memory before its next step, or None for an agent without memory.
         action: `[T, N, ...]` actions as sampled.
         log_prob: `[T, N]` float32, log-probabilities of the actions under the policy that sampled them.
@@ -165,6 +166,9 @@ class Rollout:
         self.terminated, self.done = zeros(*size, dtype=torch.bool), zeros(*size, dtype=torch.bool)
         self._set_views()
         self.next_obs = torch.zeros_like(self.obs[1:]) if signals or "next_obs" in self._fields else None
+        self.teacher_action: Tensor | None = None
+        if "teacher_action" in self._fields:
+            self.teacher_action = zeros(num_steps + 1, env.num_envs, *action_space.shape, dtype=numbers)
         self.action_mask: Tensor | None = None
         self._masked = agent is None or accepts_action_mask(agent)
         self.episodic: Tensor | None = None
@@ -218,6 +222,14 @@ class Rollout:
                 self.action_mask = torch.ones(shape, dtype=torch.bool, device=self.obs.device)
             self.action_mask[-1] = torch.from_numpy(np.asarray(mask, np.bool_))
 
+        if self.teacher_action is not None:
+            if infos is None or "teacher_action" not in infos:
+                raise ValueError(
+                    "--agent.teacher_coef: the environment has no teacher; set --env.teacher, for example to "
+                    "envs.KickoffThenShoot"
+                )
+            self.teacher_action[-1] = torch.from_numpy(np.asarray(infos["teacher_action"]))
+
     def state_dict(self, whole: bool = False) -> dict[str, Any]:
         """Return the start of the next rollout (last observations, memory, masks), or the `whole` rollout."""
         if whole:
@@ -227,6 +239,8 @@ class Rollout:
         kept = self._layout.burn_in + 1
         mask = None if self.action_mask is None else self.action_mask[-1]
         state = {"obs": self._obs[-kept:], "episode_start": self._episode_start[-kept:], "action_mask": mask}
+        if self.teacher_action is not None:
+            state["teacher_action"] = self.teacher_action[-1]
         if self.state is not None:
             state |= {"memory": self.state, "memories": self._states[self._layout.num_sequences :]}
         return {name: None if x is None else x.detach().clone() for name, x in state.items()}
@@ -242,6 +256,8 @@ class Rollout:
                 if state[name] is not None:
                     getattr(self, name).copy_(state[name])
             return
+        if self.teacher_action is not None:
+            self.teacher_action[-1] = state["teacher_action"]
         kept = self._layout.burn_in + 1
         self._obs[-kept:], self._episode_start[-kept:] = state["obs"], state["episode_start"]
         if state["action_mask"] is not None:
@@ -257,8 +273,9 @@ class Rollout:
         kept = self._layout.burn_in + 1
         self._obs[:kept] = self._obs[-kept:].clone()
         self._episode_start[:kept] = self._episode_start[-kept:].clone()
-        if self.action_mask is not None:
-            self.action_mask[0] = self.action_mask[-1]
+        for each in (self.action_mask, self.teacher_action):
+            if each is not None:
+                each[0] = each[-1]
         if self.state is not None:
             kept = len(self._states) - self._layout.num_sequences
             self._states[:kept] = self._states[self._layout.num_sequences :].clone()
@@ -325,6 +342,8 @@ class Rollout:
                 return None
             cut = (self.done & ~self.terminated)[..., None]
             return torch.where(cut, self.action_mask[:-1], self.action_mask[1:])
+        if name == "teacher_action":
+            return None if self.teacher_action is None else self.teacher_action[:-1]
         if name not in ("time", "sub_env"):
             tensor: Tensor = getattr(self, name)
             return tensor

@@ -291,8 +291,8 @@ class Opponents(VectorEnv):
             self.policies.zero_memory(rows.start + np.flatnonzero(done))
             self._begin(ended)
             learners = self.assignment.learners[own] - rows.start
-            if self._mask is not None:
-                found["action_mask"] = np.asarray(infos["action_mask"])[learners]
+            for name in {"action_mask", "teacher_action"} & infos.keys():  # of the next episodes
+                found[name] = np.asarray(infos[name])[learners]
         return obs[learners], *parts, found
 
     def state_dict(self) -> dict[str, Any]:
