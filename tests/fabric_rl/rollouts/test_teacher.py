@@ -1,0 +1,113 @@
+"""A teacher in the environment: its actions reach the minibatch of the step they are for, and agents imitate them."""
+
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import torch
+
+from agents import PPOLightningAgent, RecurrentPPOAgent
+from envs import (
+    BallChaser,
+    ContinuousAction,
+    KickoffThenShoot,
+    ProcessPool,
+    RandomState,
+    RocketSimPool,
+    StateAwareTable,
+)
+from fabric_rl import Callback, Run, TrainArgs, load_checkpoint, train
+from fabric_rl.schedules import Linear
+from fabric_rl.selfplay import SelfPlay
+from fabric_rl.session.saving import Saving
+from fabric_rl.types import Minibatch
+
+POOL = partial(RocketSimPool, 4, num_threads=1, state_setter=RandomState(), teacher=BallChaser())
+AGENT = partial(PPOLightningAgent, actor_hidden_sizes=[32], critic_hidden_sizes=[8], teacher_coef=1.0)
+ARGS = {"num_steps": 16, "minibatch_size": 64, "lr_schedule": "constant"}
+
+
+class Batches(Callback):
+    def __init__(self):
+        self.taught, self.loss = [], []
+
+    def on_learn_start(self, state):
+        self.taught.append(state.batch.teacher_action.clone())
+
+    def on_iteration_end(self, state):
+        self.loss.append(state.metrics["ppo/teacher_loss"])
+
+
+class Recorded(RocketSimPool):
+    """Keeps what its teacher says of every state."""
+
+    said: ClassVar = []
+
+    def _infos(self):
+        infos = super()._infos()
+        bot = self.teacher.actions(self.state, self.action_parser)
+        assert np.array_equal(infos["teacher_action"], bot)
+        self.said.append(bot)
+        return infos
+
+
+def test_actions_belong_to_their_steps(fabric):
+    Recorded.said.clear()
+    env = partial(Recorded, 4, num_threads=1, state_setter=RandomState(), teacher=BallChaser())
+    batches = Batches()
+    train(fabric, env, AGENT, TrainArgs(total_timesteps=384, **ARGS), callbacks=[batches], plain=True)
+    said = np.stack(Recorded.said[-(3 * 16 + 1) : -1]).reshape(3, -1)  # before: the dry run
+    assert [each.tolist() for each in batches.taught] == said.tolist()
+
+
+@pytest.mark.parametrize("agent", [AGENT, partial(RecurrentPPOAgent, sequence_length=8, teacher_coef=1.0)])
+@pytest.mark.parametrize("action", [None, StateAwareTable(), ContinuousAction()])
+def test_the_agent_learns_what_the_teacher_does(fabric, agent, action):
+    batches, args = Batches(), TrainArgs(total_timesteps=128 * 12, **ARGS)
+    train(fabric, partial(POOL, action=action), agent, args, callbacks=[batches], plain=True)
+    assert np.isfinite(batches.loss).all() and batches.loss[-1] < batches.loss[0] - 0.5
+
+
+def test_the_weight_follows_its_schedule():
+    env = POOL()
+    agent = AGENT(env.single_observation_space, env.single_action_space, teacher_coef=Linear(1.0, 0.0))
+    env.close()
+    size = 8
+    zeros = torch.zeros(size)
+    obs, action = torch.randn(size, *env.single_observation_space.shape), torch.arange(size)
+    batch = partial(dict, obs=obs, action=action, log_prob=zeros, value=zeros, advantage=zeros, returns=zeros)
+    losses = []
+    for progress in (0.0, 0.25, 1.0):
+        agent.progress.fill_(progress)
+        plain, _ = agent.training_step(Minibatch(**batch()))
+        taught, figures = agent.training_step(Minibatch(**batch(), teacher_action=action))
+        losses.append(float((taught - plain).detach() / figures["teacher_loss"]))
+    assert losses == pytest.approx([1.0, 0.75, 0.0], abs=1e-5)
+
+
+def test_it_resumes_exactly(fabric, tmp_path):
+    def run(name, steps, resume=None):
+        args, saving = TrainArgs(total_timesteps=steps, **ARGS), Saving(checkpoint_every_timesteps=256)
+        folder = Run.create(tmp_path, name) if resume is None else Run(tmp_path / name)
+        train(fabric, partial(POOL, teacher=KickoffThenShoot()), AGENT, args, folder, (), True, saving, resume)
+        return load_checkpoint(tmp_path / name)[1]
+
+    whole = run("whole", 512)
+    run("part", 256)
+    again = run("part", 512, load_checkpoint(tmp_path / "part")[1])
+    assert all(torch.equal(weights, again["agent"][name]) for name, weights in whole["agent"].items())
+
+
+def test_processes_and_self_play_hand_it_on(fabric):
+    args, batches = TrainArgs(total_timesteps=128, **ARGS), Batches()
+    train(fabric, partial(ProcessPool, POOL, num_workers=2), AGENT, args, callbacks=[batches], plain=True)
+    assert len(batches.taught[0].unique()) > 1
+    self_play, batches = SelfPlay(share=0.5), Batches()
+    train(fabric, self_play.around(POOL, AGENT, ()), AGENT, args, callbacks=[self_play, batches], plain=True)
+    assert len(batches.taught[0]) == 16 * 6
+
+
+def test_no_teacher(fabric):
+    with pytest.raises(ValueError, match=r"--agent\.teacher_coef: the environment has no teacher; set --env\.teacher"):
+        train(fabric, partial(POOL, teacher=None), AGENT, TrainArgs(total_timesteps=128, **ARGS), plain=True)
