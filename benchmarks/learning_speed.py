@@ -1,12 +1,12 @@
 """What makes a bot learn faster: trainings from nothing that differ in one thing, compared per minute of one core.
 
     python benchmarks/learning_speed.py --stage select               # a few seeds each, to choose what to confirm
-    python benchmarks/learning_speed.py --stage confirm --arms mirror  # ten seeds fixed before: the intervals
+    python benchmarks/learning_speed.py --stage confirm --arms "quickstart, no teacher"  # ten other seeds: intervals
     python benchmarks/learning_speed.py --report_only
 
-Every arm changes the quickstart, on one rank with the arenas and minibatches of its two, and has as many agent-steps as
-it makes in `--minutes` of one core (before each training, a pilot of half a minute by the processor's clock measures
-its speed).
+Arms change the quickstart, or an earlier one without teacher, kickoffs and mirror images. A training has one rank with
+the arenas and minibatches of the quickstart's two, and as many agent-steps as it makes in `--minutes` of one core: a
+pilot of half a minute by the processor's clock measures its speed before.
 `--stage select` trains the seeds in order, and goes on without arms whose score is clearly below that of the best one;
 it is for choosing only. `--stage confirm` trains seeds 100 to 109 of the arms and of `--base`. Seeds share nothing, so
 differences between two arms with the same seed are independent samples: the intervals are Student's over ten paired
@@ -107,13 +107,32 @@ def teacher(bot: str, start: float = 1.0) -> Change:
     return every(env(teacher=part(bot)), agent(teacher_coef=fades))
 
 
+def earlier(settings: Settings) -> None:
+    """Makes the quickstart what it was: rewards for touches, no kickoffs, no mirror images, no teacher, float32."""
+    given = settings["env"]["init_args"]
+    del given["teacher"], settings["agent"]["init_args"]["teacher_coef"], settings["callbacks"]
+    settings["precision"], given["state_setter"] = "32-true", given["state_setter"]["init_args"]["setters"][1]
+    rewards(Touch=3.0, SpeedTowardBall=0.05, FaceBall=0.01, VelocityBallToGoal=0.05, Goal=5.0)(settings)
+
+
+def no_mirror(settings: Settings) -> None:
+    """Learns from the steps as they were played."""
+    del settings["callbacks"]
+
+
 GOALS = {"Touch": 0.6, "SpeedTowardBall": 0.05, "FaceBall": 0.01, "Zero_VelocityBallToGoal": 0.3, "Goal": 10.0}
 GOALS["StrongHit"] = 0.4
-goals = every(rewards(**GOALS), kickoffs(0.4))
-both = every(mirror, goals)
+goals = every(earlier, rewards(**GOALS), kickoffs(0.4))
+both = every(goals, mirror)
 ARMS: dict[str, Change] = {
-    "base": top(),
-    "mirror": mirror,
+    "quickstart": top(),
+    "quickstart, no mirror": no_mirror,
+    "quickstart, no teacher": agent(teacher_coef=0.0),
+    "quickstart, entropy 0.003": agent(entropy_coef=0.003),
+    "quickstart, one epoch": top(update_epochs=1),
+    "quickstart, gamma 0.99": top(gamma=0.99),
+    "earlier": earlier,
+    "mirror": every(earlier, mirror),
     "goals": goals,
     "both": both,
     "both, bfloat16": every(both, top(precision="bf16-mixed")),
@@ -125,7 +144,7 @@ ARMS: dict[str, Change] = {
     "both, gamma 0.99": every(both, top(gamma=0.99)),
     "both, rollout 16k": every(both, top(num_steps=128)),
     "both, tick skip 12": every(both, env(tick_skip=12)),
-    "both, boost": every(mirror, rewards(**GOALS, BoostChange=0.5), kickoffs(0.4)),
+    "both, boost": every(earlier, mirror, rewards(**GOALS, BoostChange=0.5), kickoffs(0.4)),
     "both, chaser as guest": every(both, guest("chaser", 0.35)),
     "both, shooter teaches": every(both, teacher("KickoffThenShoot")),
     "both, shooter teaches less": every(both, teacher("KickoffThenShoot", 0.3)),
@@ -254,7 +273,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stage", choices=["select", "confirm"], default="select")
     parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS))
-    parser.add_argument("--base", choices=list(ARMS), default="base", help="arm that the others are compared with")
+    parser.add_argument(
+        "--base", choices=list(ARMS), default="quickstart", help="arm that the others are compared with"
+    )
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="seeds of the first stage, in order")
     parser.add_argument("--minutes", type=float, default=8.0, help="of one core, for each training")
     parser.add_argument("--matches", type=int, default=60, help="sampled, of five minutes, for each training")
