@@ -248,6 +248,9 @@ class Rollout:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the state that `state_dict` returned; the sizes must be the same."""
         own = self.state_dict(whole="_obs" in state)
+        taught = state.get("teacher_action")  # missing in older checkpoints and without a teacher, which may change
+        if taught is None or self.teacher_action is None:
+            own, state = ({**each, "teacher_action": None} for each in (own, state))
         check_structure(state, own, "it")
         if "_obs" in state:
             if state["action_mask"] is not None:
@@ -256,8 +259,8 @@ class Rollout:
                 if state[name] is not None:
                     getattr(self, name).copy_(state[name])
             return
-        if self.teacher_action is not None:
-            self.teacher_action[-1] = state["teacher_action"]
+        if self.teacher_action is not None and taught is not None:
+            self.teacher_action[-1] = taught
         kept = self._layout.burn_in + 1
         self._obs[-kept:], self._episode_start[-kept:] = state["obs"], state["episode_start"]
         if state["action_mask"] is not None:

@@ -17,7 +17,7 @@ from envs import (
     RocketSimPool,
     StateAwareTable,
 )
-from fabric_rl import Callback, Run, TrainArgs, load_checkpoint, train
+from fabric_rl import Callback, History, Run, TrainArgs, load_checkpoint, train
 from fabric_rl.schedules import Linear
 from fabric_rl.selfplay import SelfPlay
 from fabric_rl.session.saving import Saving
@@ -97,6 +97,20 @@ def test_it_resumes_exactly(fabric, tmp_path):
     run("part", 256)
     again = run("part", 512, load_checkpoint(tmp_path / "part")[1])
     assert all(torch.equal(weights, again["agent"][name]) for name, weights in whole["agent"].items())
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_a_run_goes_on_without_its_teacher_or_with_one(fabric, tmp_path, overlap):
+    """Without it in the agent's settings; the environment's teacher may stay."""
+    for first, second in ((1.0, 0.0), (0.0, 1.0)):
+        name = f"from_{first}"
+        for steps, coef in ((256, first), (512, second)):
+            args = TrainArgs(total_timesteps=steps, overlap=overlap, **ARGS)
+            resume = None if steps == 256 else load_checkpoint(tmp_path / name)[1]
+            folder = Run.create(tmp_path, name) if resume is None else Run(tmp_path / name)
+            agent = partial(AGENT, teacher_coef=coef)
+            train(fabric, POOL, agent, args, folder, [History()], plain=True, resume=resume)
+        assert load_checkpoint(tmp_path / name)[1]["steps"] == 512
 
 
 def test_processes_and_self_play_hand_it_on(fabric):
