@@ -114,9 +114,8 @@ class PPOAgent(ActorCritic):
     entropy_coef: float | Schedule = 0.0
     """Weight of the entropy bonus, 0 or more; a number or a schedule over the course of training."""
     teacher_coef: float | Schedule = 0.0
-    """Weight of imitating the environment's teacher (`--env.teacher`), 0 or more; a number or a schedule over the
-    course of training. The loss is the negative log-likelihood of the teacher's actions in the states that the agent
-    itself reaches (DAgger, Ross et al. 2011; kickstarting, Schmitt et al. 2018)."""
+    """Weight of imitating the environment's teacher (`--env.teacher`), 0 or more; a number or a schedule. The loss is
+    the teacher's negative log-likelihood in the states that the agent reaches (DAgger, Ross et al. 2011)."""
     clip_value_loss: bool = False
     """Clip the update of the value function in the same way as the policy's."""
     value_heads: Count = 1

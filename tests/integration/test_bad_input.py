@@ -229,7 +229,7 @@ $ --config {tmp}/second.yaml
 --strategy fdsp --accelerator cpu
     --strategy fdsp: no such strategy; did you mean fsdp?$
 --precision 8
-    --precision: expected one of 32-true, bf16-mixed, 16-mixed, got 8$
+    --precision: expected one of 32-true, bf16-mixed, 16-mixed, auto, got 8$
 --accelerator gpuu
     --accelerator: expected one of .. gpuu; did you mean gpu?$
 --devices x --accelerator cpu
