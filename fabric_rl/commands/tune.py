@@ -29,7 +29,7 @@ def tune(
     minutes: float = 10.0,
     seconds: float = 3.0,
     out: Path = Path("tuned.yaml"),
-    overlap: bool = False,
+    try_overlap: bool = False,
 ) -> int:
     """Find the fastest settings for this machine with short training runs, and write them to a YAML file.
 
@@ -46,7 +46,7 @@ def tune(
             some time to start (15 seconds on two slow cores). On a fast machine, 5 minutes are enough.
         seconds: Seconds of training in each measurement, after two iterations that are not counted.
         out: YAML file to write.
-        overlap: Also try `--overlap`, which learns less from each step, because the steps are older (docs/speed.md).
+        try_overlap: Also try `--overlap`, which learns less from each step, because the steps are older (docs/speed.md).
     """
     check_file(out, "--out")
     if any(Path(file).resolve() == out.resolve() for file in config_files(training)):
@@ -66,7 +66,7 @@ def tune(
         ending.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, signal.default_int_handler))
         bench = Benchmark(list(training), Path(ending.enter_context(tempfile.TemporaryDirectory())), seconds)
         # in a thread, so that Ctrl+C ends the training first
-        bench.trainings.each(lambda _: found.append(find_fastest(bench, config, end, overlap)), [None])
+        bench.trainings.each(lambda _: found.append(find_fastest(bench, config, end, try_overlap)), [None])
     best, ratios = found[0]
     if bench.left_out:
         print(f"{bench.left_out} other settings were not tried, because the time was up; increase --minutes")

@@ -311,6 +311,7 @@ def test_no_file_of_others_is_written_over(capsys, tmp_path):
 def test_the_fastest_settings_are_a_configuration_to_train_with(monkeypatch, capfd, tmp_path):
     out = tmp_path / "tuned.yaml"
     words = ["tune", *CARTPOLE, "--num_steps", "64", "--env.num_envs", "2", "--seconds", "0.2", "--out", out]
+    words += ["--try_overlap", "true"]
     assert command(*words, "--minutes", "0.01") == 0
     assert "(unchanged): " in capfd.readouterr().out and yaml.safe_load(out.read_text()) == {}
     monkeypatch.setattr("fabric_rl.commands.tune.Benchmark", lambda training, folder, seconds: Still(folder, gain=1.25))
