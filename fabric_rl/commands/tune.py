@@ -46,7 +46,7 @@ def tune(
             some time to start (15 seconds on two slow cores). On a fast machine, 5 minutes are enough.
         seconds: Seconds of training in each measurement, after two iterations that are not counted.
         out: YAML file to write.
-        try_overlap: Also try `--overlap`, which learns less from each step, because the steps are older (docs/speed.md).
+        try_overlap: Also try `--overlap`, which learns less from each step because steps are older (docs/speed.md).
     """
     check_file(out, "--out")
     if any(Path(file).resolve() == out.resolve() for file in config_files(training)):

@@ -225,8 +225,8 @@ class Rollout:
         if self.teacher_action is not None:
             if infos is None or "teacher_action" not in infos:
                 raise ValueError(
-                    "--agent.teacher_coef: the environment has no teacher; set --env.teacher, for example to "
-                    "envs.KickoffThenShoot"
+                    "--agent wants to imitate a teacher, but --env has none; set --env.teacher, for example to "
+                    "envs.KickoffThenShoot, or --agent.teacher_coef 0"
                 )
             self.teacher_action[-1] = torch.from_numpy(np.asarray(infos["teacher_action"]))
 

@@ -100,7 +100,11 @@ def test_a_part_refuses_a_value_outside_its_range(part, name, value, error):
         (TrainArgs, {"seed": -1}, "--seed must be a whole number from 0 to 4,294,967,295, got -1"),
         (TrainArgs, {"gamma": (0.9, 1.1)}, "--gamma must be a number from 0 to 1, got 1.1"),
         (TrainArgs, {"gamma": ()}, "--gamma needs at least one discount"),
-        (Hardware, {"precision": "64-true"}, "--precision must be one of 32-true, bf16-mixed, 16-mixed, got '64-true'"),
+        (
+            Hardware,
+            {"precision": "64-true"},
+            "--precision must be one of 32-true, bf16-mixed, 16-mixed, auto, got '64-true'",
+        ),
     ],
 )
 def test_settings_that_cannot_work_are_refused(group, settings, message):

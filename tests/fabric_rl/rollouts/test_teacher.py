@@ -123,5 +123,5 @@ def test_processes_and_self_play_hand_it_on(fabric):
 
 
 def test_no_teacher(fabric):
-    with pytest.raises(ValueError, match=r"--agent\.teacher_coef: the environment has no teacher; set --env\.teacher"):
+    with pytest.raises(ValueError, match=r"--agent wants to imitate a teacher, but --env has none; set --env\.teacher"):
         train(fabric, partial(POOL, teacher=None), AGENT, TrainArgs(total_timesteps=128, **ARGS), plain=True)
