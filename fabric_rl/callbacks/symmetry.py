@@ -30,7 +30,7 @@ class SymmetryAugmentation(Callback):
     and its reflection, so `--target_kl` and `--lr_schedule kl_adaptive` see larger values.
 
     The environment tells its reflection (`fabric_rl.types.HasSymmetry`): `RocketSimPool` exchanges left and right.
-    Without one, for example because a reward is not symmetric, training goes on without mirror images, and a warning
+    Without one, for example because a reward is not symmetric, training continues without mirror images, and a warning
     says why.
     """
 
