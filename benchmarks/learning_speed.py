@@ -159,14 +159,11 @@ def train(run: Path, change: Change, seed: int, steps: int | None = None) -> int
         run.parent.mkdir(parents=True, exist_ok=True)
         settings, config = for_one_rank(PRESET), run.parent / f"{run.name}.yaml"
         change(settings)
-        if steps is None:
-            clock = {"class_path": "fabric_rl.callbacks.StopAfter", "init_args": {"minutes": PILOT_MINUTES}}
-            clock["init_args"]["processor"] = True
-            settings.setdefault("callbacks", []).append(clock)
         config.write_text(yaml.safe_dump(settings), encoding="utf-8")
         goes_on = (run / "config.yaml").exists() and steps is not None  # stopped meanwhile
         flags = ["--resume"] if goes_on else [f"--config={config}", *ONE_CORE, f"--seed={seed}", "--force"]
         flags += [f"--total_timesteps={steps or 10**10}", f"--runs_dir={run.parent}", f"--run_id={run.name}", "--plain"]
+        flags += [children.processor_minutes(PILOT_MINUTES)] if steps is None else []
         children.train(flags, run.parent / f"{run.name}.txt")
         if not finished_run(run):
             raise SystemExit(f"learning_speed.py: {run.name} was stopped; start again to go on")

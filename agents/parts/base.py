@@ -213,9 +213,9 @@ class PPOAgent(ActorCritic):
         figures = stats._asdict()
         if minibatch.teacher_action is not None:
             taught_log_prob, _ = self.policy_head.evaluate(params, minibatch.teacher_action, minibatch.action_mask)
-            figures["teacher_loss"] = -taught_log_prob.float().mean()
-            loss = loss + cast(Schedule, self.teacher_coef)(progress) * figures["teacher_loss"]
-            figures["teacher_loss"] = figures["teacher_loss"].detach()
+            teacher_loss = -taught_log_prob.float().mean()
+            loss = loss + cast(Schedule, self.teacher_coef)(progress) * teacher_loss
+            figures["teacher_loss"] = teacher_loss.detach()
         if self.reference is None:
             return loss, figures
         both = (self.reference.policy_params(minibatch.obs), params)

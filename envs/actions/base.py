@@ -18,6 +18,17 @@ THROTTLE, STEER, PITCH, YAW, ROLL, JUMP, BOOST, HANDBRAKE = range(8)
 ANALOGUE, BUTTONS = slice(THROTTLE, ROLL + 1), slice(JUMP, HANDBRAKE + 1)
 
 
+REVERSED = [STEER, YAW, ROLL]
+"""Controls that change their sign in the mirror image at x = 0."""
+
+
+def mirror_controls(rows: Float) -> Float:
+    """Return the controls `[..., 8]` of the mirror image at x = 0."""
+    other = rows.copy()
+    other[..., REVERSED] *= -1
+    return other
+
+
 class Controls(NamedTuple):
     """Controls of every car for one step."""
 

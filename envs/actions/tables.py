@@ -9,7 +9,18 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.actions.base import ANALOGUE, BUTTONS, PITCH, ROLL, STEER, YAW, ActionParser, Controls, RowControls
+from envs.actions.base import (
+    ANALOGUE,
+    BUTTONS,
+    PITCH,
+    ROLL,
+    STEER,
+    YAW,
+    ActionParser,
+    Controls,
+    RowControls,
+    mirror_controls,
+)
 from envs.sim.arena import make_controls
 from envs.state.game_state import GameState
 from envs.state.layout import CONTROL_NAMES, Float
@@ -114,9 +125,7 @@ def lookup_rows() -> Float:
 
 def balanced(table: Float) -> bool:
     """Return True if every row of `table [n, 8]` has a counterpart with steer, yaw and roll reversed."""
-    other = table.copy()
-    other[:, [STEER, YAW, ROLL]] *= -1
-    return {tuple(row) for row in table.tolist()} == {tuple(row) for row in other.tolist()}
+    return {tuple(row) for row in table.tolist()} == {tuple(row) for row in mirror_controls(table).tolist()}
 
 
 @dataclass(eq=False, repr=False)

@@ -91,9 +91,8 @@ class PoolInspector:
             seed: Seed of the resets; if the pool's team sizes differ, it also selects one of them.
         """
         pool = self._pool
-        setter, conditions = pool.state_setter, pool.done_conditions
-        own = conditions[: len(conditions) - len(setter.conditions())]  # the new pool adds those of the setter again
-        setter, own, obs, action = copy.deepcopy((setter, own, pool.obs_builder, pool.action_parser))
+        parts = (pool.state_setter, pool.given_dones, pool.obs_builder, pool.action_parser)
+        setter, own, obs, action = copy.deepcopy(parts)  # the new pool adds the setter's dones again
         mind = Diagnostics()
         bot = PolicyBot(policy(mind.tell), obs, action, pool.tick_skip, pool.action_delay_ticks, mind)
         about = {"names": ("blue", "orange"), "title": title, "seconds": seconds, "seed": seed}

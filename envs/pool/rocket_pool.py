@@ -142,7 +142,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self.reward = settings.component("reward", default_reward() if reward is None else reward, Reward)
         setter = Kickoff() if state_setter is None else state_setter
         self.state_setter = settings.component("state_setter", setter, StateSetter)
-        self.done_conditions = (*settings.done_conditions(done), *self.state_setter.conditions())
+        self.given_dones = settings.done_conditions(done)
+        self.done_conditions = (*self.given_dones, *self.state_setter.conditions())
         self.teacher: Bot | None = None if teacher is None else settings.component("teacher", teacher, Bot)
         watching = tuple(settings.component("loggers", logger, StateLogger) for logger in loggers)
         self.loggers = (*watching, *self.state_setter.loggers())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BOOST_LOCATIONS
 
 from envs.actions import ActionParser, ContinuousAction
-from envs.actions.base import ROLL, STEER, YAW, get_action_mask, nested_parsers
+from envs.actions.base import REVERSED, get_action_mask, mirror_controls, nested_parsers
 from envs.component import Phased
 from envs.dones import DoneCondition, TimeoutCondition, check_done
 from envs.obs import ObsBuilder
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from envs.pool.rocket_pool import RocketSimPool
 
 ARENAS, SECONDS, HELD_STEPS = 24, 3.0, 4
-REVERSED = [STEER, YAW, ROLL]
-"""Controls that change their sign."""
 CLOSE, MOST_WRONG = 5e-3, 0.05
 """Tolerated difference of an observation, relative to the range of its column, and share of larger ones (among
 the values that are not the column's usual one): small pads are up to 2 uu off their mirror images, so another one may
@@ -51,14 +49,13 @@ def find_symmetry(pool: "RocketSimPool") -> Symmetry | str:
     """
     game = _play(pool)
     mirrored = [reflect_state(state) for state in game]
-    setter = pool.state_setter
     try:
         obs_index, obs_sign = _match_columns(pool.obs_builder, game, mirrored)
         innermost = copy.deepcopy(nested_parsers(pool.action_parser)[-1])  # others only delay, repeat or clip
         actions = _match_actions(innermost, game[-1], mirrored[-1])
         _check_actions(pool.action_parser, actions, game, mirrored)
         _check_rewards(pool.reward, game, mirrored)
-        _check_dones(pool.done_conditions[: len(pool.done_conditions) - len(setter.conditions())], game, mirrored)
+        _check_dones(pool.given_dones, game, mirrored)
     except _AsymmetryError as error:
         return str(error)
     except Exception as error:  # of a component of the user's, which need not work in another pool
@@ -75,7 +72,7 @@ def reflect_state(state: GameState) -> GameState:
     other = state.copy()
     for arena in range(other.num_arenas):
         mirror_left_right(other, arena)
-    other.controls[..., REVERSED] *= -1
+    other.controls[:] = mirror_controls(other.controls)
     other.details["world_contact_normal"] *= MIRROR_X
     other.complete()
     return other
@@ -181,7 +178,7 @@ def _match_actions(
         number, name = int(space.n), type(parser).__name__
         rows = [[parser.parse(np.full(size, a), s).rows[here] for a in range(number)] for s in (state, image)]
         found = {_key(each): action for action, each in enumerate(rows[1])}
-        column = np.array([found.get(_key(_turned(each)), -1) for each in rows[0]])
+        column = np.array([found.get(_key(mirror_controls(each)), -1) for each in rows[0]])
         if len(np.unique(column[column >= 0])) < number:
             raise _AsymmetryError(f"some of the {number} actions of {name} have no mirror image of their own")
         return (column,)
@@ -190,12 +187,6 @@ def _match_actions(
     if isinstance(space, Box) and space.shape == (8,):
         return np.array([-1 if k in REVERSED else 1 for k in range(8)], np.float32)
     raise _AsymmetryError(f"the mirror image of an action of {type(parser).__name__} ({space}) is unknown")
-
-
-def _turned(controls: Float) -> Float:
-    other = controls.copy()
-    other[:, REVERSED] *= -1
-    return other
 
 
 def _key(controls: Float) -> bytes:
@@ -214,18 +205,19 @@ def _check_actions(
         each.reset(np.ones(game[0].num_arenas, np.bool_), states[0])
     space, here = batch_space(parser.action_space, game[0].present.size), game[0].present.reshape(-1)
     space.seed(0)
+    if isinstance(actions, tuple):
+        starts = np.cumsum([0, *map(len, actions)])
+        image_of = np.concatenate([column + at for column, at in zip(actions, starts, strict=False)])
     for state, image in zip(game, mirrored, strict=True):
         masks = get_action_mask(one, state), get_action_mask(other, image)
         played: Any = space.sample()
         if isinstance(actions, tuple):
             columns = played.reshape(len(played), -1)
             reflected = np.stack([c[columns[:, k]] for k, c in enumerate(actions)], axis=1).reshape(played.shape)
-            starts = np.cumsum([0, *map(len, actions)])
-            image_of = np.concatenate([column + at for column, at in zip(actions, starts, strict=False)])
         else:
-            reflected, image_of = played * actions, np.arange(0)
+            reflected = played * actions
         rows = one.parse(played, state).rows[here], other.parse(reflected, image).rows[here]
-        if not np.array_equal(_turned(rows[0]), rows[1]):
+        if not np.array_equal(mirror_controls(rows[0]), rows[1]):
             raise _AsymmetryError(f"{type(parser).__name__} gives other controls for mirrored actions")
         if masks[0] is not None and masks[1] is not None and not np.array_equal(masks[0], masks[1][..., image_of]):
             raise _AsymmetryError(f"the action masks of {type(parser).__name__} have no mirror image")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -89,10 +90,7 @@ def choose_precision(precision: str, accelerator: str) -> str:
         fast = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
         fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-        try:
-            check_bfloat16() if fast else None
-        except ValueError:
-            fast = False
+        fast = fast and not _bfloat16_crashes(os.environ.get(_ISA))
     return "bf16-mixed" if fast else "32-true"
 
 
@@ -110,19 +108,25 @@ def check_precision(precision: str, device_type: str) -> str:
     return precision
 
 
+@cache
+def _bfloat16_crashes(instructions: str | None) -> bool:
+    """Try a small bfloat16 layer on the CPU, once, in a separate process; `instructions` is ONEDNN_MAX_CPU_ISA."""
+    if sys.platform == "win32" or instructions is not None:
+        return False
+    probe = subprocess.run([sys.executable, "-c", _PROBE], capture_output=True, check=False)
+    return probe.returncode == -signal.SIGILL
+
+
 def check_bfloat16() -> None:
-    """Try a small bfloat16 layer on the CPU, in a separate process because it may crash.
+    """Try whether this process could use bfloat16 on the CPU.
 
     Some processors report tile instructions (AMX) that the operating system does not let programs use. The variable
     ONEDNN_MAX_CPU_ISA makes oneDNN do without them.
 
     Raises:
-        ValueError: The separate process crashed, as this one would in the middle of a run.
+        ValueError: A separate process crashed, as this one would in the middle of a run.
     """
-    if sys.platform == "win32" or _ISA in os.environ:
-        return
-    probe = subprocess.run([sys.executable, "-c", _PROBE], capture_output=True, check=False)
-    if probe.returncode == -signal.SIGILL:
+    if _bfloat16_crashes(os.environ.get(_ISA)):
         raise ValueError(
             "--precision bf16-mixed: this machine does not run the bfloat16 tile instructions that its processor "
             f"reports; set {_ISA}=AVX512_CORE_BF16 before Python starts (slower than 32-true), or use 32-true"

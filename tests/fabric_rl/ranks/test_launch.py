@@ -18,7 +18,7 @@ from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import TrainArgs, train
 from fabric_rl.ranks import launched_by
-from fabric_rl.ranks.devices import check_bfloat16
+from fabric_rl.ranks.devices import _bfloat16_crashes, check_bfloat16
 from fabric_rl.ranks.processes import describe_lost_rank
 
 TORCHRUN = {"TORCHELASTIC_RUN_ID": "none", "RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}
@@ -197,6 +197,8 @@ def test_a_processor_that_refuses_its_own_bfloat16_is_told_before_anything_is_co
     monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
     stopped = SimpleNamespace(returncode=-signal.SIGILL)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: stopped)
+    without_cache = _bfloat16_crashes.__wrapped__
+    monkeypatch.setattr("fabric_rl.ranks.devices._bfloat16_crashes", without_cache)
     with pytest.raises(ValueError, match=r"--precision bf16-mixed: .* set ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 before"):
         check_bfloat16()
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
