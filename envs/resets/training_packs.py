@@ -1,6 +1,7 @@
 """Shots of Rocket League training packs, from rlgym-tools' data or a file in the same format."""
 
 import gzip
+import hashlib
 import io
 import json
 import math
@@ -25,6 +26,8 @@ MOST_BYTES = 1 << 26
 """Maximum size of a file, unpacked; the one of rlgym-tools has a few megabytes."""
 TIME_LIMIT_SECONDS = 10.0
 """Default time limit of a shot; most shots have this one."""
+HELD_OUT_OF = 5
+"""One in this many packs is held out: it is for measuring alone, see `Pack.held_out`."""
 ON_WHEELS_BELOW = 20.0
 """uu; a car lower than this begins with its wheels down, a higher one drops onto them, as in the game."""
 
@@ -47,6 +50,12 @@ class Pack(NamedTuple):
         """Return the values of a key of the metadata: all tags for `tags`, the single value for other keys."""
         value = self.metadata.get(key, [])
         return {str(name) for name in value} if isinstance(value, list) else {str(value)}
+
+    @property
+    def held_out(self) -> bool:
+        """True for one in five packs, chosen by a hash of the code: for measuring, not for training."""
+        code = str(self.metadata.get("code", "")).encode()
+        return int.from_bytes(hashlib.sha256(code).digest(), "big") % HELD_OUT_OF == 0
 
     def in_standard_field(self) -> "Pack":
         """Return the pack without the shots outside the standard field."""
@@ -83,11 +92,14 @@ class TrainingPack(PerArenaSetter):
     `tags`, `code`; `shots` with `ball` and `car`, each with `position` (uu), `linear_velocity` (uu/s) and
     `euler_angles` (pitch, yaw, roll in radians). Default: rlgym-tools' file (an ImportError if it is not installed).
     """
+    held_out: bool | None = None
+    """True: only the fifth of the packs that is for measuring. False: only the others, so that
+    `fabric-rl exam --packs held_out` stays a test. Default: all."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.path = packaged_file() if self.path is None else Path(self.path)
-        packs = read_packs(self.path)
+        packs = [pack for pack in read_packs(self.path) if self.held_out in (None, pack.held_out)]
         keys = {"kinds": "type", "difficulties": "difficulty", "codes": "code", "tags": "tags"}
         for name, key in keys.items():
             chosen = getattr(self, name)

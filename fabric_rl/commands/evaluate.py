@@ -342,7 +342,8 @@ def exam(
             school_1v1 or school_2v2 (included), a bot (idle, random, chaser, shooter, circle, hover, hop), or the class
             path of a bot.
         packs: Codes, types (Striker, Goalie), difficulties (Pro, All-Star, Unknown) or tags (Aerials, Saves...) of the
-            packs to use. Default: all packs.
+            packs to use; also `held_out` (one in five packs, which no included bot was trained on) or `train` (the
+            others). Default: all packs.
         act: How it acts.
         record: .frl file for one in 128 shots, to watch (docs/watching.md).
     """

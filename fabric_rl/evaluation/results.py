@@ -162,12 +162,24 @@ def episodes_summary(trained: Trained, episodes: int, act: ActSettings) -> dict[
     return results
 
 
+SPLITS = {"held_out": (True,), "train": (False,), "all": (True, False)}
+"""Values of `Pack.held_out` by the name of a part of the packs."""
+
+
 def choose_packs(packs: Sequence[Pack], words: Sequence[str]) -> list[Pack]:
     """Return the packs whose code, type, difficulty or tags include one of the words, or all if there are no words.
+
+    The words `held_out` and `train` select packs by `Pack.held_out` first, and `all` means both.
 
     Raises:
         ValueError: A word does not match any pack.
     """
+    parts = SPLITS.keys() & set(words)
+    if len(parts) > 1:
+        raise ValueError(f"--packs: {' and '.join(sorted(parts))} cannot be combined; choose one")
+    words = [word for word in words if word not in SPLITS]
+    part = SPLITS[parts.pop() if parts else "all"]
+    packs = [pack for pack in packs if pack.held_out in part]
     of = [set[str]().union(*map(pack.names, ("code", "type", "difficulty", "tags"))) for pack in packs]
     for word in words:
         if not any(word in names for names in of):

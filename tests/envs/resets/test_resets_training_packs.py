@@ -123,6 +123,8 @@ def test_all_shots_are_drawn_and_the_filters_choose(write):
     assert drawn(kinds=["Goalie", "Striker"], difficulties=["All-Star"]) == {5, 6, 7}
     assert drawn(tags=["Saves", "Aerials"]) == {0, 1, 2, 3, 4}
     assert drawn(codes=["C", "A"], difficulties=["Pro"]) == {0, 1, 2}
+    held_out, others = drawn(held_out=True), drawn(held_out=False)  # SHA-256 of "A" is divisible by 5
+    assert (held_out, others) == ({0, 1, 2}, {3, 4, 5, 6, 7})
 
 
 @pytest.mark.parametrize(

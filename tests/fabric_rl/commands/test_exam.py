@@ -29,6 +29,9 @@ def test_packs_are_chosen_by_any_word_that_they_have():
 
     assert (codes(), codes("A"), codes("Goalie"), codes("Pro")) == ("ABC", "A", "B", "AB")
     assert codes("Aerials", "B") == "BC"
+    assert (codes("held_out"), codes("train"), codes("all"), codes("train", "Goalie")) == ("A", "BC", "ABC", "B")
+    with pytest.raises(ValueError, match="--packs: held_out and train cannot be combined; choose one"):
+        choose_packs(packs, ["train", "held_out"])
     with pytest.raises(ValueError, match=r"--packs X: .* \(types, difficulties: All-Star, Goalie, Pro, Striker\)"):
         choose_packs(packs, ["A", "X"])
 
