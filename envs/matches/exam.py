@@ -105,6 +105,26 @@ def run_exam(
     return np.split(exam.passed, np.cumsum([len(pack.shots) for pack in packs])[:-1])
 
 
+def shot_over(state: GameState, limits: NDArray[np.float64], ground: BallOnGroundCondition) -> Bool:
+    """Return `[A]` True where a shot has ended: with a goal, or when the ball touches the ground after its limit."""
+    late = state.episode_ticks / TICKS_PER_SECOND - limits
+    over: Bool = state.goal_scored | ((late >= 0) & ground.check(state)) | (late >= LONGEST_FLIGHT_SECONDS)
+    return over
+
+
+def place_exam_shot(state: GameState, arena: int, shot: NDArray[np.float64], goalie: bool) -> None:
+    """Write the initial state of a shot `[4, 3]`, with all other cars beside the goal that is not attacked."""
+    y = PARKED_Y if goalie else -PARKED_Y
+
+    def beside_the_goal(side: int, placed: Sequence[Float]) -> Float:
+        spots = np.array([(x, y, CAR_REST_HEIGHT) for x in PARKED_X], np.float32)
+        gaps = np.linalg.norm(spots[:, None] - np.array(placed)[None], axis=-1).min(axis=1)
+        spot: Float = spots[np.argmax(gaps > CLEARANCE)]
+        return spot
+
+    place_shot(state, arena, shot, beside_the_goal)
+
+
 class _Exam(PerArenaSetter, DoneCondition):
     """Setter and condition that assigns shots to arenas, longest limits first, ends them, and stores the results.
 
@@ -128,21 +148,10 @@ class _Exam(PerArenaSetter, DoneCondition):
         left = self.handed_out < len(self.shots)
         shot = self.at[arena] = self._order[self.handed_out] if left else -1
         self.handed_out += left
-        y = PARKED_Y if self.goalie[shot] else -PARKED_Y
-
-        def beside_the_goal(side: int, placed: Sequence[Float]) -> Float:
-            spots = np.array([(x, y, CAR_REST_HEIGHT) for x in PARKED_X], np.float32)
-            gaps = np.linalg.norm(spots[:, None] - np.array(placed)[None], axis=-1).min(axis=1)
-            spot: Float = spots[np.argmax(gaps > CLEARANCE)]
-            return spot
-
-        place_shot(state, arena, self.shots[shot], beside_the_goal)
+        place_exam_shot(state, arena, self.shots[shot], bool(self.goalie[shot]))
 
     def check(self, state: GameState) -> Bool:
-        late = state.episode_ticks / TICKS_PER_SECOND - self.limits[self.at]
-        down = self._ground.check(state)
-        over: Bool = state.goal_scored | ((late >= 0) & down) | (late >= LONGEST_FLIGHT_SECONDS)
-        over &= self.at >= 0
+        over = shot_over(state, self.limits[self.at], self._ground) & (self.at >= 0)
         shots, scored = self.at[over], state.scoring_team[over]
         self.passed[shots] = np.where(self.goalie[shots], scored != ORANGE, scored == BLUE)
         return over

@@ -1,0 +1,378 @@
+"""search: find action sequences that reach a goal from given initial states, and replay them.
+
+Each arena plays one attempt after the other. An attempt is new, or a variation of one of the best attempts from the
+same initial state: cut at a random decision and continued by the guide, with actions replaced, or with actions repeated
+or left out. Between its own decisions, the guide is interrupted by random actions. An attempt that reaches the goal is
+played again with small changes of the initial state, because an agent cannot learn what works only by chance.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import BALL_MAX_SPEED, CAR_MAX_SPEED, TICKS_PER_SECOND
+
+from envs.actions import ContinuousAction
+from envs.actions.tables import lookup_rows
+from envs.checks import check_seed
+from envs.dones import BallOnGroundCondition, DoneCondition
+from envs.loggers import StateLogger
+from envs.matches.exam import LONGEST_FLIGHT_SECONDS, shot_over
+from envs.pool.players import Bot, TeamBots, play
+from envs.pool.rocket_pool import RocketSimPool
+from envs.resets.base import PerArenaSetter
+from envs.resets.initial_states import inside_field
+from envs.search.goals import Goal
+from envs.state.game_state import GameState
+from envs.state.layout import Bool, Float
+from fabric_rl.base.settings import Count, Positive, Share, check_settings
+
+ELITE = 8
+"""Attempts from an initial state of which new ones are variations."""
+LONGEST_HOLD, LONGEST_CHANGE = 6, 4
+"""Maximum number of decisions for which a random action is held, and that a variation changes."""
+INTERRUPTIONS = (0.0, 0.1, 0.3)
+"""Probabilities per decision that a random action interrupts the guide; an attempt draws one of them."""
+REPLAYS, SCREENED = 16, 4
+"""Replays with a changed initial state; after `SCREENED` failures in a row at the beginning, they end."""
+SPEED_NOISE, PLACE_NOISE = 0.01, 5.0
+"""Standard deviations of the changes: of velocities, relative; of the car's place, uu. The ball is up to a tick ahead
+or behind."""
+
+
+class Start(NamedTuple):
+    """Initial state of a search.
+
+    Attributes:
+        place: Writes it to one row of a `GameState`.
+        seconds: Time limit; the attempt ends when the ball touches the ground after it, as in `run_exam`.
+    """
+
+    place: Callable[[GameState, int], None]
+    seconds: float
+
+
+class Solution(NamedTuple):
+    """Result of a search from one initial state.
+
+    Attributes:
+        start: Number of the initial state.
+        controls: `[T, 8]` float32 of the first blue car, in the columns of `envs.actions`; T = 0 if none was found.
+        robust: Share of the replays with a changed initial state that reached the goal.
+        cost: Decisions played from this state, in all attempts and replays.
+    """
+
+    start: int
+    controls: Float
+    robust: float
+    cost: int
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Settings of a search."""
+
+    budget: Count = 200_000
+    """Decisions to play from each initial state, at most."""
+    robust: Share = 0.5
+    """Share of 16 replays with a slightly changed initial state that must reach the goal, too. 0: no replays."""
+    num_arenas: Count = 128
+    """Attempts that are played at the same time."""
+    tick_skip: Count = 8
+    """Physics ticks (1/120 s) per decision."""
+    action_delay_ticks: int = 1
+    """Ticks at the start of a step that still run the previous action."""
+    seconds: Positive = 10.0
+    """Maximum game time of an attempt, without the ball's last flight."""
+
+    def __post_init__(self) -> None:
+        check_settings(self, "Rules")
+
+    @property
+    def horizon(self) -> int:
+        """Maximum number of decisions of an attempt."""
+        return int((self.seconds + LONGEST_FLIGHT_SECONDS) * TICKS_PER_SECOND / self.tick_skip) + 1
+
+
+def search(
+    starts: Sequence[Start],
+    goal: Goal,
+    guide: Bot,
+    opponent: Bot,
+    rules: Rules,
+    team_size: tuple[int, int],
+    seed: int = 0,
+    num_threads: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> list[Solution]:
+    """Search from all initial states at the same time. The same arguments give the same result on the same processor.
+
+    Args:
+        starts: Initial states.
+        goal: Goal of the first blue car.
+        guide: Bot that plays this car between variations, best with sampled actions.
+        opponent: Bot that plays all other cars; a deterministic one, so that solutions can be replayed.
+        rules: Settings.
+        team_size: Cars (blue, orange) in the arena.
+        seed: Seed of the attempts.
+        num_threads: See `RocketSimPool`.
+        progress: Called with the share of the work that is done, 0..1.
+
+    Returns:
+        A solution for each initial state.
+    """
+    attempts = _Attempts(starts, goal, guide.action_rows, rules, check_seed("search", seed))
+    bot = _FirstCar(guide, opponent)
+    with closing(_pool(attempts, attempts, rules, team_size, rules.num_arenas, num_threads)) as pool:
+        steps = play(pool, bot, seed, attempts.vary)
+        next(steps)
+        while attempts.open:
+            next(steps)
+            if progress is not None:
+                progress(1 - sum(1 - each.cost / rules.budget for each in attempts.open) / len(starts))
+    return [each.solution for each in attempts.works]
+
+
+def replay(
+    start: Start,
+    controls: Float,
+    goal: Goal,
+    opponent: Bot,
+    rules: Rules,
+    team_size: tuple[int, int],
+    loggers: Sequence[StateLogger] = (),
+) -> Iterator[tuple[GameState, bool]]:
+    """Play a solution in one arena; yield every state, first the initial one, and True when the goal is reached."""
+    setter = _Placed(start)
+    with closing(_pool(setter, _Never(), rules, team_size, 1, 1, loggers)) as pool:
+        steps = play(pool, _FirstCar(_Played(controls), opponent))
+        yield next(steps), False
+        goal.reset(np.ones(1, np.bool_), pool.state)
+        ground = BallOnGroundCondition()
+        ground.reset(np.ones(1, np.bool_), pool.state)
+        for _ in range(len(controls)):
+            state = next(steps)
+            ended = shot_over(state, np.array([start.seconds]), ground)
+            reached = bool(goal.progress(state, ended)[0] >= 1)
+            yield state, reached
+            if reached:
+                return
+
+
+def _pool(
+    setter: PerArenaSetter,
+    done: DoneCondition,
+    rules: Rules,
+    team_size: tuple[int, int],
+    num_arenas: int,
+    num_threads: int | None,
+    loggers: Sequence[StateLogger] = (),
+) -> RocketSimPool:
+    return RocketSimPool(
+        num_arenas=num_arenas,
+        team_size=team_size,
+        action=ContinuousAction(),
+        state_setter=setter,
+        done=done,
+        tick_skip=rules.tick_skip,
+        action_delay_ticks=rules.action_delay_ticks,
+        num_threads=num_threads,
+        loggers=loggers,
+    )
+
+
+@dataclass(eq=False)
+class _Work:
+    """Work on one initial state."""
+
+    number: int
+    elite: list[tuple[float, int, Float]] = field(default_factory=list)
+    """Best attempts: progress, decision in which it was reached, controls."""
+    cost: int = 0
+    arenas: int = 0
+    """Arenas that play it now."""
+    tested: Float | None = None
+    """Controls that are being replayed."""
+    unplayed: int = 0
+    """Replays that have not begun."""
+    passed: int = 0
+    failed: int = 0
+    solution: Solution = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.solution = Solution(self.number, np.zeros((0, 8), np.float32), 0.0, 0)
+
+
+class _Attempts(PerArenaSetter, DoneCondition):
+    """Setter and condition that begins attempts, judges them, and keeps the best ones of each initial state."""
+
+    def __init__(self, starts: Sequence[Start], goal: Goal, rows: Float | None, rules: Rules, seed: int) -> None:
+        arenas = rules.num_arenas
+        self.works = [_Work(number) for number in range(len(starts))]
+        self.open = list(self.works)
+        self._starts, self._goal, self._rules = starts, goal, rules
+        self._rows = lookup_rows() if rows is None else rows
+        self._rng = np.random.default_rng(seed)
+        self._ground = BallOnGroundCondition()
+        self._work = [self.works[0]] * arenas
+        self._step, self._prescribed, self._hold = np.zeros((3, arenas), np.int64)
+        self._best_at = np.zeros(arenas, np.int64)
+        self._best, self._interruptions, self._seconds = np.zeros((3, arenas))
+        self._is_replay = np.zeros(arenas, np.bool_)
+        self._held = np.zeros((arenas, 8), np.float32)
+        self._controls = np.zeros((arenas, rules.horizon, 8), np.float32)
+
+    def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
+        work = min(self.open or self.works[:1], key=lambda each: each.arenas)
+        work.arenas += 1
+        self._work[arena], start = work, self._starts[work.number]
+        start.place(state, arena)
+        self._seconds[arena] = min(start.seconds, self._rules.seconds)
+        self._step[arena] = self._best_at[arena] = self._hold[arena] = 0
+        self._best[arena] = 0
+        self._is_replay[arena] = bool(work.unplayed)
+        if work.unplayed:
+            work.unplayed -= 1
+            self._disturb(state, arena)
+        else:
+            self._interruptions[arena] = self._rng.choice(INTERRUPTIONS)
+        planned = work.tested if self._is_replay[arena] else self._variation(work)
+        self._prescribed[arena] = len(planned)
+        self._controls[arena, : len(planned)] = planned
+
+    def _disturb(self, state: GameState, arena: int) -> None:
+        world, draw = state.world, self._rng.standard_normal
+        ball = world.ball_pos[arena] + world.ball_vel[arena] * self._rng.uniform(-1, 1) / TICKS_PER_SECOND
+        if inside_field(*ball.tolist()):
+            world.ball_pos[arena] = ball
+        car = world.car_pos[arena, 0] + np.append(PLACE_NOISE * draw(2), 0)
+        if inside_field(*car.tolist()):
+            world.car_pos[arena, 0] = car
+        for velocity, limit in ((world.ball_vel[arena], BALL_MAX_SPEED), (world.car_vel[arena, 0], CAR_MAX_SPEED)):
+            velocity *= 1 + SPEED_NOISE * draw(3)
+            velocity *= min(1.0, limit / max(float(np.linalg.norm(velocity)), 1.0))
+
+    def _variation(self, work: _Work) -> Float:
+        """Return the prescribed first decisions of a new attempt, `[t, 8]`; the guide continues."""
+        rng = self._rng
+        if not work.elite or rng.random() < 0.05:
+            return self._held[:0]
+        _, at, parent = work.elite[rng.integers(len(work.elite))]
+        cut, kind, width = int(rng.integers(at + 1)), rng.random(), int(rng.integers(1, LONGEST_CHANGE + 1))
+        if kind < 0.4:
+            return parent[:cut]
+        before, after = parent[:cut], parent[cut:]
+        if kind < 0.7:
+            return np.concatenate((before, np.repeat(self._draw(1), width, axis=0), after[width:]))[: len(parent)]
+        if kind < 0.85:
+            return np.concatenate((before, np.repeat(after[:1], width, axis=0), after))[: self._rules.horizon]
+        return np.concatenate((before, after[width:]))
+
+    def _draw(self, count: int) -> Float:
+        return self._rows[self._rng.integers(len(self._rows), size=count)]
+
+    def vary(self, actions: NDArray[Any]) -> NDArray[Any]:
+        """Replace the guide's actions `[N, 8]` where something else is prescribed, and record them."""
+        arenas = np.arange(len(self._step))
+        own = actions.reshape(len(arenas), -1, 8)[:, 0]
+        free = self._step >= self._prescribed
+        begin = free & (self._hold == 0) & (self._rng.random(len(arenas)) < self._interruptions)
+        self._held[begin] = self._draw(int(begin.sum()))
+        self._hold[begin] = self._rng.integers(1, LONGEST_HOLD + 1, int(begin.sum()))
+        holding = free & (self._hold > 0)
+        self._hold -= holding
+        planned = self._controls[arenas, self._step]
+        chosen = np.where(free[:, None], np.where(holding[:, None], self._held, own), planned)
+        self._controls[arenas, self._step] = chosen
+        changed: NDArray[Any] = actions.copy()
+        changed.reshape(len(arenas), -1, 8)[:, 0] = chosen
+        return changed
+
+    def check(self, state: GameState) -> Bool:
+        self._step += 1
+        over = shot_over(state, self._seconds, self._ground) | (self._step >= self._rules.horizon)
+        progress = self._goal.progress(state, over)
+        better = progress > self._best
+        self._best, self._best_at = np.where(better, progress, self._best), np.where(better, self._step, self._best_at)
+        over |= self._best >= 1
+        over |= self._is_replay & (self._step >= self._prescribed)  # nothing more is prescribed: it failed
+        for arena in np.flatnonzero(over).tolist():
+            self._judge(arena)
+        return over
+
+    def _judge(self, arena: int) -> None:
+        work, steps, reached = self._work[arena], int(self._step[arena]), self._best[arena] >= 1
+        work.arenas -= 1
+        if work not in self.open:
+            return
+        work.cost += steps
+        if self._is_replay[arena]:
+            if work.tested is not None:
+                work.passed, work.failed = work.passed + bool(reached), work.failed + (not reached)
+                self._test(work)
+        else:
+            controls = self._controls[arena, :steps].copy()
+            if not reached:
+                self._keep(work, float(self._best[arena]), int(self._best_at[arena]), controls)
+            elif work.tested is None:
+                work.tested, work.unplayed = controls, REPLAYS if self._rules.robust else 0
+                work.passed = work.failed = 0
+                self._test(work)
+        if work.cost >= self._rules.budget and work in self.open:
+            work.solution = work.solution._replace(cost=work.cost)
+            self.open.remove(work)
+
+    def _test(self, work: _Work) -> None:
+        """Accept or reject the controls that are being replayed, as soon as that is certain."""
+        assert work.tested is not None
+        wanted = self._rules.robust * REPLAYS
+        played = work.passed + work.failed
+        if played == REPLAYS * bool(self._rules.robust) and work.passed >= wanted:
+            work.solution = Solution(work.number, work.tested, work.passed / max(1, played), work.cost)
+            self.open.remove(work)
+        elif REPLAYS - work.failed < wanted or (played == SCREENED == work.failed):
+            self._keep(work, 1 + work.passed / played, len(work.tested), work.tested)
+            work.tested, work.unplayed = None, 0
+
+    @staticmethod
+    def _keep(work: _Work, progress: float, at: int, controls: Float) -> None:
+        work.elite = sorted([*work.elite, (progress, at, controls)], key=lambda each: -each[0])[:ELITE]
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        self._goal.reset(mask, state)
+        self._ground.reset(mask, state)
+
+
+class _FirstCar(TeamBots):
+    """Bot that lets one bot play the first car, and another bot the rest."""
+
+    def split(self, state: GameState) -> tuple[Bool, Bot, Bot]:
+        first = np.arange(state.num_cars) == 0
+        return np.broadcast_to(first, state.present.shape), self.blue, self.orange
+
+
+class _Played(Bot):
+    """Bot that plays prescribed controls `[T, 8]`, and then none."""
+
+    def __init__(self, controls: Float) -> None:
+        super().__init__()
+        self._left = iter(controls)
+
+    def act(self, state: GameState) -> Float:
+        return np.broadcast_to(next(self._left, np.zeros(8, np.float32)), state.controls.shape)
+
+
+class _Placed(PerArenaSetter):
+    def __init__(self, start: Start) -> None:
+        self._start = start
+
+    def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
+        self._start.place(state, arena)
+
+
+class _Never(DoneCondition):
+    def check(self, state: GameState) -> Bool:
+        return np.zeros(state.num_arenas, np.bool_)
