@@ -53,7 +53,7 @@ class Score(Goal):
 
 
 class Save(Goal):
-    """Concede no goal. Progress: nearness to the ball, up to 0.5; after a touch, the ball's speed away from the goal."""
+    """Concede no goal. Progress: nearness to the ball, up to 0.5; after a touch, the ball's speed to the other side."""
 
     def reset(self, mask: Bool, state: GameState) -> None:
         self._touched = _cleared(getattr(self, "_touched", None), mask, False)

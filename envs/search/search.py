@@ -237,8 +237,7 @@ class _Attempts(PerArenaSetter, DoneCondition):
         if work.unplayed:
             work.unplayed -= 1
             self._disturb(state, arena)
-        else:
-            self._interruptions[arena] = self._rng.choice(INTERRUPTIONS)
+        self._interruptions[arena] = 0 if self._is_replay[arena] else self._rng.choice(INTERRUPTIONS)
         planned = work.tested if self._is_replay[arena] else self._variation(work)
         self._prescribed[arena] = len(planned)
         self._controls[arena, : len(planned)] = planned
@@ -298,7 +297,6 @@ class _Attempts(PerArenaSetter, DoneCondition):
         better = progress > self._best
         self._best, self._best_at = np.where(better, progress, self._best), np.where(better, self._step, self._best_at)
         over |= self._best >= 1
-        over |= self._is_replay & (self._step >= self._prescribed)  # nothing more is prescribed: it failed
         for arena in np.flatnonzero(over).tolist():
             self._judge(arena)
         return over

@@ -1,0 +1,160 @@
+"""`fabric-rl search`: find action sequences that reach a goal, and write them as a demonstration."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from rlgym.rocket_league.common_values import TICKS_PER_SECOND
+
+from envs.demonstrations.file import SUFFIX, DemonstrationWriter, columns_of_states
+from envs.demonstrations.record import StateRecorder, states_header
+from envs.matches.exam import place_exam_shot
+from envs.matches.matches import PoolFactory
+from envs.pool.rocket_pool import RocketSimPool
+from envs.resets import Kickoff, RandomState, ReplayedStates, StateSetter
+from envs.resets.base import apply_to_arena
+from envs.resets.replay import save_states
+from envs.resets.training_packs import Pack, packaged_file, read_packs
+from envs.search import GOALS, Rules, Solution, Start, replay, search
+from envs.state.game_state import GameState
+from envs.state.layout import BLUE, ORANGE
+from fabric_rl.base.files import read_json, write_json
+from fabric_rl.base.settings import CountOrZero, Positive, Share
+from fabric_rl.base.tables import progress, table
+from fabric_rl.commands.output import JSON, Out, Report, writes
+from fabric_rl.evaluation import results
+from fabric_rl.evaluation.players import load_player, short_name
+from fabric_rl.evaluation.settings import UpTo
+from fabric_rl.ranks.devices import single_thread
+from fabric_rl.selfplay.ratings.intervals import share_interval
+
+_AT_ONCE = 32
+"""Initial states that are searched at the same time; after each such part, its result is kept."""
+
+
+@writes(Out("out", [SUFFIX]), Out("states", [".npz"]), JSON)
+def search_states(
+    start: Sequence[str],
+    goal: Literal["score", "save", "touch_in_air", "first_to_ball"] = "score",
+    player: str = "school_1v1",
+    opponent: str = "idle",
+    number: UpTo = 32,
+    budget: UpTo = 100_000,
+    robust: Share = 0.5,
+    seconds: Positive = 10.0,
+    out: Path | None = None,
+    states: Path | None = None,
+    last_seconds: Positive = 2.0,
+    seed: CountOrZero = 0,
+    runs_dir: str = "runs",
+) -> Report:
+    """Search for action sequences that reach a goal, guided by a bot, and write them as a demonstration.
+
+    From each initial state, the command plays many attempts, and varies the best ones. It accepts an attempt if it also
+    works after small changes of the initial state. An agent learns from the result as from any demonstration
+    (docs/search.md). If the command is interrupted, the same command continues after the last 32 initial states.
+
+    Args:
+        start: Initial states: `kickoff`, `random`, a .npz file of `envs.save_states`, or training packs by code, type
+            (Striker, Goalie), difficulty or tag, without those that are held out for the exam.
+        goal: What the first blue car should do.
+        player: Guide, as in `fabric-rl evaluate`; agents sample their actions.
+        opponent: Player of all other cars; agents take their most probable actions.
+        number: Number of initial states.
+        budget: Maximum number of decisions to play from each initial state.
+        robust: Share of 16 replays with a slightly changed initial state that must also reach the goal. 0: no replays.
+        seconds: Maximum game time of an attempt.
+        out: .frd file for the solutions.
+        states: .npz file for states on the way to the goal, for `envs.ReplayedStates`.
+        last_seconds: Game time before the goal is reached from which `states` are taken.
+        seed: Seed of the initial states and the attempts.
+        runs_dir: Folder that contains all runs.
+    """
+    who, other = load_player(player, True, runs_dir), load_player(opponent, False, runs_dir)
+    recipe = who.trained_in or PoolFactory(RocketSimPool)
+    size, skip = max(recipe.team_sizes, key=sum), recipe.tick_skip
+    rules = Rules(budget, robust, 128, skip, recipe.action_delay_ticks, seconds)
+    guide, opposing, sought = who.build(size, skip), other.build(size, skip), GOALS[goal]
+    starts = _starts(start, number, seed, seconds)
+    made_with = [list(start), goal, player, opponent, len(starts), list(vars(rules).values()), seed]
+    kept = None if out is None else out.with_name(f"{out.name}.part.json")
+    found = _read(kept, made_with)
+    with single_thread(), progress(f"{len(starts)} initial states") as tell:
+        while len(found) < len(starts):
+            first = len(found)
+            some, own_seed = starts[first : first + _AT_ONCE], seed + first
+            inside = partial(_inside, tell, first / len(starts), len(some) / len(starts))
+            bots = guide(own_seed), opposing(own_seed)
+            solved = search(some, sought(), *bots, rules, size, own_seed, progress=inside)
+            found += [each._replace(start=each.start + first) for each in solved]
+            if kept is not None:
+                write_json(
+                    kept, {"made_with": made_with, "solutions": [[*x[:1], x.controls.tolist(), *x[2:]] for x in found]}
+                )
+        reached = [each for each in found if len(each.controls)]
+        names, teams = [short_name(player), short_name(opponent)], [BLUE] * size[0] + [ORANGE] * size[1]
+        with ExitStack() as opened:
+            loggers = []
+            if out is not None and reached:
+                about = states_header(names, teams, [0], skip)
+                writer = opened.enter_context(DemonstrationWriter(out, columns_of_states(sum(size)), about))
+                loggers = [StateRecorder(writer)]
+            last = round(last_seconds * TICKS_PER_SECOND / skip)
+            on_the_way: list[GameState] = []
+            for each in reached:
+                played = replay(starts[each.start], each.controls, sought(), opposing(seed), rules, size, loggers)
+                game = [(state.copy(), done) for state, done in played]
+                for logger in loggers:
+                    logger.end(terminated=game[-1][1])
+                on_the_way += [state for state, _ in game[:-1][-last:]]
+        if states is not None and on_the_way:
+            save_states(states, on_the_way)
+    if kept is not None:
+        kept.unlink(missing_ok=True)
+    share = list(share_interval(len(reached), len(found)))
+    data = {"start": list(start), "goal": goal, "player": player, "opponent": opponent, "seed": seed}
+    data |= {"searched": len(found), "solved": len(reached), "interval_95": share}
+    rows = [(x.start, len(x.controls) * skip / TICKS_PER_SECOND, x.robust, x.cost) for x in found]
+    data["solutions"] = [dict(zip(("start", "seconds", "robust", "cost"), row, strict=True)) for row in rows]
+    costs = f"{np.median([each.cost for each in reached]):,.0f}" if reached else "-"
+    long = f"{np.mean([row[1] for row in rows if row[1]]):.1f}" if reached else "-"
+    row = [" ".join(start), goal, str(len(found)), str(len(reached)), f"{len(reached) / len(found):.1%}"]
+    row += [f"{share[0]:.1%} to {share[1]:.1%}", long, costs]
+    columns = ["initial states", "goal", ">searched", ">solved", ">share", ">95 %", ">seconds", ">decisions, median"]
+    return Report([table(f"guided by {short_name(player)}, against {short_name(opponent)}", columns, [row])], data)
+
+
+def _inside(tell: Callable[[float], None], done: float, share: float, now: float) -> None:
+    tell(done + share * now)
+
+
+def _read(kept: Path | None, made_with: list[Any]) -> list[Solution]:
+    """Return the solutions of an interrupted search with the same settings."""
+    if kept is None or not kept.exists():
+        return []
+    saved = read_json(kept)
+    if saved.get("made_with") != made_with:
+        raise ValueError(f"--out: {kept} is from a search with other settings; finish that one, or delete the file")
+    return [Solution(n, np.array(rows, np.float32).reshape(-1, 8), *rest) for n, rows, *rest in saved["solutions"]]
+
+
+def _starts(words: Sequence[str], number: int, seed: int, seconds: float) -> list[Start]:
+    """Return the initial states that the words name; `number` of them in random order."""
+    setters: dict[str, Callable[[], StateSetter]] = {"kickoff": Kickoff, "random": RandomState}
+    if len(words) == 1 and (words[0] in setters or words[0].endswith(".npz")):
+        setter = setters[words[0]]() if words[0] in setters else ReplayedStates(words[0])
+        return [Start(partial(_place, setter, (seed, i)), seconds) for i in range(number)]
+    packs = results.choose_packs(read_packs(packaged_file()), [*words, "train"])
+    shots = []
+    for pack in map(Pack.in_standard_field, packs):
+        goalie = pack.metadata.get("type") == "Goalie"
+        shots += [(shot, goalie, limit) for shot, limit in zip(pack.shots, pack.limits.tolist(), strict=True)]
+    chosen = np.random.default_rng(seed).permutation(len(shots))[:number].tolist()
+    return [Start(partial(place_exam_shot, shot=shots[i][0], goalie=shots[i][1]), shots[i][2]) for i in chosen]
+
+
+def _place(setter: StateSetter, seed: tuple[int, int], state: GameState, arena: int) -> None:
+    apply_to_arena(setter, state, arena, np.random.default_rng(seed))
