@@ -1,9 +1,12 @@
 """Goals of a search: a measure of how near each attempt has come."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, GOAL_CENTER_TO_POST, GOAL_HEIGHT, TICKS_PER_SECOND
 
 from envs.component import Component
@@ -96,7 +99,12 @@ class FirstToBall(Goal):
         return np.where(self._at == -2, np.float32(0), np.where((self._at >= 0) & cleared, _ONE, near))
 
 
-GOALS = {"score": Score, "save": Save, "touch_in_air": TouchInAir, "first_to_ball": FirstToBall}
+GOALS: dict[str, Callable[[], Goal]] = {
+    "score": Score,
+    "save": Save,
+    "touch_in_air": TouchInAir,
+    "first_to_ball": FirstToBall,
+}
 """Goals by the name that `fabric-rl search --goal` uses."""
 
 
@@ -116,7 +124,7 @@ def _forward(state: GameState) -> Float:
     return forward
 
 
-def _cleared(memory: "np.ndarray | None", mask: Bool, value: int) -> "np.ndarray":  # type: ignore[type-arg]
+def _cleared(memory: NDArray[Any] | None, mask: Bool, value: int) -> NDArray[Any]:
     """Return the memory `[A]` with `value` where an attempt begins."""
     fresh = np.full(len(mask), value)
     return fresh if memory is None or len(memory) != len(mask) else np.where(mask, fresh, memory)

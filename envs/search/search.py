@@ -238,7 +238,7 @@ class _Attempts(PerArenaSetter, DoneCondition):
             work.unplayed -= 1
             self._disturb(state, arena)
         self._interruptions[arena] = 0 if self._is_replay[arena] else self._rng.choice(INTERRUPTIONS)
-        planned = work.tested if self._is_replay[arena] else self._variation(work)
+        planned = work.tested if self._is_replay[arena] and work.tested is not None else self._variation(work)
         self._prescribed[arena] = len(planned)
         self._controls[arena, : len(planned)] = planned
 
@@ -260,18 +260,22 @@ class _Attempts(PerArenaSetter, DoneCondition):
         if not work.elite or rng.random() < 0.05:
             return self._held[:0]
         _, at, parent = work.elite[rng.integers(len(work.elite))]
+        changed: Float
         cut, kind, width = int(rng.integers(at + 1)), rng.random(), int(rng.integers(1, LONGEST_CHANGE + 1))
         if kind < 0.4:
             return parent[:cut]
         before, after = parent[:cut], parent[cut:]
         if kind < 0.7:
-            return np.concatenate((before, np.repeat(self._draw(1), width, axis=0), after[width:]))[: len(parent)]
-        if kind < 0.85:
-            return np.concatenate((before, np.repeat(after[:1], width, axis=0), after))[: self._rules.horizon]
-        return np.concatenate((before, after[width:]))
+            changed = np.concatenate((before, np.repeat(self._draw(1), width, axis=0), after[width:]))
+        elif kind < 0.85:
+            changed = np.concatenate((before, np.repeat(after[:1], width, axis=0), after))
+        else:
+            changed = np.concatenate((before, after[width:]))
+        return changed[: self._rules.horizon]
 
     def _draw(self, count: int) -> Float:
-        return self._rows[self._rng.integers(len(self._rows), size=count)]
+        drawn: Float = self._rows[self._rng.integers(len(self._rows), size=count)]
+        return drawn
 
     def vary(self, actions: NDArray[Any]) -> NDArray[Any]:
         """Replace the guide's actions `[N, 8]` where something else is prescribed, and record them."""
@@ -292,7 +296,7 @@ class _Attempts(PerArenaSetter, DoneCondition):
 
     def check(self, state: GameState) -> Bool:
         self._step += 1
-        over = shot_over(state, self._seconds, self._ground) | (self._step >= self._rules.horizon)
+        over: Bool = shot_over(state, self._seconds, self._ground) | (self._step >= self._rules.horizon)
         progress = self._goal.progress(state, over)
         better = progress > self._best
         self._best, self._best_at = np.where(better, progress, self._best), np.where(better, self._step, self._best_at)

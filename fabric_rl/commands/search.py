@@ -22,7 +22,7 @@ from envs.search import GOALS, Rules, Solution, Start, replay, search
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE
 from fabric_rl.base.files import read_json, write_json
-from fabric_rl.base.settings import CountOrZero, Positive, Share
+from fabric_rl.base.settings import Count, CountOrZero, Positive, Share
 from fabric_rl.base.tables import progress, table
 from fabric_rl.commands.output import JSON, Out, Report, writes
 from fabric_rl.evaluation import results
@@ -42,7 +42,7 @@ def search_states(
     player: str = "school_1v1",
     opponent: str = "idle",
     number: UpTo = 32,
-    budget: UpTo = 100_000,
+    budget: Count = 100_000,
     robust: Share = 0.5,
     seconds: Positive = 10.0,
     out: Path | None = None,
@@ -115,7 +115,7 @@ def search_states(
     if kept is not None:
         kept.unlink(missing_ok=True)
     share = list(share_interval(len(reached), len(found)))
-    data = {"start": list(start), "goal": goal, "player": player, "opponent": opponent, "seed": seed}
+    data: dict[str, Any] = {"start": list(start), "goal": goal, "player": player, "opponent": opponent, "seed": seed}
     data |= {"searched": len(found), "solved": len(reached), "interval_95": share}
     rows = [(x.start, len(x.controls) * skip / TICKS_PER_SECOND, x.robust, x.cost) for x in found]
     data["solutions"] = [dict(zip(("start", "seconds", "robust", "cost"), row, strict=True)) for row in rows]

@@ -1,0 +1,104 @@
+"""Search: solutions that replay exactly, that need what the guide lacks, the same seed, and goals by hand."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from envs.bots import BallChaser, IdleBot
+from envs.matches.exam import place_exam_shot
+from envs.resets import Kickoff
+from envs.resets.base import apply_to_arena
+from envs.search import FirstToBall, Rules, Save, Score, Start, TouchInAir, replay, search
+from envs.state.game_state import GameState
+from envs.state.layout import ORANGE
+
+ASIDE = np.array([[9, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]])
+RULES = Rules(budget=20_000, robust=0.0, num_arenas=16, seconds=3.0)
+AHEAD = np.array([[0, 3500, 93], [0, 0, 0], [700, 2600, 17], [0, 0.5 * np.pi, 0]])
+"""A resting ball before the open goal, and a car behind it, a little to the side."""
+SHOT = np.array([[0, -2000, 93], [0, -2500, 0], [900, -4500, 17], [0, np.pi, 0]])
+"""A ball on its way into the own goal, and a car beside it."""
+
+
+def shot(which, goalie=False):
+    return Start(partial(place_exam_shot, shot=which, goalie=goalie), 3.0)
+
+
+def kickoff(number):
+    return Start(lambda state, arena: apply_to_arena(Kickoff(), state, arena, np.random.default_rng(number)), 3.0)
+
+
+def ends(solution, start, goal, opponent=None):
+    """Whether a replay of a solution reaches the goal, and in its last step only."""
+    played = replay(start, solution.controls, goal, opponent or IdleBot(), RULES, (1, 1))
+    reached = [done for _, done in played]
+    return reached == [False] * len(solution.controls) + [True]
+
+
+@pytest.mark.parametrize(("which", "goal", "guide"), [(AHEAD, Score, BallChaser), (SHOT, Save, IdleBot)])
+def test_what_the_guide_cannot_do_is_found(which, goal, guide):
+    starts = [shot(which, goal is Save), shot(which + ASIDE, goal is Save)]
+    for start in starts:
+        rules = Rules(budget=30, robust=0.0, num_arenas=1, seconds=3.0)
+        assert len(search([start], goal(), guide(), IdleBot(), rules, (1, 1), num_threads=1)[0].controls) == 0
+    found = search(starts, goal(), guide(), IdleBot(), RULES, (1, 1), seed=3, num_threads=1)
+    assert [each.start for each in found] == [0, 1]
+    assert all(0 < len(each.controls) and 0 < each.cost <= RULES.budget + RULES.horizon for each in found)
+    assert all(ends(each, starts[each.start], goal()) for each in found)
+
+
+def test_the_same_seed_gives_the_same_result():
+    def controls(seed, threads):
+        found = search([shot(AHEAD)], Score(), BallChaser(), IdleBot(), RULES, (1, 1), seed, threads)
+        return found[0].controls
+
+    assert np.array_equal(controls(1, 1), controls(1, 2))
+    assert not np.array_equal(controls(1, 1), controls(2, 1))
+
+
+def test_a_solution_has_to_survive_small_changes():
+    rules = Rules(budget=40_000, robust=0.5, num_arenas=32, seconds=3.0)
+    found = search([shot(AHEAD)], Score(), BallChaser(), IdleBot(), rules, (1, 1), seed=1)[0]
+    assert found.robust >= 0.5
+    assert ends(found, shot(AHEAD), Score())
+
+
+def test_without_a_solution_the_budget_ends_the_search():
+    far = AHEAD * [[1], [1], [0], [1]] + [[0], [0], [0], [0]]
+    far[2] = (0, -4500, 17)  # cannot even reach the ball
+    rules = Rules(budget=2_000, robust=0.0, num_arenas=8, seconds=0.5)
+    found = search([shot(far)], Score(), BallChaser(), IdleBot(), rules, (1, 1))[0]
+    assert len(found.controls) == 0
+    assert 2_000 <= found.cost <= 2_000 + 8 * rules.horizon
+
+
+def test_kickoff_against_a_chaser():
+    found = search([kickoff(5)], FirstToBall(), BallChaser(), BallChaser(), Rules(60_000, 0.0, 32), (1, 1), seed=2)[0]
+    assert len(found.controls)
+    assert ends(found, kickoff(5), FirstToBall(), BallChaser())
+
+
+def test_progress_by_hand():
+    state = GameState(2, 1, 1)
+    state.world.ball_pos[:] = (0, 3620, 100)  # 1500 uu before the line
+    state.world.car_pos[:, 0] = (1500, 3620, 100)
+    state.complete()
+    state.invalidate()
+    running, everyone = np.zeros(2, bool), np.ones(2, bool)
+    goals = Score(), Save(), TouchInAir(height=200), FirstToBall()
+    for goal in goals:
+        goal.reset(everyone, state)
+    score, save, touch, first = (goal.progress(state, running) for goal in goals)
+    away = np.exp(-1)  # 1500 uu from the ball
+    assert score == pytest.approx(away / 2)
+    assert save == pytest.approx(away / 2)
+    assert touch == pytest.approx(away * 0.5 * 0.99)  # half as high as asked for
+    assert first == pytest.approx(away / 2)
+    kept = np.array([True, False])
+    assert Save.progress(goals[1], state, kept)[0] == 1
+    state.world.ball_pos[0] = (0, -5400, 100)
+    state.complete()
+    state.invalidate()
+    assert state.scoring_team[0] == ORANGE
+    assert Save.progress(goals[1], state, kept)[0] < 1

@@ -1,0 +1,58 @@
+"""`fabric-rl search`: demonstrations, states on the way, an interruption, and packs without those of the exam."""
+
+import json
+
+import pytest
+
+from envs.demonstrations.file import Demonstration
+from envs.resets import ReplayedStates
+from fabric_rl.commands import search as command
+
+WORDS = ("search", "random", "--goal", "touch_in_air", "--player", "chaser", "--number", "4", "--budget", "2_000", "--seconds", "2")
+
+
+def test_a_demonstration_and_the_states_before_its_end(call, tmp_path):
+    files = ("--out", tmp_path / "found.frd", "--states", tmp_path / "found.npz", "--json", tmp_path / "found.json")
+    status, out, _ = call(*WORDS, "--robust", "0", "--last_seconds", "0.2", *files)
+    assert status == 0
+    assert "touch_in_air" in out
+    found = json.loads((tmp_path / "found.json").read_text())
+    solved = [each for each in found["solutions"] if each["seconds"]]
+    assert found["searched"] == 4
+    assert found["solved"] == len(solved) > 0
+    demonstration = Demonstration(tmp_path / "found.frd")
+    episodes = list(demonstration.episodes())
+    assert demonstration.about["names"] == ["chaser", "idle"]
+    assert [(len(each.columns["controls"]) - 1) / 15 for each in episodes] == [each["seconds"] for each in solved]
+    assert all(each.terminated for each in episodes)
+    assert len(ReplayedStates(tmp_path / "found.npz")) == 3 * len(solved)
+    assert not list(tmp_path.glob("*.part.json"))
+
+
+def test_an_interrupted_search_continues(call, tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "_AT_ONCE", 2)
+    words = (*WORDS, "--robust", "0", "--out")
+    call(*words, tmp_path / "whole.frd")
+    search, calls = command.search, []
+
+    def stop(*args, **kwargs):
+        calls.append(args)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return search(*args, **kwargs)
+
+    monkeypatch.setattr(command, "search", stop)
+    assert call(*words, tmp_path / "found.frd")[0] == 130
+    assert not (tmp_path / "found.frd").exists()
+    status, _, errors = call(*words, tmp_path / "found.frd", "--seed", "1")
+    assert (status, "is from a search with other settings" in errors) == (2, True)
+    assert call(*words, tmp_path / "found.frd")[0] == 0
+    assert len(calls) == 3  # the first two initial states are not searched again
+    assert (tmp_path / "found.frd").read_bytes() == (tmp_path / "whole.frd").read_bytes()
+
+
+def test_shots_of_the_exam_are_left_out(call):
+    pytest.importorskip("rlgym_tools")
+    status, _, errors = call("search", "held_out", "--goal", "score", "--number", "1")
+    assert status == 2
+    assert "--packs: held_out and train cannot be combined" in errors
