@@ -8,14 +8,14 @@ from envs.demonstrations.file import Demonstration
 from envs.resets import ReplayedStates
 from fabric_rl.commands import search as command
 
-WORDS = ("search", "random", "--goal", "touch_in_air", "--player", "chaser", "--number", "4", "--budget", "2_000", "--seconds", "2")
+WORDS = ("search", "random", "--goal", "save", "--player", "chaser", "--number", "4", "--budget", "2_000", "--seconds", "2")
 
 
 def test_a_demonstration_and_the_states_before_its_end(call, tmp_path):
     files = ("--out", tmp_path / "found.frd", "--states", tmp_path / "found.npz", "--json", tmp_path / "found.json")
     status, out, _ = call(*WORDS, "--robust", "0", "--last_seconds", "0.2", *files)
     assert status == 0
-    assert "touch_in_air" in out
+    assert "save" in out
     found = json.loads((tmp_path / "found.json").read_text())
     solved = [each for each in found["solutions"] if each["seconds"]]
     assert found["searched"] == 4
@@ -24,7 +24,7 @@ def test_a_demonstration_and_the_states_before_its_end(call, tmp_path):
     episodes = list(demonstration.episodes())
     assert demonstration.about["names"] == ["chaser", "idle"]
     assert [(len(each.columns["controls"]) - 1) / 15 for each in episodes] == [each["seconds"] for each in solved]
-    assert all(each.terminated for each in episodes)
+    assert not any(each.terminated and each.columns["ball"][-1, 1] < -5120 for each in episodes)
     assert len(ReplayedStates(tmp_path / "found.npz")) == 3 * len(solved)
     assert not list(tmp_path.glob("*.part.json"))
 
