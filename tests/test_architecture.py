@@ -49,6 +49,7 @@ FLOORS = {
         "pool processes",
         "bots render adapters",
         "matches replays demonstrations",
+        "search",
         "audit",
     ],
 }

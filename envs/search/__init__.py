@@ -7,7 +7,7 @@ from envs.search.goals import Save as Save
 from envs.search.goals import Score as Score
 from envs.search.goals import TouchInAir as TouchInAir
 from envs.search.search import Rules as Rules
+from envs.search.search import SearchStart as SearchStart
 from envs.search.search import Solution as Solution
-from envs.search.search import Start as Start
 from envs.search.search import replay as replay
 from envs.search.search import search as search

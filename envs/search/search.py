@@ -43,7 +43,7 @@ SPEED_NOISE, PLACE_NOISE = 0.01, 5.0
 or behind."""
 
 
-class Start(NamedTuple):
+class SearchStart(NamedTuple):
     """Initial state of a search.
 
     Attributes:
@@ -98,7 +98,7 @@ class Rules:
 
 
 def search(
-    starts: Sequence[Start],
+    starts: Sequence[SearchStart],
     goal: Goal,
     guide: Bot,
     opponent: Bot,
@@ -137,7 +137,7 @@ def search(
 
 
 def replay(
-    start: Start,
+    start: SearchStart,
     controls: Float,
     goal: Goal,
     opponent: Bot,
@@ -209,7 +209,7 @@ class _Work:
 class _Attempts(PerArenaSetter, DoneCondition):
     """Setter and condition that begins attempts, judges them, and keeps the best ones of each initial state."""
 
-    def __init__(self, starts: Sequence[Start], goal: Goal, rows: Float | None, rules: Rules, seed: int) -> None:
+    def __init__(self, starts: Sequence[SearchStart], goal: Goal, rows: Float | None, rules: Rules, seed: int) -> None:
         arenas = rules.num_arenas
         self.works = [_Work(number) for number in range(len(starts))]
         self.open = list(self.works)
@@ -368,7 +368,7 @@ class _Played(Bot):
 
 
 class _Placed(PerArenaSetter):
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: SearchStart) -> None:
         self._start = start
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:

@@ -1,10 +1,12 @@
 """`fabric-rl search`: find action sequences that reach a goal, and write them as a demonstration."""
 
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
@@ -18,7 +20,7 @@ from envs.resets import Kickoff, RandomState, ReplayedStates, StateSetter
 from envs.resets.base import apply_to_arena
 from envs.resets.replay import save_states
 from envs.resets.training_packs import Pack, packaged_file, read_packs
-from envs.search import GOALS, Rules, Solution, Start, replay, search
+from envs.search import GOALS, Goal, Rules, SearchStart, Solution, replay, search
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE
 from fabric_rl.base.files import read_json, write_json
@@ -38,7 +40,7 @@ _AT_ONCE = 32
 @writes(Out("out", [SUFFIX]), Out("states", [".npz"]), JSON)
 def search_states(
     start: Sequence[str],
-    goal: Literal["score", "save", "touch_in_air", "first_to_ball"] = "score",
+    goal: str = "score",
     player: str = "school_1v1",
     opponent: str = "idle",
     number: UpTo = 32,
@@ -60,7 +62,8 @@ def search_states(
     Args:
         start: Initial states: `kickoff`, `random`, a .npz file of `envs.save_states`, or training packs by code, type
             (Striker, Goalie), difficulty or tag, without those that are held out for the exam.
-        goal: What the first blue car should do.
+        goal: Goal of the first blue car: score, save, touch_in_air, first_to_ball, or the class path of an
+            `envs.search.Goal`.
         player: Guide, as in `fabric-rl evaluate`; agents sample their actions.
         opponent: Player of all other cars; agents take their most probable actions.
         number: Number of initial states.
@@ -77,7 +80,7 @@ def search_states(
     recipe = who.trained_in or PoolFactory(RocketSimPool)
     size, skip = max(recipe.team_sizes, key=sum), recipe.tick_skip
     rules = Rules(budget, robust, 128, skip, recipe.action_delay_ticks, seconds)
-    guide, opposing, sought = who.build(size, skip), other.build(size, skip), GOALS[goal]
+    guide, opposing, sought = who.build(size, skip), other.build(size, skip), _find_goal(goal)
     starts = _starts(start, number, seed, seconds)
     made_with = [list(start), goal, player, opponent, len(starts), list(vars(rules).values()), seed]
     kept = None if out is None else out.with_name(f"{out.name}.part.json")
@@ -127,6 +130,18 @@ def search_states(
     return Report([table(f"guided by {short_name(player)}, against {short_name(opponent)}", columns, [row])], data)
 
 
+def _find_goal(name: str) -> Callable[[], Goal]:
+    if name in GOALS:
+        return GOALS[name]
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.append(here)
+    module, _, attribute = name.rpartition(".")
+    kind = getattr(import_module(module), attribute, None) if module else None
+    if not (isinstance(kind, type) and issubclass(kind, Goal)):
+        raise ValueError(f"--goal {name} must be {', '.join(GOALS)} or the class path of an envs.search.Goal")
+    return kind
+
+
 def _inside(tell: Callable[[float], None], done: float, share: float, now: float) -> None:
     tell(done + share * now)
 
@@ -141,19 +156,19 @@ def _read(kept: Path | None, made_with: list[Any]) -> list[Solution]:
     return [Solution(n, np.array(rows, np.float32).reshape(-1, 8), *rest) for n, rows, *rest in saved["solutions"]]
 
 
-def _starts(words: Sequence[str], number: int, seed: int, seconds: float) -> list[Start]:
+def _starts(words: Sequence[str], number: int, seed: int, seconds: float) -> list[SearchStart]:
     """Return the initial states that the words name; `number` of them in random order."""
     setters: dict[str, Callable[[], StateSetter]] = {"kickoff": Kickoff, "random": RandomState}
     if len(words) == 1 and (words[0] in setters or words[0].endswith(".npz")):
         setter = setters[words[0]]() if words[0] in setters else ReplayedStates(words[0])
-        return [Start(partial(_place, setter, (seed, i)), seconds) for i in range(number)]
+        return [SearchStart(partial(_place, setter, (seed, i)), seconds) for i in range(number)]
     packs = results.choose_packs(read_packs(packaged_file()), [*words, "train"])
     shots = []
     for pack in map(Pack.in_standard_field, packs):
         goalie = pack.metadata.get("type") == "Goalie"
         shots += [(shot, goalie, limit) for shot, limit in zip(pack.shots, pack.limits.tolist(), strict=True)]
     chosen = np.random.default_rng(seed).permutation(len(shots))[:number].tolist()
-    return [Start(partial(place_exam_shot, shot=shots[i][0], goalie=shots[i][1]), shots[i][2]) for i in chosen]
+    return [SearchStart(partial(place_exam_shot, shot=shots[i][0], goalie=shots[i][1]), shots[i][2]) for i in chosen]
 
 
 def _place(setter: StateSetter, seed: tuple[int, int], state: GameState, arena: int) -> None:

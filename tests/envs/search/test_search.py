@@ -9,7 +9,7 @@ from envs.bots import BallChaser, IdleBot
 from envs.matches.exam import place_exam_shot
 from envs.resets import Kickoff
 from envs.resets.base import apply_to_arena
-from envs.search import FirstToBall, Rules, Save, Score, Start, TouchInAir, replay, search
+from envs.search import FirstToBall, Rules, Save, Score, SearchStart, TouchInAir, replay, search
 from envs.state.game_state import GameState
 from envs.state.layout import ORANGE
 
@@ -22,11 +22,11 @@ SHOT = np.array([[0, -2000, 93], [0, -2500, 0], [900, -4500, 17], [0, np.pi, 0]]
 
 
 def shot(which, goalie=False):
-    return Start(partial(place_exam_shot, shot=which, goalie=goalie), 3.0)
+    return SearchStart(partial(place_exam_shot, shot=which, goalie=goalie), 3.0)
 
 
 def kickoff(number):
-    return Start(lambda state, arena: apply_to_arena(Kickoff(), state, arena, np.random.default_rng(number)), 3.0)
+    return SearchStart(lambda state, arena: apply_to_arena(Kickoff(), state, arena, np.random.default_rng(number)), 3.0)
 
 
 def ends(solution, start, goal, opponent=None):
@@ -44,7 +44,7 @@ def test_what_the_guide_cannot_do_is_found(which, goal, guide):
         assert len(search([start], goal(), guide(), IdleBot(), rules, (1, 1), num_threads=1)[0].controls) == 0
     found = search(starts, goal(), guide(), IdleBot(), RULES, (1, 1), seed=3, num_threads=1)
     assert [each.start for each in found] == [0, 1]
-    assert all(0 < len(each.controls) and 0 < each.cost <= RULES.budget + RULES.horizon for each in found)
+    assert all(len(each.controls) > 0 and 0 < each.cost <= RULES.budget + RULES.horizon for each in found)
     assert all(ends(each, starts[each.start], goal()) for each in found)
 
 

@@ -8,12 +8,13 @@ from envs.demonstrations.file import Demonstration
 from envs.resets import ReplayedStates
 from fabric_rl.commands import search as command
 
-WORDS = ("search", "random", "--goal", "save", "--player", "chaser", "--number", "4", "--budget", "2_000", "--seconds", "2")
+WORDS = ("search", "random", "--goal", "save", "--player", "chaser", "--number", "4", "--budget", "2_000")
+SHORT = ("--seconds", "2", "--robust", "0")
 
 
 def test_a_demonstration_and_the_states_before_its_end(call, tmp_path):
     files = ("--out", tmp_path / "found.frd", "--states", tmp_path / "found.npz", "--json", tmp_path / "found.json")
-    status, out, _ = call(*WORDS, "--robust", "0", "--last_seconds", "0.2", *files)
+    status, out, _ = call(*WORDS, *SHORT, "--last_seconds", "0.2", *files)
     assert status == 0
     assert "save" in out
     found = json.loads((tmp_path / "found.json").read_text())
@@ -31,7 +32,7 @@ def test_a_demonstration_and_the_states_before_its_end(call, tmp_path):
 
 def test_an_interrupted_search_continues(call, tmp_path, monkeypatch):
     monkeypatch.setattr(command, "_AT_ONCE", 2)
-    words = (*WORDS, "--robust", "0", "--out")
+    words = (*WORDS, *SHORT, "--out")
     call(*words, tmp_path / "whole.frd")
     search, calls = command.search, []
 
@@ -56,3 +57,17 @@ def test_shots_of_the_exam_are_left_out(call):
     status, _, errors = call("search", "held_out", "--goal", "score", "--number", "1")
     assert status == 2
     assert "--packs: held_out and train cannot be combined" in errors
+
+
+def test_goals_by_class_path(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_search_goal.py").write_text(
+        "from envs.search import Goal\n\n\nclass Move(Goal):\n    def progress(self, state, ended):\n"
+        "        return (abs(state.world.car_vel[:, 0, 1]) / 500).clip(0, 1)\n"
+    )
+    status, out, _ = call(*WORDS[:2], "--goal", "my_search_goal.Move", *WORDS[4:], *SHORT)
+    assert (status, "100.0%" in out) == (0, True)
+    status, _, errors = call(*WORDS[:2], "--goal", "scoer")
+    assert (status, "--goal scoer must be score, save, touch_in_air, first_to_ball or the class" in errors) == (2, True)
+    status, _, errors = call(*WORDS[:2], "--goal", "no_such.Goal")
+    assert (status, "no_such" in errors, errors.count("\n")) == (2, True, 1)
