@@ -169,10 +169,9 @@ class ViewerServer:
         try:
             connection.send(json.dumps({"live": feed.live}))
             for piece in pieces:
-                if isinstance(piece, str):
-                    piece = {"waiting": piece}
                 if piece:
-                    connection.send(piece if isinstance(piece, bytes) else json.dumps(piece))
+                    said = {"waiting": piece} if isinstance(piece, str) else piece
+                    connection.send(said if isinstance(said, bytes) else json.dumps(said))
                 else:
                     connection.ping()  # fails if the watcher is gone
             connection.close(1000, "The replay is gone.")

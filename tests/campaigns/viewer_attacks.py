@@ -73,14 +73,15 @@ class Server:
                 stderr=errors,
                 text=True,
             )
-        self.port = int(re.search(r":(\d+)/", self.process.stdout.readline()).group(1))
+        port, self.token = re.search(r":(\d+)/(\S+)", self.process.stdout.readline()).groups()
+        self.port = int(port)
         self.host = f"127.0.0.1:{self.port}"
         self.seen = 0
         self.witness = threading.Thread(target=self._watch, daemon=True)
         self.witness.start()
 
     def _watch(self):
-        with contextlib.suppress(WebSocketException, OSError), connect(f"ws://{self.host}/stream") as stream:
+        with contextlib.suppress(WebSocketException, OSError), connect(f"ws://{self.host}/stream{self.token}") as stream:
             for piece in stream:
                 self.seen += len(piece) if isinstance(piece, bytes) else 0
 
@@ -103,13 +104,15 @@ class Server:
         return found
 
     def get(self, path="/", *headers, host=None):
+        """As `ask`; the page and the stream are asked for with the token."""
+        path += self.token if path in ("/", "/stream") else ""
         lines = [f"GET {path} HTTP/1.1", f"Host: {host or self.host}", *headers, "", ""]
         return self.ask("\r\n".join(lines).encode("latin-1"))
 
     def watching(self, buffer=None):
         """A viewer's connection that has been accepted and has not read anything more."""
         client = self.open(buffer)
-        client.sendall(f"GET /stream HTTP/1.1\r\nHost: {self.host}\r\n{UPGRADE}\r\n".encode())
+        client.sendall(f"GET /stream{self.token} HTTP/1.1\r\nHost: {self.host}\r\n{UPGRADE}\r\n".encode())
         if not client.recv(12).endswith(b"101"):
             raise ConnectionError("no viewer")
         return client
@@ -137,7 +140,7 @@ class Server:
     def sees_everything(self):
         with contextlib.suppress(WebSocketException, OSError):
             if self.get().endswith((FOLDER / PAGE).read_bytes()):
-                with connect(f"ws://{self.host}/stream") as stream:
+                with connect(f"ws://{self.host}/stream{self.token}") as stream:
                     stream.recv(SECONDS)
                     return stream.recv(SECONDS).startswith(b"FRLREP")
         return False
@@ -202,7 +205,7 @@ def traversal(server, rng, number):
 
 def malformed_requests(server, rng, number):
     """A good request of which some bytes were changed, left out or repeated."""
-    good = f"GET / HTTP/1.1\r\nHost: {server.host}\r\nOrigin: http://{server.host}\r\n{UPGRADE}\r\n".encode()
+    good = f"GET /{server.token} HTTP/1.1\r\nHost: {server.host}\r\nOrigin: http://{server.host}\r\n{UPGRADE}\r\n".encode()
     for _ in range(number):
         words = bytearray(good)
         for _ in range(rng.randrange(1, 4)):
