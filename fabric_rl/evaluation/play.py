@@ -1,5 +1,6 @@
 """PlaySession: games of a person against bots in real time, one after the other, as the page asks for them."""
 
+import html
 import math
 import os
 import re
@@ -7,7 +8,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -32,6 +33,7 @@ from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.ranks.devices import single_thread
 from fabric_rl.runs.records import load_run
 from fabric_rl.viewer.feeds import Controls, PlayFeed
+from fabric_rl.viewer.server import ViewerServer
 
 MATCH, FREE, PACKS = "match", "free play", "training pack"
 STRIKER, GOALIE = "Striker", "Goalie"
@@ -307,3 +309,64 @@ def _milestones(bot: str, runs_dir: str) -> dict[str, str]:
     folder = next((path for path in (Path(runs_dir, bot), Path(bot)) if (path / "milestones").is_dir()), None)
     found = () if folder is None else load_run(folder).milestones
     return {f"{each.phase} {each.steps:,}": str(each.folder) for each in reversed(found)}
+
+
+class Playing:
+    """Game in a notebook: displays the page if it is the last line of a cell; played until `stop`.
+
+    Attributes:
+        url: Address of the page, to play in a tab of its own.
+    """
+
+    def __init__(self, session: PlaySession, feed: PlayFeed, height: int) -> None:
+        """Start the server and the game in threads."""
+        self._session, self._height = session, height
+        server = ViewerServer(feed, frame_ancestors="http://localhost:* http://127.0.0.1:* vscode-webview:")
+        self.url, self._threads = server.url, ExitStack()
+        self._threads.enter_context(server.running())
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        with suppress(ValueError, ImportError):  # the page shows it
+            self._session.run()
+
+    def stop(self) -> None:
+        """End the game and the server."""
+        self._session.stop()
+        self._threads.close()
+
+    def _repr_html_(self) -> str:
+        style = f"width: 100%; height: {self._height}px; border: 0; border-radius: 8px"
+        return f'<iframe title="play" allow="gamepad" style="{style}" src="{html.escape(self.url)}"></iframe>'
+
+
+def play(
+    bot: str = "school_1v1",
+    minutes: float = 5.0,
+    team_size: int | None = None,
+    record: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    height: int = 560,
+    runs_dir: str | Path = "runs",
+) -> Playing:
+    """Play against a bot in Jupyter or VS Code, on the computer that runs the notebook.
+
+    Args:
+        bot: Opponent, as in `fabric-rl play`.
+        minutes: Game time of a match, in minutes.
+        team_size: Cars per team; default: as in the bot's training, 1 for scripted bots.
+        record: Folder for a replay and a demonstration of each game.
+        seed: Seed of the kickoffs.
+        height: Height of the page in pixels.
+        runs_dir: Folder that contains all runs.
+
+    Returns:
+        An object that a notebook displays if it is the last line of a cell; `stop` ends the game.
+
+    Raises:
+        ValueError: There is no such player.
+    """
+    feed = PlayFeed()
+    settings = PlaySettings(seed=seed, runs_dir=str(runs_dir), team_size=team_size)
+    session = PlaySession(feed, bot, settings, minutes, None if record is None else Path(record))
+    return Playing(session, feed, height)
