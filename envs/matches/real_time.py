@@ -82,7 +82,7 @@ class RealTimeGame:
         seed: int = 0,
         loggers: Sequence[StateLogger] = (),
     ) -> None:
-        """Build the arena; see `RocketSimPool` for the other arguments.
+        """Build the arena.
 
         Args:
             bots: Players of all cars but the first blue one, whose controls are replaced.
@@ -90,6 +90,11 @@ class RealTimeGame:
             show: Called after every tick.
             state_setter: Initial states; the delays of `MatchKickoffs` apply to the bots.
             done: Termination conditions.
+            team_size: Cars (blue, orange), at least one blue.
+            tick_skip: Physics ticks (1/120 s) between the bots' decisions.
+            action_delay_ticks: Ticks at the start of a step that still run the bots' previous controls.
+            seed: Seed of the pool.
+            loggers: Observe every step.
         """
         self.ticks, self._drive, self._show = 0, drive, show
         self._parser = _StepControls()

@@ -2,7 +2,6 @@
 
 from importlib import import_module
 from pathlib import Path
-
 from typing import Annotated
 
 from fabric_rl.base.settings import Between

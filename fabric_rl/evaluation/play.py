@@ -201,11 +201,11 @@ class PlaySession:
         replay, demonstration = self._record / f"{stem}{REPLAY}", self._record / f"{stem}{DEMONSTRATION}"
         skip = self._rules.tick_skip
         header = states_header(names, teams, [0], skip)
-        with DemonstrationWriter(demonstration, columns_of_states(len(teams)), header) as writer:
-            with replay.open("wb") as sink:
-                states = StateRecorder(writer, round(EPISODE_SECONDS * TICKS_PER_SECOND / skip))
-                yield sink, [states]
-                states.end()
+        columns = columns_of_states(len(teams))
+        with DemonstrationWriter(demonstration, columns, header) as writer, replay.open("wb") as sink:
+            states = StateRecorder(writer, round(EPISODE_SECONDS * TICKS_PER_SECOND / skip))
+            yield sink, [states]
+            states.end()
         if not writer.episodes:
             replay.unlink()
             demonstration.unlink()

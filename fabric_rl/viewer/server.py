@@ -96,7 +96,10 @@ class ViewerServer:
         self._connections, self._ended = threading.Semaphore(MOST_CONNECTIONS), threading.Event()
         self._token, self._local = secrets.token_urlsafe(16), host in LOOPBACK
         page = PLAY_PAGE if isinstance(feed, PlayFeed) else PAGE
-        self._types = {"/": (page, "text/html; charset=utf-8"), f"/{SCRIPT}": (SCRIPT, "text/javascript; charset=utf-8")}
+        self._types = {
+            "/": (page, "text/html; charset=utf-8"),
+            f"/{SCRIPT}": (SCRIPT, "text/javascript; charset=utf-8"),
+        }
         self._policy = _POLICY + frame_ancestors
         quiet = logging.getLogger("fabric_rl.viewer.server")
         quiet.setLevel(logging.CRITICAL)  # malformed requests are the client's problem

@@ -4,9 +4,9 @@
 
 The driver presses keys: toward the ball, boost when it is straight ahead, powerslide when it is behind. It goes on where
 an earlier call with the same folder stopped, until the folder has games of `--total` minutes; other flags are those of
-`fabric-rl play`. Printed in the end: games,
-goals, latency from a key to the picture, ticks lost, memory of the server at the beginning and the end. `--raw` drives
-without a browser, and draws nothing. Status 1 if time was lost or the memory grew.
+`fabric-rl play`. Printed in the end: how often the game was slow, memory of the server after warming up and in the end,
+latency from a key to the picture, games, goals. `--raw` drives without a browser and draws nothing. Status 1 if the
+memory grew.
 """
 
 import argparse
@@ -122,10 +122,14 @@ def campaign(folder, minutes, raw, words):
             server.wait(60)
         warm = memory[len(memory) // 3 :]
         growth = warm[-1] / warm[0]
-        print(f"slow in {sum(speed < 1 for speed in slow)} of {len(slow)} looks; memory {warm[0]:.0f} to {warm[-1]:.0f} MiB")
+        print(
+            f"slow in {sum(speed < 1 for speed in slow)} of {len(slow)} looks; memory {warm[0]:.0f} to {warm[-1]:.0f} MiB"
+        )
         if latencies:
             ranks = statistics.quantiles(latencies, n=20)
-            print(f"{len(latencies)} keys: picture after {statistics.median(latencies):.0f} ms (95 %: {ranks[-1]:.0f} ms)")
+            print(
+                f"{len(latencies)} keys: picture after {statistics.median(latencies):.0f} ms (95 %: {ranks[-1]:.0f} ms)"
+            )
         if growth > MOST_GROWTH:
             return False
     results = [game.result for file in sorted(folder.glob("*.frl")) for game in read_replay(file).games if game.result]

@@ -1,6 +1,8 @@
 """The page that one plays in, in a real browser: a whole game by keys, keys of one's own, gamepads, small screens."""
 
 import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -64,7 +66,9 @@ def test_a_whole_game_by_keys(opened, served, tmp_path):
     replay = read_replay(page.evaluate("viewer.status.saved"))
     assert replay.games[0].result["score"] == score
     controls = replay.games[0].columns["car_controls"][:, 0]
-    assert controls[:, 0].max() > 0.99 and controls[:, 1].max() > 0.5 and controls[:, 6].any() and not controls[:, 5].any()
+    assert (
+        controls[:, 0].max() > 0.99 and controls[:, 1].max() > 0.5 and controls[:, 6].any() and not controls[:, 5].any()
+    )
     page.click("#rematch")
     phase(page, "countdown", "play")
     assert page.evaluate("viewer.status.score") == [0, 0]
@@ -103,7 +107,9 @@ def test_keys_and_gamepads_become_controls(opened, served):
         return [round(value / 127, 2) for value in page.evaluate("[...viewer.input.read()]")]
 
     def pad(x=0.0, y=0.0, **buttons):
-        values = ",".join(f"{{value: {buttons.get(f'b{n}', 0)}, pressed: {str(f'b{n}' in buttons).lower()}}}" for n in range(16))
+        values = ",".join(
+            f"{{value: {buttons.get(f'b{n}', 0)}, pressed: {str(f'b{n}' in buttons).lower()}}}" for n in range(16)
+        )
         return f"{{connected: true, axes: [{x}, {y}], buttons: [{values}]}}"
 
     assert read("KeyW", "KeyD") == [1, 1, -1, 1, 0, 0, 0, 0]  # throttle, steer, nose down, yaw
@@ -152,11 +158,14 @@ def test_it_fits_the_screen(opened, served, width, height):
 def test_play_in_a_notebook(opened, tmp_path):
     playing = fabric_rl.play("idle", runs_dir=tmp_path)
     try:
-        cell = tmp_path / "cell.html"
-        assert 'allow="gamepad"' in playing._repr_html_() and playing.url in playing._repr_html_()
-        cell.write_text(playing._repr_html_(), encoding="utf-8")
-        page = opened(playing.url)
-        phase(page, "play")
+        cell = '<link rel="icon" href="data:,">' + playing._repr_html_()
+        (tmp_path / "cell.html").write_text(cell, encoding="utf-8")
+        handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+        with ThreadingHTTPServer(("127.0.0.1", 0), handler) as notebook:
+            threading.Thread(target=notebook.serve_forever, daemon=True).start()
+            page = opened(f"http://127.0.0.1:{notebook.server_port}/cell.html")
+            phase(page.frames[1], "play")
+            notebook.shutdown()
     finally:
         playing.stop()
     with pytest.raises(ValueError, match="no such"):
