@@ -32,7 +32,7 @@ from fabric_rl.evaluation.players import MatchSettings, PlayerSpec, load_player,
 from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.ranks.devices import single_thread
 from fabric_rl.runs.records import load_run
-from fabric_rl.viewer.feeds import Controls, PlayFeed
+from fabric_rl.viewer.feeds import PlayerInput, PlayFeed
 from fabric_rl.viewer.server import ViewerServer
 
 MATCH, FREE, PACKS = "match", "free play", "training pack"
@@ -104,7 +104,7 @@ class PlaySession:
             "kind": [STRIKER, GOALIE],
         }
         self._paused, self._shots_ahead, self._games, self._lost = False, None, 0, 0.0
-        self._controls = Controls()
+        self._controls = PlayerInput()
         feed.tell(options=self._options, pads=BOOST_LOCATIONS, ball_radius=BALL_RADIUS, speed=1.0, saved="")
 
     def stop(self) -> None:

@@ -141,7 +141,7 @@ class LiveFeed:
                 self._watchers -= 1
 
 
-class Controls(NamedTuple):
+class PlayerInput(NamedTuple):
     """Message of the page with the player's controls."""
 
     number: int = 0
@@ -174,7 +174,7 @@ class PlayFeed:
         self._frame, self._frames = b"", 0
         self._status: dict[str, Any] = {}
         self._player: object = None
-        self._controls, self._heard = Controls(), -1e9
+        self._controls, self._heard = PlayerInput(), -1e9
 
     @property
     def status(self) -> dict[str, Any]:
@@ -199,10 +199,10 @@ class PlayFeed:
         """Seconds since the player's last message; very large before the first."""
         return time.monotonic() - self._heard
 
-    def controls(self) -> Controls:
+    def controls(self) -> PlayerInput:
         """Return the player's newest controls; zeros after `RELEASE_SECONDS` of silence."""
         controls = self._controls
-        return controls if self.silence < RELEASE_SECONDS else Controls(controls.number)
+        return controls if self.silence < RELEASE_SECONDS else PlayerInput(controls.number)
 
     def take(self, page: object, message: bytes | str) -> bool:
         """Accept a message of a page, ignored unless it has the player's seat; return False if it is not valid.
@@ -228,14 +228,14 @@ class PlayFeed:
                     self.commands.append(command)
                 else:
                     number, *values = _CONTROLS.unpack(message)
-                    self._controls = Controls(number, tuple(values))
+                    self._controls = PlayerInput(number, tuple(values))
         return True
 
     def leave(self, page: object) -> None:
         """Free the seat if the page has it, and release the controls."""
         with self._changed:
             if self._player is page:
-                self._player, self._controls, self._heard = None, Controls(), -1e9
+                self._player, self._controls, self._heard = None, PlayerInput(), -1e9
 
     def pieces(self, page: object = None) -> Iterator[bytes | str | dict[str, Any]]:
         """Yield the newest status (with `player`: whether the page has the seat) and frame as they change, else b""."""

@@ -2,8 +2,8 @@
 
     python tests/campaigns/play.py --total 10 --folder /tmp/play --minutes 1
 
-The driver presses keys: toward the ball, boost when it is straight ahead, powerslide when it is behind. It goes on where
-an earlier call with the same folder stopped, until the folder has games of `--total` minutes; other flags are those of
+The driver presses keys: toward the ball, boost when it is straight ahead, powerslide when it is behind. It
+continues where an earlier call with the same folder stopped, until the folder has games of `--total` minutes; other flags are those of
 `fabric-rl play`. Printed in the end: how often the game was slow, memory of the server after warming up and in the end,
 latency from a key to the picture, games, goals. `--raw` drives without a browser and draws nothing. Status 1 if the
 memory grew.
@@ -122,9 +122,8 @@ def campaign(folder, minutes, raw, words):
             server.wait(60)
         warm = memory[len(memory) // 3 :]
         growth = warm[-1] / warm[0]
-        print(
-            f"slow in {sum(speed < 1 for speed in slow)} of {len(slow)} looks; memory {warm[0]:.0f} to {warm[-1]:.0f} MiB"
-        )
+        print(f"slow in {sum(speed < 1 for speed in slow)} of {len(slow)} looks")
+        print(f"memory {warm[0]:.0f} to {warm[-1]:.0f} MiB")
         if latencies:
             ranks = statistics.quantiles(latencies, n=20)
             print(
