@@ -103,7 +103,8 @@ class PlaySession:
             "every": list(HANDICAPS),
             "kind": [STRIKER, GOALIE],
         }
-        self._paused, self._shots_ahead, self._games, self._lost = False, None, 0, 0.0
+        self._paused, self._games, self._lost = False, 0, 0.0
+        self._shots_ahead: int | None = None
         self._controls = PlayerInput()
         feed.tell(options=self._options, pads=BOOST_LOCATIONS, ball_radius=BALL_RADIUS, speed=1.0, saved="")
 

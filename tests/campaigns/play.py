@@ -2,11 +2,12 @@
 
     python tests/campaigns/play.py --total 10 --folder /tmp/play --minutes 1
 
-The driver presses keys: toward the ball, boost when it is straight ahead, powerslide when it is behind. It
-continues where an earlier call with the same folder stopped, until the folder has games of `--total` minutes; other flags are those of
-`fabric-rl play`. Printed in the end: how often the game was slow, memory of the server after warming up and in the end,
-latency from a key to the picture, games, goals. `--raw` drives without a browser and draws nothing. Status 1 if the
-memory grew.
+The driver presses keys: toward the ball, boost when it is straight ahead, powerslide when it is behind. It continues
+where an earlier call with the same folder stopped, until the folder has games of `--total` minutes; other flags are
+those of `fabric-rl play`. Printed in the end: how often the game was slow, memory of the server after warming up and in
+the end, latency from a key to the picture, games, goals. `--raw` drives without a browser and draws nothing. `--clone`
+clones an agent from all games but the last tenth, and compares its actions there with the driver's. Status 1 if the
+memory grew, or the clone does not agree 20 points better than the most frequent action.
 """
 
 import argparse
@@ -25,10 +26,14 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+import numpy as np
 import psutil
 from websockets.sync.client import connect
 
+from envs.matches.matches import PoolFactory
 from envs.replays.replay import read_replay
+from fabric_rl.evaluation.demonstrations import trajectories_of
+from fabric_rl.runs.trained import load_trained, policy
 from tests.forks import environment
 
 FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
@@ -104,7 +109,8 @@ def campaign(folder, minutes, raw, words):
     folder.mkdir(parents=True, exist_ok=True)
     left = minutes * 60 - seconds_of(folder)
     if left > 0:
-        code = "from fabric_rl.commands.main import main; main()"
+        code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # the background ignores it
+        code += "from fabric_rl.commands.main import main; main()"
         asked = [sys.executable, "-c", code, "play", *words, "--port", "0", "--no_browser", "--record", str(folder)]
         server = subprocess.Popen(asked, env=environment(), stdout=subprocess.PIPE, text=True)
         slow, memory, start = [], [], time.monotonic()
@@ -137,10 +143,35 @@ def campaign(folder, minutes, raw, words):
     return True
 
 
+def clone_agrees(folder):
+    """Clone the driver; return whether the clone's actions in games that it has not seen are the driver's."""
+    games = sorted(folder.glob("*.frd"))
+    count = max(1, len(games) // 10)
+    code = "from fabric_rl.commands.main import main; main()"
+    flags = ["--run_id", "me", "--runs_dir", str(folder / "runs")]
+    seen, unseen = games[:-count], games[-count:]
+    shutil.rmtree(folder / "runs", ignore_errors=True)
+    subprocess.run([sys.executable, "-c", code, "clone", *map(str, seen), *flags], env=environment(), check=True)
+    trained = load_trained("me", folder / "runs")
+    recipe = PoolFactory(trained.env)
+    pool = recipe.build(num_arenas=1)
+    choose = policy(trained.agent(pool.single_observation_space, pool.single_action_space), True, 0, None)
+    pool.close()
+    found = trajectories_of(unseen, trained.env)
+    obs, action = np.concatenate([each.obs[:-1] for each in found]), np.concatenate([each.action for each in found])
+    chosen = np.concatenate([choose(one[None], np.ones(1, np.bool_), None) for one in obs])
+    agreement, majority = np.mean(chosen == action), np.bincount(action).max() / len(action)
+    print(f"{len(seen)} games cloned; in {len(unseen)} others, {len(action)} steps: agreement {agreement:.1%}")
+    print(f"the most frequent action there: {majority:.1%}")
+    return agreement > majority + 0.2
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--total", type=float, default=10)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--raw", action="store_true")
+    parser.add_argument("--clone", action="store_true")
     given, words = parser.parse_known_args()
-    sys.exit(0 if campaign(given.folder, given.total, given.raw, words) else 1)
+    well = campaign(given.folder, given.total, given.raw, words)
+    sys.exit(0 if well and (not given.clone or clone_agrees(given.folder)) else 1)
