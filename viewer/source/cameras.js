@@ -73,7 +73,7 @@ export class Cameras {
       wanted.position.copy(car.position).addScaledVector(ahead, -back * away).addScaledVector(UP, above * away);
       wanted.position.y = Math.max(wanted.position.y, 0.6);
       const high = MathUtils.clamp(ball.y - car.position.y, 0, 9);
-      if (this.name === "chase") wanted.target.copy(car.position).addScaledVector(ahead, 7).add({ x: 0, y: 0.9 + high * 0.35, z: 0 });
+      if (this.name === "chase") wanted.target.copy(car.position).addScaledVector(ahead, 7).add({ x: 0, y: 0.9 + high * 0.35 * this.reach, z: 0 });
       else wanted.target.copy(car.position).addScaledVector(ahead, 6).add({ x: 0, y: 0.6, z: 0 });
       pace = this.name === "chase" ? 9 : 14;
     }
