@@ -154,7 +154,8 @@ class PlaySession:
     def _game(self, choice: Choice) -> None:
         """Play one game, and save it, even if it ends early."""
         self._games += 1
-        self._feed.tell(phase="loading", choice=choice._asdict(), score=[0, 0], length=60 * self._minutes, shot=1)
+        self._feed.tell(phase="loading", choice=choice._asdict(), score=[0, 0], length=60 * self._minutes)
+        self._feed.tell(shot=1, speed=1.0, saved="")
         bots, seed, rules = self._bots(choice), self._play.seed + self._games, self._rules
         sizes = (choice.cars, choice.cars) if choice.mode == MATCH else (1, 0)
         names = ("you", choice.opponent if choice.mode == MATCH else choice.mode)
@@ -236,7 +237,7 @@ class PlaySession:
                 self._feed.tell(score=recorder.score[:], scorer=scorer)
                 self._hold("goal", freeze)
             if choice.mode == MATCH and game.ticks >= length and recorder.score[0] != recorder.score[1]:
-                self._feed.tell(phase="over")
+                self._feed.tell(phase="over", speed=1.0)
                 return
             if isinstance(setter, NextShots):
                 passed = begun and (scorer == BLUE) == (choice.kind == STRIKER)

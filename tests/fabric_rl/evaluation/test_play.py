@@ -18,6 +18,7 @@ from envs.matches.statistics import MatchKickoffs
 from envs.replays.replay import read_replay
 from envs.resets import Kickoff
 from envs.state.game_state import GameState
+from fabric_rl.commands.main import main
 from fabric_rl.evaluation import play
 from fabric_rl.evaluation.play import PlaySession
 from fabric_rl.evaluation.players import load_player
@@ -312,3 +313,11 @@ def test_controls_of_a_step_are_means_and_a_short_jump_counts():
     )
     assert rows[-1][65] == pytest.approx(state.boost[0, 0])
     game.pool.close()
+
+
+def test_the_command_says_what_is_wrong_in_one_line(tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["play", "nobody", "--port", "0", "--no_browser", "true", "--runs_dir", str(tmp_path)])
+    out, error = capsys.readouterr()
+    assert ended.value.code == 2 and out.startswith("play at http://127.0.0.1:") and "?token=" in out
+    assert error.startswith("fabric-rl play: error: agent nobody: no such checkpoint") and error.count("\n") == 1
