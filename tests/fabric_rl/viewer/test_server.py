@@ -363,7 +363,8 @@ def test_who_takes_nothing_leaves_the_place(tmp_path, monkeypatch):
     server = ViewerServer(FileFeed(tmp_path / "game.frl"))
     token = server.url.partition("?")[2]
     words = f"GET /stream?{token} HTTP/1.1\r\nHost: localhost:{port_of(server)}\r\nUpgrade: websocket"
-    words += "\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    words += "\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13"
+    words += "\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
     with server.running(), socket.create_connection(("127.0.0.1", port_of(server)), timeout=20) as stuck:
         stuck.sendall(words.encode())
         assert b"101" in stuck.recv(20)
