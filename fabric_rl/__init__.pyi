@@ -18,6 +18,7 @@ from .curricula.lessons import Lessons as Lessons
 from .curricula.phases import Phase as Phase
 from .curricula.phases import Phases as Phases
 from .curricula.phases import Promotion as Promotion
+from .evaluation.play import play as play
 from .evaluation.show import show as show
 from .learning.gae import GAE as GAE
 from .learning.gae import Estimator as Estimator

@@ -29,6 +29,7 @@ SHORTER = {
     "record": "--minutes 0.02",
     "show-resets": "--episodes 4",
     "trace-rewards": "--seconds 1",
+    "play": "--no_browser true --port 0 --minutes 0.02",
     "watch": "--no-browser --port 0 --minutes 0.02",
 }
 """What is added to the words of a page: later flags win."""

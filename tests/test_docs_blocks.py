@@ -64,10 +64,10 @@ class Page:
         return str(max((self.folder / milestone[1]).iterdir())) if milestone else word
 
     def run(self, words, statuses=(0,), more=()):
-        """One command, to its end; `watch` serves until Ctrl+C."""
+        """One command, to its end; `watch` and `play` serve until Ctrl+C."""
         self.number += 1
         fork = self.start([*shortened([self.there(word) for word in words], self.number), *more])
-        if "watch" in words[:2]:
+        if {"watch", "play"} & set(words[:2]):
             began = time.monotonic()
             while "http://" not in fork.out and self.forks.is_running(fork):
                 assert time.monotonic() - began < 60, fork.err

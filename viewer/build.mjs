@@ -16,18 +16,19 @@ const sha256 = (text) => createHash("sha256").update(text).digest("hex");
 const options = { bundle: true, minify: true, write: false, legalComments: "inline", charset: "utf8" };
 const script = (await build({ ...options, entryPoints: [join(here, "source/main.js")], format: "iife", target: "es2022" }))
   .outputFiles[0].text;
-const style = (await build({ ...options, entryPoints: [join(here, "source/style.css")] })).outputFiles[0].text;
-const page = read("source/page.html").replace("/* style.css */", () => style.trim());
+const style = async (name) => (await build({ ...options, entryPoints: [join(here, `source/${name}`)] })).outputFiles[0].text.trim();
+const page = async (name, css) => read(`source/${name}`).replace(`/* ${css} */`, (await style(css)).replaceAll("$", "$$$$"));
+const pages = { "page.html": await page("page.html", "style.css"), "play.html": await page("play.html", "play.css") };
 
 const sources = ["package.json", "package-lock.json", "build.mjs"];
 sources.push(...readdirSync(join(here, "source")).map((name) => `source/${name}`));
 const recorded = {
   "viewer.js": sha256(script),
-  "page.html": sha256(page),
+  ...Object.fromEntries(Object.entries(pages).map(([name, text]) => [name, sha256(text)])),
   sources: sha256(sources.sort().map((name) => `${name}\n${read(name)}`).join("")),
   three: JSON.parse(read("package.json")).dependencies.three,
 };
 writeFileSync(join(target, "viewer.js"), script);
-writeFileSync(join(target, "page.html"), page);
+for (const [name, text] of Object.entries(pages)) writeFileSync(join(target, name), text);
 writeFileSync(join(target, "bundle.json"), `${JSON.stringify(recorded, null, 2)}\n`);
-console.log(`viewer.js ${Math.round(script.length / 1000)} kB, page.html ${Math.round(page.length / 1000)} kB`);
+console.log(`viewer.js ${Math.round(script.length / 1000)} kB, page.html ${Math.round(pages["page.html"].length / 1000)} kB`);

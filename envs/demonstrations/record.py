@@ -45,14 +45,20 @@ class StateRecorder(StateLogger):
         beside: Current values of additional columns.
     """
 
-    def __init__(self, writer: DemonstrationWriter) -> None:
+    def __init__(self, writer: DemonstrationWriter, most_frames: int | None = None) -> None:
+        """Set the writer; longer episodes than `most_frames` frames are written in parts, as they are played."""
         self._writer, self._frames = writer, list[Mapping[str, NDArray[Any]]]()
+        self._most_frames = most_frames
         self.beside: dict[str, NDArray[Any]] = {}
 
     def update(self, state: GameState, done: Bool) -> None:
         self._frames.append(frame_from_state(state) | self.beside)
         if done[0]:
             self.end(bool(state.goal_scored[0]))
+        elif len(self._frames) == self._most_frames:
+            last = self._frames[-1]
+            self.end()
+            self._frames = [last]
 
     def reset(self, mask: Bool, state: GameState) -> None:
         if mask[0]:

@@ -37,7 +37,7 @@ from envs.pool.symmetry import find_symmetry
 from envs.pool.videos import EpisodeVideos, RocketSimVis
 from envs.resets import Kickoff, StateSetter
 from envs.rewards import Reward, RewardSignals, default_reward
-from envs.sim.arena import init_rocketsim
+from envs.sim.arena import SimArena, init_rocketsim
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 from fabric_rl.base.processes import available_threads
@@ -271,6 +271,11 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def arenas(self) -> list[Any]:
         """The live `RocketSim.Arena` objects. You can read them at any time; changes take effect in the next step."""
         return [sim.arena for sim in self._arenas.sims]
+
+    @property
+    def simulations(self) -> list[SimArena]:
+        """The arenas with their cars and pads; a broken one is replaced when its next episode begins."""
+        return self._arenas.sims
 
     @property
     def reward_signals(self) -> tuple[str, ...]:

@@ -87,7 +87,10 @@ class SimArena:
 
     Attributes:
         large_cells: True if there is room for balls larger than `LARGEST_COMMON_BALL`.
+        step_tick: Simulates one tick; default None: `arena.step(1)`. For arenas that are played in real time.
     """
+
+    step_tick: Callable[[], None] | None = None
 
     def __init__(self, teams: Sequence[int], slots: Sequence[int] | None = None, large_cells: bool = False) -> None:
         """Create an empty arena, mostly with the GIL released; `set_state` adds the cars.
@@ -257,7 +260,10 @@ class SimArena:
                 state = car.get_state()
                 if state.is_demoed and state.demo_respawn_timer < 1.5 / game.TICKS_PER_SECOND:
                     car.respawn(int(rng.integers(2**31 - 1)))
-            self.arena.step(1)
+            if self.step_tick is None:
+                self.arena.step(1)
+            else:
+                self.step_tick()
 
 
 # Attributes of the ball, a car and a pad in a snapshot.

@@ -119,7 +119,8 @@ class Arenas:
         for start in starts:
             stop = min(start + self._chunk, self.state.num_arenas)
             for index in range(start, stop):
-                self._step_arena(index, controls, rngs[index] if respawning[index] else None)
+                by_ticks = respawning[index] or self.sims[index].step_tick is not None
+                self._step_arena(index, controls, rngs[index] if by_ticks else None)
 
     def _step_arena(self, index: int, controls: Sequence[Any], rng: np.random.Generator | None) -> None:
         """Step one arena; most of it runs without the GIL."""

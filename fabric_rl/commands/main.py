@@ -68,6 +68,7 @@ GROUPS = {
     },
     "Watch": {
         "watch": Command("watch:watch", "watch a run, a replay or a live match in the browser"),
+        "play": Command("play:play", "play against a bot in the browser"),
         "record": Command("evaluate:record", "record a match as a replay or a video"),
         "export-replay": Command("watch:export_replay", "convert a replay to an HTML page or a video"),
         "report": Command("report:report", "write an HTML report of a run"),

@@ -1,12 +1,15 @@
-"""Sources of a replay's bytes for the viewer: a file, the games of a run, or a live match."""
+"""Sources of a replay's bytes for the viewer: a file, the games of a run, a live match, or a game to play in."""
 
+import json
 import os
+import struct
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 from fabric_rl.runs.records import is_training
 
@@ -136,3 +139,114 @@ class LiveFeed:
         finally:
             with self._changed:
                 self._watchers -= 1
+
+
+class PlayerInput(NamedTuple):
+    """Message of the page with the player's controls."""
+
+    number: int = 0
+    """0..65535, counts the messages."""
+    values: tuple[int, ...] = (0,) * 8
+    """Throttle, steer, pitch, yaw, roll, jump, boost, handbrake; -127..127."""
+
+
+_CONTROLS = struct.Struct("<H8b")
+RELEASE_SECONDS = 0.2
+"""Silence after which all controls are released."""
+SEAT_SECONDS = 5.0
+"""Silence after which another page of the same address may take the player's car."""
+
+
+class PlayFeed:
+    """Game that one page plays and others may watch: the newest frame and status, and the player's messages.
+
+    Nothing is queued, so a page that is slow or asleep misses frames and costs no memory.
+
+    Attributes:
+        commands: JSON objects from the player's page, oldest first; the game removes them.
+    """
+
+    live = True
+
+    def __init__(self) -> None:
+        self.commands: deque[dict[str, Any]] = deque(maxlen=16)
+        self._changed = threading.Condition()
+        self._frame, self._frames = b"", 0
+        self._status: dict[str, Any] = {}
+        self._player: object = None
+        self._controls, self._heard = PlayerInput(), -1e9
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """Copy of what pages know about the game."""
+        return dict(self._status)
+
+    def show(self, frame: bytes) -> None:
+        """Replace the frame."""
+        with self._changed:
+            self._frame, self._frames = frame, self._frames + 1
+            self._changed.notify_all()
+
+    def tell(self, **status: Any) -> None:  # noqa: ANN401 - any JSON
+        """Change values of the status."""
+        if any(self._status.get(name, self) != value for name, value in status.items()):
+            with self._changed:
+                self._status = self._status | status
+                self._changed.notify_all()
+
+    @property
+    def silence(self) -> float:
+        """Seconds since the player's last message; very large before the first."""
+        return time.monotonic() - self._heard
+
+    def controls(self) -> PlayerInput:
+        """Return the player's newest controls; zeros after `RELEASE_SECONDS` of silence."""
+        controls = self._controls
+        return controls if self.silence < RELEASE_SECONDS else PlayerInput(controls.number)
+
+    def take(self, page: object, message: bytes | str) -> bool:
+        """Accept a message of a page, ignored unless it has the player's seat; return False if it is not valid.
+
+        The first page gets the seat, and keeps it until it leaves or is silent for `SEAT_SECONDS`.
+        """
+        if isinstance(message, str):
+            try:
+                command = json.loads(message)
+            except (ValueError, RecursionError):
+                return False
+            if not isinstance(command, dict):
+                return False
+        elif len(message) != _CONTROLS.size:
+            return False
+        with self._changed:
+            if self._player is None or self.silence > SEAT_SECONDS:
+                self._player = page
+                self._changed.notify_all()
+            if self._player is page:
+                self._heard = time.monotonic()
+                if isinstance(message, str):
+                    self.commands.append(command)
+                else:
+                    number, *values = _CONTROLS.unpack(message)
+                    self._controls = PlayerInput(number, tuple(values))
+        return True
+
+    def leave(self, page: object) -> None:
+        """Free the seat if the page has it, and release the controls."""
+        with self._changed:
+            if self._player is page:
+                self._player, self._controls, self._heard = None, PlayerInput(), -1e9
+
+    def pieces(self, page: object = None) -> Iterator[bytes | str | dict[str, Any]]:
+        """Yield the newest status (with `player`: whether the page has the seat) and frame as they change, else b""."""
+        told: dict[str, Any] = {}
+        sent = 0
+        while True:
+            with self._changed:
+                if sent == self._frames and told == self._status | {"player": self._player is page}:
+                    self._changed.wait(_POLL_SECONDS)
+                status, frame = self._status | {"player": self._player is page}, b""
+                if told == status and sent != self._frames:
+                    frame, sent = self._frame, self._frames
+            yield frame if told == status else status
+            told = status

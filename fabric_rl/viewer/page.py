@@ -7,7 +7,7 @@ from shlex import quote
 
 FOLDER = Path(__file__).parent
 _MOST_BYTES = 100_000_000
-PAGE, SCRIPT = "page.html", "viewer.js"
+PAGE, PLAY_PAGE, SCRIPT = "page.html", "play.html", "viewer.js"
 _TAG = '<script src="viewer.js"></script>'
 _LOADER = (
     "const packed=Uint8Array.from(atob(document.getElementById('viewer').textContent),c=>c.charCodeAt(0));"

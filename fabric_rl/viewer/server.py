@@ -1,6 +1,7 @@
-"""Server of the viewer: a page, its script, and a WebSocket that sends the replay.
+"""Server of the viewer: a page, its script, and a WebSocket that sends the replay, and takes a player's controls.
 
-Other pages in the same browser cannot read the replay: `Host` and `Origin` are checked. Other machines need a token.
+Only holders of the token in the address get anything but the script. Other pages in the same browser could not use a
+token, either: `Host` and `Origin` are checked.
 """
 
 import errno
@@ -13,6 +14,7 @@ import socket
 import struct
 import sys
 import threading
+import time
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,19 +23,20 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from fabric_rl.viewer.feeds import Feed
-from fabric_rl.viewer.page import FOLDER, PAGE, SCRIPT
+from fabric_rl.viewer.feeds import Feed, PlayFeed
+from fabric_rl.viewer.page import FOLDER, PAGE, PLAY_PAGE, SCRIPT
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_WATCHERS = 32
 MOST_CONNECTIONS = MOST_WATCHERS + 16
 """Further connections get an error and are closed immediately, because training needs open files, too."""
+MOST_MESSAGES_PER_SECOND = 500
+"""Messages of a page in one second; one that sends more is disconnected."""
 _LOOK_SECONDS, _PATIENCE_SECONDS = 0.05, 20
-_TYPES = {"/": (PAGE, "text/html; charset=utf-8"), f"/{SCRIPT}": (SCRIPT, "text/javascript; charset=utf-8")}
 _STREAM = "/stream"
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    "base-uri 'none'; form-action 'self'; frame-ancestors "
 )
 
 
@@ -60,16 +63,19 @@ class ViewerServer:
     """Server of one feed.
 
     Attributes:
-        url: Address for the browser, with the token if there is one.
+        url: Address for the browser, with the token.
     """
 
-    def __init__(self, feed: Feed, host: str = LOOPBACK[0], port: int = 0) -> None:
+    def __init__(
+        self, feed: Feed | PlayFeed, host: str = LOOPBACK[0], port: int = 0, frame_ancestors: str = "'none'"
+    ) -> None:
         """Open the port; `running` answers requests.
 
         Args:
-            feed: Source of the replay.
-            host: Address to listen on; any address that is not in `LOOPBACK` requires a token.
+            feed: Source of the replay, or the game to play in.
+            host: Address to listen on; on those in `LOOPBACK`, requests must also be addressed to this machine.
             port: Port; 0: any free port.
+            frame_ancestors: Pages that may contain the page, as in a Content-Security-Policy.
 
         Raises:
             ImportError: The library websockets is not installed.
@@ -88,7 +94,13 @@ class ViewerServer:
             raise ImportError("watching needs the library websockets; pip install websockets") from error
         self._feed, self._watchers = feed, threading.Semaphore(MOST_WATCHERS)
         self._connections, self._ended = threading.Semaphore(MOST_CONNECTIONS), threading.Event()
-        self._token = "" if host in LOOPBACK else secrets.token_urlsafe(16)
+        self._token, self._local = secrets.token_urlsafe(16), host in LOOPBACK
+        page = PLAY_PAGE if isinstance(feed, PlayFeed) else PAGE
+        self._types = {
+            "/": (page, "text/html; charset=utf-8"),
+            f"/{SCRIPT}": (SCRIPT, "text/javascript; charset=utf-8"),
+        }
+        self._policy = _POLICY + frame_ancestors
         quiet = logging.getLogger("fabric_rl.viewer.server")
         quiet.setLevel(logging.CRITICAL)  # malformed requests are the client's problem
         malformed = self._response(HTTPStatus.BAD_REQUEST, "Bad request: only GET of HTTP/1.1.").serialize()
@@ -106,7 +118,7 @@ class ViewerServer:
         shown = f"[{host}]" if ":" in host else host
         names = {*LOOPBACK[:2], "[::1]", shown}
         self._hosts = {f"{name}:{port}" for name in names} | (names if port == 80 else set())  # browsers omit port 80
-        self.url = f"http://{shown}:{port}/" + (f"?token={self._token}" if self._token else "")
+        self.url = f"http://{shown}:{port}/?token={self._token}"
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -153,12 +165,16 @@ class ViewerServer:
         if not self._watchers.acquire(blocking=False):
             connection.close(1013, "Too many viewers.")
             return
-        pieces = self._feed.pieces()
+        feed = self._feed
+        if isinstance(feed, PlayFeed):
+            threading.Thread(target=self._listen, args=(connection, feed), daemon=True).start()
+        pieces = feed.pieces(connection) if isinstance(feed, PlayFeed) else feed.pieces()
         try:
-            connection.send(json.dumps({"live": self._feed.live}))
+            connection.send(json.dumps({"live": feed.live}))
             for piece in pieces:
                 if piece:
-                    connection.send(piece if isinstance(piece, bytes) else json.dumps({"waiting": piece}))
+                    said = {"waiting": piece} if isinstance(piece, str) else piece
+                    connection.send(said if isinstance(said, bytes) else json.dumps(said))
                 else:
                     connection.ping()  # fails if the watcher is gone
             connection.close(1000, "The replay is gone.")
@@ -168,27 +184,42 @@ class ViewerServer:
             pieces.close()  # type: ignore[attr-defined]  # a generator
             self._watchers.release()
 
+    def _listen(self, connection: Any, feed: PlayFeed) -> None:  # noqa: ANN401 - a ServerConnection
+        """Pass the messages of a page on to the feed; disconnect a page that sends too many, or others than ours."""
+        second, count = 0, 0
+        try:
+            for message in connection:
+                now = int(time.monotonic())
+                second, count = now, count + 1 if now == second else 1
+                if count > MOST_MESSAGES_PER_SECOND or not feed.take(connection, message):
+                    connection.close(1008, "This is not what the page sends.")
+                    break
+        except (self._closed, OSError):
+            pass
+        finally:
+            feed.leave(connection)
+
     def _answer(self, connection: Any, request: Any) -> Any:  # noqa: ANN401 - of websockets
         """Return the response to a request, or None to open a WebSocket."""
         try:
             url, headers = urlsplit(request.path), request.headers
             hosts, origins = headers.get_all("Host"), [urlsplit(each).netloc for each in headers.get_all("Origin")]
-            token = parse_qs(url.query).get("token", [""])[0].encode() if self._token else b""
+            token = parse_qs(url.query).get("token", [""])[0].encode()
             upgrade, zipped = headers.get("Upgrade", ""), "gzip" in headers.get("Accept-Encoding", "")
         except (ValueError, LookupError):  # malformed address, repeated header
             return self._response(HTTPStatus.BAD_REQUEST, "Bad request.")
-        if len(hosts) != 1 or not (self._token or hosts[0] in self._hosts):
+        if len(hosts) != 1 or (self._local and hosts[0] not in self._hosts):
             return self._response(HTTPStatus.MISDIRECTED_REQUEST, "The Host header does not match this server.")
         if any(origin != hosts[0] for origin in origins):
             return self._response(HTTPStatus.FORBIDDEN, "Requests from other pages are refused.")
         if url.path != f"/{SCRIPT}" and not secrets.compare_digest(token, self._token.encode()):
-            return self._response(HTTPStatus.FORBIDDEN, "The address lacks the token that fabric-rl watch printed.")
+            return self._response(HTTPStatus.FORBIDDEN, "The address lacks the token that fabric-rl printed.")
         if url.path == _STREAM:
             wants = upgrade.lower() == "websocket"
             return None if wants else self._response(HTTPStatus.UPGRADE_REQUIRED, "Only the page may connect here.")
-        if url.path not in _TYPES:
+        if url.path not in self._types:
             return self._response(HTTPStatus.NOT_FOUND, "Not found.")
-        name, kind = _TYPES[url.path]
+        name, kind = self._types[url.path]
         body = (FOLDER / name).read_bytes()
         return self._response(HTTPStatus.OK, gzip.compress(body, 6) if zipped else body, kind, zipped)
 
@@ -199,7 +230,7 @@ class ViewerServer:
         headers = {
             "Content-Type": kind,
             "Content-Length": str(len(data)),
-            "Content-Security-Policy": _POLICY,
+            "Content-Security-Policy": self._policy,
             "X-Content-Type-Options": "nosniff",
             "Referrer-Policy": "no-referrer",
             "Cache-Control": "no-store",

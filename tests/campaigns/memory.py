@@ -77,9 +77,9 @@ def start(words, folder):
 
 def watch(folder):
     """Connects viewers as soon as the server has printed its address."""
-    while (address := re.search(r"http://(\S+?)/", (folder / "log").read_text())) is None:
+    while (address := re.search(r"http://(\S+?)/(\S+)", (folder / "log").read_text())) is None:
         time.sleep(1)
-    threading.Thread(target=look, args=[f"ws://{address.group(1)}/stream"], daemon=True).start()
+    threading.Thread(target=look, args=["ws://{}/stream{}".format(*address.groups())], daemon=True).start()
 
 
 def curve(samples):

@@ -1,10 +1,11 @@
-"""Attacks on the server of `fabric-rl watch`, in a process of its own, over sockets.
+"""Attacks on the servers of `fabric-rl watch` and `fabric-rl play`, in processes of their own, over sockets.
 
     python tests/campaigns/viewer_attacks.py --number 200 --seed 0
 
 After each attack the server must still be there with at most `MOST_MIB` of memory and without a word on standard error,
 a new viewer must get the page and the replay, and one who has been watching all the time every byte of a file that
-grows. Every request that is refused must get a short answer, and no answer may contain anything but the page.
+grows. Every request that is refused must get a short answer, and no answer may contain anything but the page. Whoever
+plays must keep the car, and no one else's controls may reach it.
 """
 
 import contextlib
@@ -26,7 +27,7 @@ if __name__ == "__main__":
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
-from fabric_rl.viewer.page import FOLDER, PAGE, SCRIPT
+from fabric_rl.viewer.page import FOLDER, PAGE, PLAY_PAGE, SCRIPT
 from fabric_rl.viewer.server import MOST_CONNECTIONS, MOST_WATCHERS
 from tests.campaigns.campaign import ROOT, aligned, main
 from tests.forks import environment
@@ -38,7 +39,8 @@ MOST_MIB = 160
 SECONDS = 30
 SHORT = 1000
 SERVED = {(FOLDER / name).read_bytes() for name in (PAGE, SCRIPT)}
-COLUMNS = ("requests", "refused", "answered", "silent", "leaked", "stderr", "memory", "viewers lost", "ended")
+OTHERS = 60_000
+COLUMNS = ("requests", "refused", "answered", "silent", "leaked", "stderr", "memory", "viewers lost", "stolen", "ended")
 BAD = COLUMNS[3:]
 UPGRADE = (
     "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
@@ -56,6 +58,11 @@ def games():
 class Server:
     """`fabric-rl watch` of a file that grows, and one who watches it from the beginning."""
 
+    most_mib, served = MOST_MIB, SERVED
+
+    def words(self):
+        return ["watch", str(self.file)]
+
     def __init__(self, folder):
         self.file, self.errors = folder / "game.frl", folder / "err"
         head, self.game = games()
@@ -63,7 +70,7 @@ class Server:
         self.secret = os.urandom(8).hex()
         (folder / "secret").write_text(self.secret)
         code = "from fabric_rl.commands.main import main; main()"
-        words = ["watch", str(self.file), "--port", "0", "--no_browser"]
+        words = [*self.words(), "--port", "0", "--no_browser"]
         with self.errors.open("w") as errors:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", code, *words],
@@ -73,14 +80,18 @@ class Server:
                 stderr=errors,
                 text=True,
             )
-        self.port = int(re.search(r":(\d+)/", self.process.stdout.readline()).group(1))
+        port, self.token = re.search(r":(\d+)/(\S+)", self.process.stdout.readline()).groups()
+        self.port = int(port)
         self.host = f"127.0.0.1:{self.port}"
         self.seen = 0
         self.witness = threading.Thread(target=self._watch, daemon=True)
         self.witness.start()
 
     def _watch(self):
-        with contextlib.suppress(WebSocketException, OSError), connect(f"ws://{self.host}/stream") as stream:
+        with (
+            contextlib.suppress(WebSocketException, OSError),
+            connect(f"ws://{self.host}/stream{self.token}") as stream,
+        ):
             for piece in stream:
                 self.seen += len(piece) if isinstance(piece, bytes) else 0
 
@@ -103,13 +114,15 @@ class Server:
         return found
 
     def get(self, path="/", *headers, host=None):
+        """As `ask`; the page and the stream are asked for with the token."""
+        path += self.token if path in ("/", "/stream") else ""
         lines = [f"GET {path} HTTP/1.1", f"Host: {host or self.host}", *headers, "", ""]
         return self.ask("\r\n".join(lines).encode("latin-1"))
 
     def watching(self, buffer=None):
         """A viewer's connection that has been accepted and has not read anything more."""
         client = self.open(buffer)
-        client.sendall(f"GET /stream HTTP/1.1\r\nHost: {self.host}\r\n{UPGRADE}\r\n".encode())
+        client.sendall(f"GET /stream{self.token} HTTP/1.1\r\nHost: {self.host}\r\n{UPGRADE}\r\n".encode())
         if not client.recv(12).endswith(b"101"):
             raise ConnectionError("no viewer")
         return client
@@ -123,7 +136,7 @@ class Server:
         if self.process.poll() is not None:
             return ["ended"]
         found = ["stderr"] if self.errors.read_text() else []
-        if self.memory() > MOST_MIB:
+        if self.memory() > self.most_mib:
             found.append("memory")
         with self.file.open("ab") as file:
             file.write(self.game)
@@ -137,7 +150,7 @@ class Server:
     def sees_everything(self):
         with contextlib.suppress(WebSocketException, OSError):
             if self.get().endswith((FOLDER / PAGE).read_bytes()):
-                with connect(f"ws://{self.host}/stream") as stream:
+                with connect(f"ws://{self.host}/stream{self.token}") as stream:
                     stream.recv(SECONDS)
                     return stream.recv(SECONDS).startswith(b"FRLREP")
         return False
@@ -145,11 +158,56 @@ class Server:
     def judge(self, answer):
         """How a request was answered."""
         head, _, body = answer.partition(b"\r\n\r\n")
-        if self.secret.encode() in answer or (body and b" 200 " in head and body not in SERVED):
+        if self.secret.encode() in answer or (body and b" 200 " in head and body not in self.served):
             return "leaked"
         if re.match(rb"HTTP/1.1 [45]\d\d ", head) and body.strip() and len(answer) < SHORT:
             return "refused"
         return "answered" if re.match(rb"HTTP/1.1 (200|101) ", head) else "silent"
+
+
+class PlayServer(Server):
+    """`fabric-rl play`, and one who plays from the beginning; attackers number their controls from `OTHERS` on."""
+
+    most_mib, served = 700, {(FOLDER / name).read_bytes() for name in (PLAY_PAGE, SCRIPT)}
+
+    def words(self):
+        return ["play", "idle"]
+
+    def _watch(self):
+        self.stolen = False
+        with connect(f"ws://{self.host}/stream{self.token}", max_size=None) as stream:
+            number, at = 0, 0.0
+            while self.process.poll() is None:
+                with contextlib.suppress(TimeoutError):
+                    message = stream.recv(0.05)
+                    if isinstance(message, bytes):
+                        self.seen += 1
+                        self.stolen |= struct.unpack_from("<f", message)[0] >= OTHERS
+                if time.monotonic() - at > 0.05:
+                    number, at = (number + 1) % OTHERS, time.monotonic()
+                    stream.send(struct.pack("<H8b", number, 127, *[0] * 7))
+
+    def faults(self):
+        if self.process.poll() is not None:
+            return ["ended"]
+        found = ["stderr"] if self.errors.read_text() else []
+        if self.memory() > self.most_mib:
+            found.append("memory")
+        if self.stolen:
+            found.append("stolen")
+        seen, began = self.seen, time.monotonic()
+        while self.seen < seen + 100 and time.monotonic() - began < SECONDS:  # the game goes on
+            time.sleep(0.05)
+        while not (fresh := self.sees_everything()) and time.monotonic() - began < SECONDS:
+            time.sleep(0.2)
+        return found if self.seen >= seen + 100 and fresh else [*found, "viewers lost"]
+
+    def sees_everything(self):
+        with contextlib.suppress(WebSocketException, OSError):
+            if self.get().endswith((FOLDER / PLAY_PAGE).read_bytes()):
+                with connect(f"ws://{self.host}/stream{self.token}") as stream:
+                    return any(isinstance(stream.recv(SECONDS), bytes) for _ in range(200))
+        return False
 
 
 # ---------------------------------------------------------------- the attacks: each yields answers
@@ -202,7 +260,9 @@ def traversal(server, rng, number):
 
 def malformed_requests(server, rng, number):
     """A good request of which some bytes were changed, left out or repeated."""
-    good = f"GET / HTTP/1.1\r\nHost: {server.host}\r\nOrigin: http://{server.host}\r\n{UPGRADE}\r\n".encode()
+    good = (
+        f"GET /{server.token} HTTP/1.1\r\nHost: {server.host}\r\nOrigin: http://{server.host}\r\n{UPGRADE}\r\n".encode()
+    )
     for _ in range(number):
         words = bytearray(good)
         for _ in range(rng.randrange(1, 4)):
@@ -294,17 +354,68 @@ def malformed_frames(server, rng, number):
     yield server.get()
 
 
+def masked(opcode, payload):
+    """A frame of a client, with a mask of zeros."""
+    return bytes([0x80 | opcode, 0x80 | len(payload)]) + bytes(4) + payload
+
+
+def floods(server, rng, number):
+    """Controls and commands as fast as they go, from a second, third, ... page; and from none with a token."""
+    controls = masked(2, struct.pack("<H8b", OTHERS, *[127] * 8))
+    for message in (controls, masked(1, b'{"do": "pause", "on": true}'), masked(1, b'{"do": "new"}'), controls * 1000):
+        with server.watching() as client, contextlib.suppress(OSError):
+            for _ in range(20_000):
+                client.sendall(message)
+    yield server.ask(f"GET /stream HTTP/1.1\r\nHost: {server.host}\r\n{UPGRADE}\r\n".encode() + controls)
+    yield server.ask(f"GET /stream?token=x HTTP/1.1\r\nHost: {server.host}\r\n{UPGRADE}\r\n".encode() + controls)
+
+
+def two_tabs(server, rng, number):
+    """Other pages that want the same car, for a while, and take nothing but that."""
+    with contextlib.ExitStack() as stack:
+        tabs = [stack.enter_context(server.watching(4096)) for _ in range(5)]
+        for turn in range(100):
+            for tab in tabs:
+                with contextlib.suppress(OSError):
+                    tab.settimeout(0.2)
+                    tab.sendall(masked(2, struct.pack("<H8b", OTHERS + turn, *[-127] * 8)))
+                    tab.sendall(masked(1, b'{"do": "again"}'))
+            time.sleep(0.02)
+        yield server.get()
+
+
+def leavers(server, rng, number):
+    """Pages that come and go, in the middle of a message, without a word, or in silence."""
+    for turn in range(number):
+        with server.watching() as tab, contextlib.suppress(OSError):
+            if turn % 2:
+                tab.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            tab.sendall(masked(2, struct.pack("<H8b", OTHERS, *[127] * 8))[: rng.randrange(1, 17)])
+    yield server.get()
+
+
 ATTACKS = (other_pages, rebinding, traversal, malformed_requests, slow_readers, no_readers, crowd, huge_messages)
 ATTACKS += (malformed_frames,)
+PLAY_ATTACKS = (*ATTACKS, floods, two_tabs, leavers)
 
 
 def campaign(folder, number, seed):
-    """Attacks one server in all ways, prints a table, and returns how much has gone wrong."""
-    rng, counts, bad = random.Random(seed), defaultdict(Counter), []
-    server = Server(folder)
+    """Attacks both servers in all ways, prints tables, and returns how much has gone wrong."""
+    rng, bad = random.Random(seed), []
+    for kind, attacks in ((Server, ATTACKS), (PlayServer, PLAY_ATTACKS)):
+        own = folder / kind.__name__
+        own.mkdir()
+        bad += campaign_against(kind(own), attacks, number, rng)
+    print("\n".join(bad))
+    return len(bad)
+
+
+def campaign_against(server, attacks, number, rng):
+    """Attacks one server, prints a table, and returns what has gone wrong."""
+    counts, bad = defaultdict(Counter), []
     try:
         assert not server.faults()
-        for attack in ATTACKS:
+        for attack in attacks:
             name = attack.__name__.replace("_", " ")
             for answer in attack(server, rng, number):
                 how = server.judge(answer)
@@ -321,8 +432,7 @@ def campaign(folder, number, seed):
         server.process.kill()
         server.process.wait()
         server.process.stdout.close()
-    print("\n".join(bad))
-    return len(bad)
+    return bad
 
 
 if __name__ == "__main__":

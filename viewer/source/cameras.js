@@ -13,6 +13,7 @@ export class Cameras {
     this.orbit = new OrbitControls(camera, canvas);
     Object.assign(this.orbit, { enableDamping: true, dampingFactor: 0.12, maxPolarAngle: 1.53, minDistance: 6, maxDistance: 170 });
     this.target = new Vector3();
+    this.reach = 1; // how far from its car a camera is
     this.free = [1, 1]; // shares of width and height that no panel covers
     this.wanted = { position: new Vector3(), target: new Vector3() };
     this.choose("orbit");
@@ -68,11 +69,11 @@ export class Cameras {
       if (ahead.lengthSq() < 0.01) ahead.copy(nose).setY(0);
       ahead.normalize();
       const [back, above] = this.name === "chase" ? [5.6, 2.6] : [4, 1.55];
-      const away = 1 / Math.max(0.4, this.free[1]);
+      const away = this.reach / Math.max(0.4, this.free[1]);
       wanted.position.copy(car.position).addScaledVector(ahead, -back * away).addScaledVector(UP, above * away);
       wanted.position.y = Math.max(wanted.position.y, 0.6);
       const high = MathUtils.clamp(ball.y - car.position.y, 0, 9);
-      if (this.name === "chase") wanted.target.copy(car.position).addScaledVector(ahead, 7).add({ x: 0, y: 0.9 + high * 0.35, z: 0 });
+      if (this.name === "chase") wanted.target.copy(car.position).addScaledVector(ahead, 7).add({ x: 0, y: 0.9 + high * 0.35 * this.reach, z: 0 });
       else wanted.target.copy(car.position).addScaledVector(ahead, 6).add({ x: 0, y: 0.6, z: 0 });
       pace = this.name === "chase" ? 9 : 14;
     }

@@ -2,6 +2,7 @@
 
 import { CAMERAS } from "./cameras.js";
 import { Inspector } from "./inspector.js";
+import { Play } from "./play.js";
 import { Replay } from "./replay.js";
 import { Sample } from "./sample.js";
 import { openSource } from "./source.js";
@@ -354,4 +355,4 @@ class App {
   }
 }
 
-window.viewer = new App();
+window.viewer = byId("hud") ? new Play() : new App();

@@ -1,7 +1,7 @@
 // The picture: scene, lights and renderer, drawn no finer than the machine can.
 
 import {
-  Color, DirectionalLight, Fog, HemisphereLight, PerspectiveCamera, Scene, Vector3, WebGLRenderer,
+  Color, DirectionalLight, Fog, Group, HemisphereLight, PerspectiveCamera, Scene, Vector3, WebGLRenderer,
 } from "three";
 import { Ball, Car } from "./bodies.js";
 import { Cameras } from "./cameras.js";
@@ -42,10 +42,13 @@ export class Stage {
 
   // Puts ball, cars and pads on the empty field, once it is known what is played.
   populate({ about, ballRadius }) {
-    this.field.addPads(this.scene, about.pads);
-    this.ball = new Ball(this.scene, ballRadius);
+    if (this.bodies) this.scene.remove(this.bodies);
+    else this.field.addPads(this.scene, about.pads);
+    this.bodies = new Group();
+    this.scene.add(this.bodies);
+    this.ball = new Ball(this.bodies, ballRadius);
     const seen = [0, 0];
-    this.cars = about.teams.map((team) => new Car(this.scene, team, seen[team]++));
+    this.cars = about.teams.map((team) => new Car(this.bodies, team, seen[team]++));
   }
 
   // Says how many pixels are covered by panels on the right and at the bottom.
@@ -92,11 +95,11 @@ export class Stage {
     this.resize();
   }
 
-  draw(game, sample, { selected, trails, elapsed }) {
+  draw(game, sample, { selected, trails, elapsed, marked = true }) {
     this.field.showPads(game.columns.pad_timers, sample.frame);
     this.ball.show(sample.ball.position, sample.ball.rotation);
     sample.cars.forEach((car, k) => {
-      const how = { visible: car.visible, boosting: car.is_boosting && car.visible, steer: car.steer, selected: k === selected, time: sample.seconds };
+      const how = { visible: car.visible, boosting: car.is_boosting && car.visible, steer: car.steer, selected: marked && k === selected, time: sample.seconds };
       this.cars[k].show(car.position, car.rotation, how);
     });
     const moved = this.cameras.update(sample, selected, elapsed);

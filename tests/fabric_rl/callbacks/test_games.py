@@ -182,9 +182,10 @@ def test_a_run_shows_its_games(fabric, tmp_path, often, capsys):
 
     class Ask(Callback):
         def on_iteration_end(self, state):
-            port = re.search(r"watch it at http://127.0.0.1:(\d+)/", capsys.readouterr().out + "".join(asked))[1]
+            port = re.search(r"watch it at http://127.0.0.1:(\d+)(/\S*)", capsys.readouterr().out + "".join(asked))
+            port, path = port.groups()
             connection = HTTPConnection("127.0.0.1", int(port), timeout=60)
-            connection.request("GET", "/")
+            connection.request("GET", path)
             assert connection.getresponse().status == 200
             state.stop = True
             asked.append(port)

@@ -187,9 +187,9 @@ def test_watching_until_interrupted(what, replay, tmp_path):
     if what == "run":
         said = f"{tmp_path.name} has ended: fabric-rl watch {tmp_path} chaser plays its newest agent.\n"
         assert ran.stdout.readline() == said
-    port = int(re.search(r"http://127.0.0.1:(\d+)/", line)[1])
-    connection = HTTPConnection("127.0.0.1", port, timeout=60)
-    connection.request("GET", "/")
+    port, path = re.search(r"http://127.0.0.1:(\d+)(/\S*)", line).groups()
+    connection = HTTPConnection("127.0.0.1", int(port), timeout=60)
+    connection.request("GET", path)
     assert connection.getresponse().status == 200
     ran.send_signal(signal.SIGINT)
     out, error = ran.communicate(timeout=60)

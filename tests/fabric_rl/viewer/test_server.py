@@ -33,7 +33,8 @@ def port_of(server):
     return int(server.url.split("/")[2].rpartition(":")[2])
 
 
-def get(server, path="/", method="GET", **headers):
+def get(server, path=None, method="GET", **headers):
+    path = "/?" + server.url.partition("?")[2] if path is None else path
     connection = HTTPConnection("127.0.0.1", port_of(server), timeout=20)
     connection.request(method, path, headers={name.replace("_", "-"): text for name, text in headers.items()})
     answer = connection.getresponse()
@@ -58,13 +59,17 @@ def test_the_page_and_its_script(served):
         ("/%2e%2e/page.py", 404),
         ("//etc/passwd", 404),
         ("/viewer.js/../server.py", 404),
+        ("/?token=wrong", 403),
+        ("/?", 403),
+        ("/stream?", 403),
         ("/stream", 426),
-        ("/?token=wrong", 200),  # none is asked for on this machine
         ("/" + "x" * 7000, 404),
     ],
 )
 def test_nothing_else_is_there(served, path, status):
-    assert get(served[0], path)[0] == status
+    """Paths without a query get the token."""
+    token = served[0].url.partition("?")[2]
+    assert get(served[0], path if "?" in path else f"{path}?{token}")[0] == status
 
 
 def test_only_this_machine_s_names_are_answered(served):
@@ -205,7 +210,7 @@ def test_a_token_for_other_machines(tmp_path):
     server = ViewerServer(FileFeed(path), host="0.0.0.0")
     token = server.url.partition("token=")[2]
     with server.running():
-        assert len(token) > 20 and get(server)[0] == 403 and get(server, "/?token=")[0] == 403
+        assert len(token) > 20 and get(server, "/")[0] == 403 and get(server, "/?token=")[0] == 403
         assert get(server, "/?token=%C3%A9")[0] == 403
         with socket.create_connection(("127.0.0.1", port_of(server)), timeout=20) as raw:
             raw.sendall(b"GET /?token=\xff HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -294,7 +299,7 @@ from pathlib import Path
 from fabric_rl.viewer.feeds import FileFeed
 from fabric_rl.viewer.server import ViewerServer
 server = ViewerServer(FileFeed(Path(sys.argv[1])))
-port = int(server.url.split(":")[2].strip("/"))
+port, path = server.url.split(":")[2].split("/")
 with server.running():
     clients = [socket.socket() for _ in range(3)]
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
@@ -303,12 +308,12 @@ with server.running():
         while True:
             taken.append(os.dup(0))
     for client in clients:
-        client.connect(("127.0.0.1", port))
+        client.connect(("127.0.0.1", int(port)))
     time.sleep(0.5)
     for one in taken:
         os.close(one)
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-    connection.request("GET", "/")
+    connection.request("GET", "/" + path)
     print(connection.getresponse().status, flush=True)
     os._exit(0)
 """
@@ -328,10 +333,10 @@ from pathlib import Path
 from fabric_rl.viewer.feeds import FileFeed
 from fabric_rl.viewer.server import ViewerServer
 server = ViewerServer(FileFeed(Path(sys.argv[1])))
-port = int(server.url.split(":")[2].strip("/"))
+port, path = server.url.split(":")[2].split("/")
 def status():
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-    connection.request("GET", "/")
+    connection.request("GET", "/" + path)
     return connection.getresponse().status
 with server.running():
     threading.stack_size(1 << 30)
@@ -356,8 +361,10 @@ def test_who_takes_nothing_leaves_the_place(tmp_path, monkeypatch):
     monkeypatch.setattr("fabric_rl.viewer.server.MOST_WATCHERS", 1)
     (tmp_path / "game.frl").write_bytes(bytes(40_000_000))
     server = ViewerServer(FileFeed(tmp_path / "game.frl"))
-    words = f"GET /stream HTTP/1.1\r\nHost: localhost:{port_of(server)}\r\nUpgrade: websocket\r\nConnection: Upgrade"
-    words += "\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    token = server.url.partition("?")[2]
+    words = f"GET /stream?{token} HTTP/1.1\r\nHost: localhost:{port_of(server)}\r\nUpgrade: websocket"
+    words += "\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13"
+    words += "\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
     with server.running(), socket.create_connection(("127.0.0.1", port_of(server)), timeout=20) as stuck:
         stuck.sendall(words.encode())
         assert b"101" in stuck.recv(20)

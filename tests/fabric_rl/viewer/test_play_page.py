@@ -1,0 +1,172 @@
+"""The page that one plays in, in a real browser: a whole game by keys, keys of one's own, gamepads, small screens."""
+
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+import fabric_rl
+from envs.replays.replay import read_replay
+from fabric_rl.evaluation.play import PlaySession
+from fabric_rl.evaluation.settings import PlaySettings
+from fabric_rl.viewer.feeds import PlayFeed
+from fabric_rl.viewer.server import ViewerServer
+from tests.fabric_rl.viewer.test_browser import until
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def served(tmp_path):
+    """Serves games against a bot."""
+    ended = []
+
+    def serve(bot, minutes=9.0, record=None):
+        feed = PlayFeed()
+        session = PlaySession(feed, bot, PlaySettings(runs_dir=str(tmp_path)), minutes, record)
+        server = ViewerServer(feed)
+        running = server.running()
+        running.__enter__()
+        thread = threading.Thread(target=session.run, daemon=True)
+        thread.start()
+        ended.append((running, session, thread))
+        return server.url
+
+    yield serve
+    for running, session, thread in ended:
+        session.stop()
+        thread.join(30)
+        running.__exit__(None, None, None)
+        assert not thread.is_alive()
+
+
+def phase(page, *wanted):
+    until(page, f"{list(wanted)}.includes(viewer.status.phase)", 90)
+
+
+def test_a_whole_game_by_keys(opened, served, tmp_path):
+    """The bot scores in the end: the score is kept, the game is saved, and a click plays another one."""
+    page = opened(served("school_1v1", 0.05, tmp_path / "games"), 1280, 800)
+    phase(page, "countdown")
+    assert page.text_content("#big") in "321" and page.text_content("#clock") == "0:03"
+    phase(page, "play")
+    page.keyboard.down("w")
+    page.keyboard.down("Shift")
+    until(page, "viewer.game.cars[0].speed > 0 || viewer.game.cars[0].velocity.length() > 5")
+    page.keyboard.down("d")
+    until(page, "viewer.game.cars[0].steer > 0.9 && viewer.latencies.length > 0")
+    page.keyboard.up("d")
+    until(page, "Number(document.getElementById('boost').textContent) < 20")
+    phase(page, "over")
+    until(page, "viewer.status.saved")
+    score = page.evaluate("viewer.status.score")
+    assert [page.text_content("#blueScore"), page.text_content("#orangeScore")] == [str(goals) for goals in score]
+    assert page.text_content("#big") == ("You win" if score[0] > score[1] else "You lose")
+    replay = read_replay(page.evaluate("viewer.status.saved"))
+    assert replay.games[0].result["score"] == score
+    controls = replay.games[0].columns["car_controls"][:, 0]
+    assert (
+        controls[:, 0].max() > 0.99 and controls[:, 1].max() > 0.5 and controls[:, 6].any() and not controls[:, 5].any()
+    )
+    page.click("#rematch")
+    phase(page, "countdown", "play")
+    assert page.evaluate("viewer.status.score") == [0, 0]
+
+
+def test_keys_can_be_changed_and_stay(opened, served):
+    page = opened(served("idle"))
+    phase(page, "play")
+    page.keyboard.press("Escape")
+    phase(page, "paused")
+    assert page.is_visible("#menu")
+    page.locator("#bindings div", has_text="Jump").locator("button").click()
+    page.keyboard.press("j")
+    assert page.locator("#bindings div", has_text="Jump").locator("button").text_content() == "J"
+    page.click("#resume")
+    phase(page, "play")
+    page.keyboard.down(" ")
+    assert not any(page.evaluate("[...viewer.input.read()]"))
+    page.keyboard.down("j")
+    assert page.evaluate("[...viewer.input.read()]") == [0, 0, 0, 0, 0, 127, 0, 0]
+    page.reload()
+    until(page, "viewer.frames > 0")
+    assert page.evaluate("viewer.input.keys.jump") == ["KeyJ"]
+    page.evaluate("document.getElementById('defaults').click()")
+    assert page.evaluate("viewer.input.keys.jump") == ["Space", "Mouse2"]
+
+
+def test_keys_and_gamepads_become_controls(opened, served):
+    page = opened(served("idle"))
+    phase(page, "play")
+
+    def read(*held, pad="null"):
+        page.evaluate(
+            f"navigator.getGamepads = () => [{pad}]; viewer.input.held = new Set({list(held)}); viewer.camera = 0"
+        )
+        return [round(value / 127, 2) for value in page.evaluate("[...viewer.input.read()]")]
+
+    def pad(x=0.0, y=0.0, **buttons):
+        values = ",".join(
+            f"{{value: {buttons.get(f'b{n}', 0)}, pressed: {str(f'b{n}' in buttons).lower()}}}" for n in range(16)
+        )
+        return f"{{connected: true, axes: [{x}, {y}], buttons: [{values}]}}"
+
+    assert read("KeyW", "KeyD") == [1, 1, -1, 1, 0, 0, 0, 0]  # throttle, steer, nose down, yaw
+    assert read("KeyS", "ArrowLeft") == [-1, -1, 1, -1, 0, 0, 0, 0]
+    assert read("KeyD", "KeyX") == [0, 1, 0, 0, 1, 0, 0, 1]  # rolls instead of turning
+    assert read("KeyQ", "Space", "Mouse0") == [0, 0, 0, 0, -1, 1, 1, 0]
+    assert read(pad=pad(0.08, -0.08)) == [0] * 8  # dead zone
+    assert read(pad=pad(1, 0, b7=0.5)) == [pytest.approx(0.5, abs=0.01), 1, 0, 1, 0, 0, 0, 0]
+    half = (0.56 - 0.12) / 0.88
+    assert read(pad=pad(0, -0.56, b6=1, b0=1)) == [-1, 0, pytest.approx(-half, abs=0.01), 0, 0, 1, 0, 0]
+    assert read(pad=pad(-1, 0, b2=1, b1=1)) == [0, -1, 0, 0, -1, 0, 1, 1]
+    ball = page.evaluate("viewer.ballCamera")
+    read(pad=pad(b3=1))
+    read(pad=pad(b3=1))
+    assert page.evaluate("viewer.ballCamera") != ball  # once
+
+
+def test_two_pages_and_one_car(opened, served):
+    url = served("idle")
+    first = opened(url)
+    phase(first, "play")
+    second = opened(url)
+    until(second, "document.getElementById('small').textContent.includes('Another page')")
+    first.close()
+    until(second, "viewer.status.player === true")
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (844, 390)])
+def test_it_fits_the_screen(opened, served, width, height):
+    page = opened(served("idle"), width, height)
+    phase(page, "play")
+    boxes = {name: page.locator(f"#{name}").bounding_box() for name in ("hud", "gauge", "open", "ballcam", "hints")}
+    for box in boxes.values():
+        assert box["x"] >= 0 and box["y"] >= 0
+        assert box["x"] + box["width"] <= width and box["y"] + box["height"] <= height
+    assert boxes["hud"]["x"] + boxes["hud"]["width"] <= boxes["open"]["x"]
+    assert boxes["hints"]["x"] + boxes["hints"]["width"] <= boxes["gauge"]["x"]
+    page.click("#open")
+    page.locator("#start").scroll_into_view_if_needed()
+    assert page.is_visible("#start")
+    page.select_option("select[name=mode]", label="Free play")
+    page.click("#start")
+    until(page, "viewer.status.choice.mode === 'free play' && viewer.status.phase === 'play'")
+
+
+def test_play_in_a_notebook(opened, tmp_path):
+    playing = fabric_rl.play("idle", runs_dir=tmp_path)
+    try:
+        cell = '<link rel="icon" href="data:,">' + playing._repr_html_()
+        (tmp_path / "cell.html").write_text(cell, encoding="utf-8")
+        handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+        with ThreadingHTTPServer(("127.0.0.1", 0), handler) as notebook:
+            threading.Thread(target=notebook.serve_forever, daemon=True).start()
+            page = opened(f"http://127.0.0.1:{notebook.server_port}/cell.html")
+            phase(page.frames[1], "play")
+            notebook.shutdown()
+    finally:
+        playing.stop()
+    with pytest.raises(ValueError, match="no such"):
+        fabric_rl.play("nobody", runs_dir=tmp_path)
