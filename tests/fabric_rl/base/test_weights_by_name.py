@@ -109,9 +109,7 @@ def test_python():
     assert states.shares.tolist() == [0.25, 0.5, 0.25]
     lanes = MechanicsLanes(envs.Kickoff(), weights={"kickoff": 4})
     assert lanes.shares.tolist() == [0.1] * 6 + [0.4]
-    with pytest.raises(
-        ValueError, match=r"weights.TouchRewrd: there is none; did you mean TouchReward\?"
-    ):
+    with pytest.raises(ValueError, match=r"weights.TouchRewrd: there is none; did you mean TouchReward\?"):
         envs.CombinedReward([envs.TouchReward()], {"TouchRewrd": 1})
     with pytest.raises(ValueError, match="TouchReward"):
         envs.CombinedReward([envs.TouchReward()], {"TouchReward": "much"})
