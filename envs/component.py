@@ -1,13 +1,13 @@
 """Component: a part of a pool that may contain other parts; reset, metrics, phases and saving traverse this tree."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fabric_rl.base.settings import check_settings
+from fabric_rl.base.settings import check_settings, weights_by_name
 
 if TYPE_CHECKING:
     from envs.state.game_state import GameState
@@ -35,6 +35,22 @@ class Component:
 
     def __post_init__(self) -> None:
         check_settings(self)
+
+    weighed: ClassVar[str] = ""
+    """Setting with the parts that the setting `weights` is for, if the component has one."""
+
+    @classmethod
+    def names_of(cls, parts: Sequence[Any]) -> list[str]:
+        """Return the names by which `weights` may name the parts, all different."""
+        return unique_names(type(part).__name__ for part in parts)
+
+    def weights_in_order(self, weights: Sequence[float] | dict[str, float]) -> tuple[float, ...]:
+        """Return the weights as one number for each part; a part that a mapping leaves out has the weight 1.
+
+        Raises:
+            ValueError: There is no part with a name in the mapping.
+        """
+        return weights_by_name(f"{type(self).__name__}: weights", self.names_of(getattr(self, self.weighed)), weights)
 
     def children(self) -> Iterator["Component"]:
         """Yield the components directly inside this one, in the order of its attributes."""
@@ -100,6 +116,15 @@ def _restored(value: Any, saved: Any) -> Any:  # noqa: ANN401 - see Component._i
     if isinstance(value, np.ndarray):
         return np.array(saved, value.dtype)
     return type(value)(saved) if isinstance(value, int | float) else saved
+
+
+def unique_names(labels: Iterable[str]) -> list[str]:
+    """Return the labels, with a number appended to repeated ones."""
+    names: list[str] = []
+    for name in labels:
+        taken = sum(n == name or n.startswith(f"{name}_") for n in names)
+        names.append(f"{name}_{taken + 1}" if taken else name)
+    return names
 
 
 class Phased(ABC):

@@ -19,9 +19,10 @@ from rlgym.rocket_league.common_values import OCTANE, TICKS_PER_SECOND
 from rlgym.rocket_league.reward_functions import CombinedReward
 
 from envs.checks import check_actions, check_seed
+from envs.component import unique_names
 from envs.loggers import StateLogger
 from envs.rewards import Reward
-from envs.rewards.base import TermStatistics, unique_names
+from envs.rewards.base import TermStatistics
 from envs.state.game_state import GameState
 from envs.state.layout import BOOST, CAR_BASIS, ON_GROUND, ORANGE, TOUCHED, Bool, Float
 from fabric_rl.base.settings import Count, check_value, describe_value

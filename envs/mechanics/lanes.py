@@ -130,12 +130,15 @@ class MechanicsLanes(PerArenaSetter, Phased):
 
     _in_state_dict: ClassVar[dict[str, str]] = {"mechanics_weight": "mechanics_weight", "inner": "inner"}
 
+    weighed = "lanes"
+
     inner: StateSetter
     """Setter of all other episodes."""
     lanes: Sequence[Lane] | None = None
     """The drills, with different names. Default: one of every kind."""
-    weights: Sequence[NonNegative] | None = None
-    """One number >= 0 for each lane; they need not sum to one. Default: equal weights."""
+    weights: Sequence[NonNegative] | dict[str, NonNegative] | None = None
+    """One number >= 0 for each lane, or numbers by the lanes' names, with 1 for the others; they need not sum to one.
+    Default: equal weights."""
     mechanics_weight: Share = 0.25
     """Share of the episodes that begin in a lane, 0..1; phases change it."""
     phase_weights: dict[str, Share] | None = None
@@ -144,14 +147,18 @@ class MechanicsLanes(PerArenaSetter, Phased):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.lanes = lanes = default_lanes() if self.lanes is None else self.lanes
-        names = [lane.name for lane in lanes]
+        names = self.names_of(lanes)
         if len(set(names)) < len(names):
             raise ValueError(f"MechanicsLanes: lanes must have different names, got {', '.join(names)}")
-        weights = [1.0] * len(names) if self.weights is None else self.weights
+        weights = self.weights_in_order({} if self.weights is None else self.weights)
         self.shares = normalize_weights("MechanicsLanes", "lane", len(names), weights)
         self._own_weight, self._in_phase = self.mechanics_weight, self.phase_weights or {}
         self.episodes = LaneTracker(lanes)
         self._drawn = ""
+
+    @classmethod
+    def names_of(cls, parts: Sequence[Lane] | None) -> list[str]:
+        return [lane.name for lane in (default_lanes() if parts is None else parts)]
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
         if self.mechanics_weight and rng.random() < self.mechanics_weight:

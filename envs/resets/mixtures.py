@@ -30,15 +30,17 @@ class MixedStates(PerArenaSetter):
     """Mixture of setters; one setter is drawn for each episode."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {"setters": "setters"}
+    weighed = "setters"
 
     setters: Sequence[StateSetter]
     """The setters."""
-    weights: Sequence[NonNegative]
-    """One number >= 0 per setter; they need not sum to one."""
+    weights: Sequence[NonNegative] | dict[str, NonNegative]
+    """One number >= 0 per setter, or numbers by class name, such as `{Kickoff: 0.8}`, as in `CombinedReward`; they need
+    not sum to one."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.shares = normalize_weights("MixedStates", "setter", len(self.setters), self.weights)
+        self.shares = normalize_weights("MixedStates", "setter", len(self.setters), self.weights_in_order(self.weights))
         self._drawn: StateSetter | None = None
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:

@@ -12,7 +12,7 @@ Units, as `Reward.unit` states them:
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -166,15 +166,6 @@ def team_sums(state: GameState, cars: NDArray[Any]) -> NDArray[Any]:
     """Return the sums `[A, 2]` of `cars [A, C]` over blue and over orange cars; counts for bools."""
     blue = state.num_blue
     return np.stack((cars[:, :blue].sum(axis=1), cars[:, blue:].sum(axis=1)), axis=1)
-
-
-def unique_names(labels: Iterable[str]) -> list[str]:
-    """Return the labels, with a number appended to repeated ones."""
-    names: list[str] = []
-    for name in labels:
-        taken = sum(n == name or n.startswith(f"{name}_") for n in names)
-        names.append(f"{name}_{taken + 1}" if taken else name)
-    return names
 
 
 class TermStatistics:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.component import Phased
+from envs.component import Phased, unique_names
 from envs.rewards.base import (
     Reward,
     TermStatistics,
@@ -17,7 +17,6 @@ from envs.rewards.base import (
     replace_rows,
     team_sums,
     team_to_cars,
-    unique_names,
     zero_absent_cars,
 )
 from envs.state.game_state import GameState
@@ -237,30 +236,41 @@ class CombinedReward(Reward):
     Quantities that several terms read (touches, distances...) are computed once: `GameState.quantities`.
 
     Range and units: those of the terms. Source: RLGym's `CombinedReward`.
+
+    Attributes:
+        names: Names of the terms.
+        factors: One weight per term.
     """
 
     unit = "as the inner reward"
+    weighed = "rewards"
 
     rewards: Sequence[Reward]
     """The terms."""
-    weights: Sequence[Finite]
-    """One factor per term."""
+    weights: Sequence[Finite] | dict[str, Finite]
+    """One factor per term; or factors by the terms' names in the metrics, such as `{GoalReward: 20}`. Terms without one
+    keep their factor in the configuration that these settings change; in a new list, it is 1."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.names = self.names_of(self.rewards)
+        self.weights = self.factors = self.weights_in_order(self.weights)
         if len(self.rewards) == 0 or len(self.rewards) != len(self.weights):
             raise ValueError(
                 f"CombinedReward: {len(self.rewards)} rewards but {len(self.weights)} weights; pass one for each reward"
             )
-        for reward, weight in zip(self.rewards, self.weights, strict=True):
+        for reward, weight in zip(self.rewards, self.factors, strict=True):
             if weight < 0 and reward.only_charges():
                 raise ValueError(
                     f"CombinedReward: {reward.label()} is never positive, so the weight {weight:g} would reward "
                     "what it penalizes; use a positive weight"
                 )
-        self.names = unique_names(reward.label() for reward in self.rewards)
-        self._factors = np.array(self.weights, np.float32)[:, None, None]
+        self._column = np.array(self.factors, np.float32)[:, None, None]
         self._parts = TermStatistics(self.names)
+
+    @classmethod
+    def names_of(cls, parts: Sequence[Reward]) -> list[str]:
+        return unique_names(reward.label() for reward in parts)
 
     def compute(self, state: GameState) -> Float:
         """Return the weighted sum; raise a FloatingPointError that names the terms with NaN or infinity."""
@@ -274,7 +284,7 @@ class CombinedReward(Reward):
             wrong = ", ".join(name for name, total in zip(self.names, sums.tolist(), strict=True) if total - total != 0)
             raise FloatingPointError(f"{wrong}: NaN or infinity in the rewards")
         self._parts.add(sums, np.abs(terms).sum(axis=(1, 2), where=here), int(np.count_nonzero(state.present)))
-        terms *= self._factors  # not a matrix product, whose rounding may depend on the number of arenas
+        terms *= self._column  # not a matrix product, whose rounding may depend on the number of arenas
         total: Float = terms.sum(axis=0)
         return total
 
@@ -288,8 +298,8 @@ class CombinedReward(Reward):
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """Return the metrics of `TermStatistics`, and the terms' own metrics as `reward/<name>/...`, also weighted."""
-        metrics = self._parts.drain(self.weights)
-        for name, reward, weight in zip(self.names, self.rewards, self.weights, strict=True):
+        metrics = self._parts.drain(self.factors)
+        for name, reward, weight in zip(self.names, self.rewards, self.factors, strict=True):
             metrics |= prefix_metrics(name, reward.drain_metrics(), weight)
         return metrics
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from envs.rewards.base import Reward, unique_names
+from envs.component import unique_names
+from envs.rewards.base import Reward
 from envs.rewards.combinators import (
     AnnealedReward,
     CombinedReward,
@@ -99,7 +100,7 @@ def unit_of(reward: Reward) -> str:
 def _terms(reward: Reward) -> list[tuple[str, Reward, float]]:
     """Return (prefix of the name, term, weight) of every term."""
     if type(reward) is CombinedReward:
-        found = zip(reward.rewards, reward.weights, strict=True)
+        found = zip(reward.rewards, reward.factors, strict=True)
         return [(prefix, term, w * weight) for inner, weight in found for prefix, term, w in _terms(inner)]
     if type(reward) is EventReward and sum(map(bool, reward.weights.values())) > 1:
         return [("", _Event(event), weight) for event, weight in reward.weights.items() if weight]

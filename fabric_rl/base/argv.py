@@ -52,12 +52,16 @@ def resolve_presets(argv: Sequence[str]) -> list[str]:
 
 
 def normalize_flags(argv: Sequence[str], switches: Collection[str]) -> list[str]:
-    """Use underscores in flag names, and write a bare flag `--flag` of `switches` as `--flag=true`."""
+    """Use underscores in flag names, and write a bare flag `--flag` of `switches` as `--flag=true`.
+
+    Parts of a name that begin with a capital letter are names of phases and classes, and stay.
+    """
     flags = []
     for word, following in zip(argv, [*argv[1:], "--"], strict=False):
         if word.startswith("--"):
             name, equals, value = word.partition("=")
-            name = "--" + name[2:].replace("-", "_")
+            parts = name[2:].split(".")
+            name = "--" + ".".join(part if part[:1].isupper() else part.replace("-", "_") for part in parts)
             bare = name in switches and not equals and following.startswith("--")
             word = f"{name}=true" if bare else name + equals + value
         flags.append(word)

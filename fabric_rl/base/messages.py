@@ -3,9 +3,10 @@
 import re
 import sys
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_origin
 
 from jsonargparse import ArgumentError
+from jsonargparse._util import NestedArg
 
 from fabric_rl.base.text import did_you_mean
 
@@ -39,7 +40,7 @@ def one_line(message: str) -> str:
     line = re.sub(r"Type <class '[^']*'> expects a function or a callable class: ", "", line)
     before = ""
     while before != line:  # join the flags of nested settings
-        before, line = line, re.sub(rf"^(--[\w.]+): {_CLASS}?--(\w+):", r"\1.\3:", line)
+        before, line = line, re.sub(rf"^(--[\w.]+): {_CLASS}?--([\w.]+):", r"\1.\3:", line)
     line = re.sub(r"\.? Got value: Namespace\(.*", "", line)
     line = re.sub(r"<class '(?:[\w.]*\.)?(\w+)'>", r"\1", line)
     found = re.match(r"(?:(?P<flag>--[\w.]+): )?(?P<rest>.*)", line)
@@ -58,6 +59,8 @@ def raise_union_error(subtypes: Any, val: Any, exceptions: list[Exception]) -> N
     """
     path = val.get("class_path") if hasattr(val, "get") else None
     texts = [str(error) for error in exceptions]
+    if isinstance(val, NestedArg) and any(get_origin(kind) is dict for kind in subtypes):  # one of its items
+        raise ValueError(f"--{val.key}: {one_line(texts[-1])}")
     for text in texts:
         if not _VAGUE.match(text):
             raise ValueError(text.replace("Import path does not", f"Import path {path or val} does not"))

@@ -22,6 +22,7 @@ from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace, set_pa
 from fabric_rl.base.argv import flag_names, last_flag_value, resolve_presets
 from fabric_rl.base.config_files import read_configs
 from fabric_rl.base.messages import raise_union_error
+from fabric_rl.base.settings import weights_by_name
 from fabric_rl.base.text import did_you_mean
 
 typehints.raise_union_unexpected_value = raise_union_error
@@ -56,6 +57,7 @@ class FlagParser(ArgumentParser):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - jsonargparse's signature
         self._owner = "it"
+        self._class: Any = object
         kwargs.setdefault("formatter_class", ShortHelp)
         # A configuration may come from a stranger: no `os.system` as a class, and no class where the type is Any.
         set_parsing_settings(import_path_denylist=[], instantiate_subclass_spec_in_any=False)
@@ -63,7 +65,7 @@ class FlagParser(ArgumentParser):
 
     def add_class_arguments(self, theclass: type[Any], *args: Any, **kwargs: Any) -> list[str]:  # noqa: ANN401
         """Add the settings of a class; see `jsonargparse.ArgumentParser.add_class_arguments`."""
-        self._owner = getattr(theclass, "__name__", str(theclass))
+        self._owner, self._class = getattr(theclass, "__name__", str(theclass)), theclass
         names: list[str] = super().add_class_arguments(theclass, *args, **kwargs)
         for action in self._actions:
             default = action.default  # an object without settings, which jsonargparse cannot serialize
@@ -85,11 +87,40 @@ class FlagParser(ArgumentParser):
         for name, value in values.items():
             if re.split(r"--|\.", name)[-1] == "env_id" and ":" in value:
                 import_module(value.partition(":")[0])
+        before = settings.get("namespace")
+        for setting, *names in (name.removeprefix("--").split(".", 2) for name in flag_names(argv)):
+            if len(names) == 2 and before and isinstance(parts := before.get(setting), dict):
+                _check_part(setting, names[0], parts)
         try:
-            return super().parse_args(argv, *others, **settings)
+            return self._complete(before and before.clone(), super().parse_args(argv, *others, **settings))
         except RecursionError as error:
             holding = ", ".join(name for name, value in values.items() if "*" in value)
             raise ValueError(f"{holding or 'the settings'}: nested too deeply, or contains itself") from error
+
+    def parse_object(self, obj: Any, namespace: Any = None, *others: Any, **settings: Any) -> Any:  # noqa: ANN401
+        """Parse as jsonargparse does; weights by name change those of `namespace`, the settings so far."""
+        before = namespace and namespace.clone()
+        for name, value in [*obj.items()] if before and self._class is not object else ():
+            earlier = before.get(name)
+            if isinstance(earlier, dict) and isinstance(value, dict) and not all(map(_names_class, value.values())):
+                for part in value:
+                    _check_part(name, part, earlier)
+                own = {part: {"class_path": earlier[part]["class_path"]} | spec for part, spec in value.items()}
+                obj[name] = earlier | own  # settings of some phases: the other phases stay
+        if isinstance(weights := obj.get("weights"), Namespace):  # a flag of a part in a mapping
+            obj["weights"] = vars(weights)
+        return self._complete(before, super().parse_object(obj, namespace, *others, **settings))
+
+    def _complete(self, before: Any, after: Any) -> Any:  # noqa: ANN401 - jsonargparse's Namespaces
+        """Replace weights by name with a list of all, if the settings so far have such a list for the same parts."""
+        given, weighed = after.get("weights"), getattr(self._class, "weighed", "")
+        by_name = weighed and before and isinstance(given, dict) and isinstance(before.get("weights"), list)
+        if by_name and before.get(weighed) == after.get(weighed):
+            parts = after.clone()
+            parts.pop("weights")
+            names = self._class.names_of(self.instantiate(parts)[weighed])
+            after["weights"] = list(weights_by_name("--weights", names, given, before["weights"]))
+        return after
 
     def instantiate(self, namespace: Namespace, *others: Any, **settings: Any) -> Namespace:  # noqa: ANN401
         """Instantiate as jsonargparse does, after checking the factories and `env_id` among the settings.
@@ -130,6 +161,16 @@ class FlagParser(ArgumentParser):
                 hint = f"use {old}"
             message = f"{self._owner} has no setting {unknown['name']} ({hint})"
         super().error(message, ex)
+
+
+def _names_class(value: Any) -> bool:  # noqa: ANN401 - a setting of any kind
+    return not isinstance(value, dict) or value.keys() != {"init_args"}
+
+
+def _check_part(setting: str, name: str, parts: Mapping[str, Any]) -> None:
+    if name not in parts:
+        known = f"known: {', '.join(parts)}"
+        raise ValueError(f"--{setting}.{name}: there is none{did_you_mean(name, list(parts))} ({known})")
 
 
 @cache

@@ -19,6 +19,8 @@ from typing import Annotated, Any, Literal, TypeGuard, TypeVar, Union, cast, get
 
 import numpy as np
 
+from fabric_rl.base.text import did_you_mean
+
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Between:
@@ -118,6 +120,8 @@ def check_value(where: str, value: Any, kind: Any) -> Any:  # noqa: ANN401 - a v
             value = rule.check(where, value, inner[0] is int) if isinstance(rule, Between) else value
     elif origin in (Union, types.UnionType):
         kinds = [each for each in inner if each is not types.NoneType]
+        if value is not None and any(get_origin(each) is dict for each in kinds):  # a list or a mapping
+            kinds = [each for each in kinds if (get_origin(each) is dict) == isinstance(value, Mapping)]
         if len(kinds) == 1 and not (value is None and len(inner) == 2):
             return check_value(where, value, kinds[0])
     elif origin is Literal:
@@ -139,6 +143,32 @@ def check_value(where: str, value: Any, kind: Any) -> Any:  # noqa: ANN401 - a v
         if package in ("envs", "agents") and not isinstance(value, kind):
             raise TypeError(f"{where} must be an {package} {kind.__name__}, got {describe_value(value)}")
     return value
+
+
+def weights_by_name(
+    where: str, names: Sequence[str], weights: Sequence[float] | Mapping[str, float], others: Sequence[float] = ()
+) -> tuple[float, ...]:
+    """Return one weight per name, from a list or from a mapping of names to weights.
+
+    Args:
+        where: Beginning of the error.
+        names: Names of the parts; the word Reward at the end may be left out.
+        weights: List of weights, or name -> weight.
+        others: Weights of the parts that the mapping leaves out. Default: 1 each.
+
+    Raises:
+        ValueError: The mapping has an unknown name.
+    """
+    if not isinstance(weights, Mapping):
+        return tuple(weights)
+    found = dict(zip(names, others or [1.0] * len(names), strict=True))
+    for name, weight in weights.items():
+        own = name if name in found else f"{name}Reward"
+        if own not in found:
+            known = f"known: {', '.join(names)}"
+            raise ValueError(f"{where}.{name}: there is none{did_you_mean(name, list(names))} ({known})")
+        found[own] = weight
+    return tuple(found.values())
 
 
 def changed(old: Mapping[str, Any], new: Mapping[str, Any], missing: Any = None) -> dict[str, tuple[Any, Any]]:  # noqa: ANN401

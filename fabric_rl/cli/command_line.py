@@ -16,12 +16,14 @@ from lightning import LightningModule
 
 from fabric_rl.args import ONLY_PPO
 from fabric_rl.base.argv import (
+    PRESETS,
     boolean_flags,
     complete_help_flags,
     flag_names,
     last_flag_value,
     normalize_flags,
     preset_names,
+    resolve_preset,
 )
 from fabric_rl.base.config_files import locate_config_errors, read_configs, read_yaml
 from fabric_rl.base.errors import NAMES_A_FLAG, user_code_location
@@ -33,7 +35,8 @@ from fabric_rl.metrics.log import print_lines, program_name
 from fabric_rl.ranks import launched_by
 from fabric_rl.ranks.devices import choose_precision
 from fabric_rl.runs.folder import Run
-from fabric_rl.runs.start_or_resume import owning_run, resolve_checkpoint_path
+from fabric_rl.runs.provenance import find_config
+from fabric_rl.runs.start_or_resume import OF_NETWORKS, owning_run, resolve_checkpoint_path
 from fabric_rl.types import CheckpointError, OffPolicyAgent
 
 _RESOLVED = "resolved_config"
@@ -81,7 +84,7 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
     if "--env_id" in flag_names(given):
         _refuse_env_flags(flag_names(given), "--env_id")
     of_run, base = _base(given, preset)
-    words = [*base, *given]
+    words = _with_settings_of_origin(base, given)
     agents = [file.get("agent") for file in read_configs(words)]
     named = (isinstance(each, str) or (isinstance(each, dict) and "class_path" in each) for each in agents)
     if "--agent" in flag_names(words) or any(named):
@@ -185,6 +188,68 @@ def _base(given: Sequence[str], preset: Path) -> tuple[list[str], list[str]]:
     if launched_by.detect_launcher().machines > 1:  # the content of the file on rank 0
         return own, [f"--config={launched_by.broadcast_text(read_text(of_run) if of_run else None) or preset}"]
     return own, [f"--config={of_run or preset}"]
+
+
+def _with_settings_of_origin(base: Sequence[str], given: Sequence[str]) -> list[str]:
+    """Return the flags to parse; they take networks, observations and actions from the run of `--initialize_from`.
+
+    The settings of that run follow the shipped presets. The user's own files and flags follow them; a note names the
+    settings of these files that differ.
+    """
+    words = [*base, *given]
+    files, origin = read_configs(words), last_flag_value(words, "--initialize_from")
+    if origin is None or "--resume" in flag_names(words) or "--help" in words:
+        return words
+    try:
+        path = resolve_checkpoint_path("", last_flag_value(words, "--runs_dir") or "runs", origin)
+        theirs = read_yaml(find_config(path / "weights"))
+    except (CheckpointError, OSError, ValueError):
+        theirs = {}  # reported later, if it is an error
+    agent, chosen = theirs.get("agent"), last_flag_value(words, "--agent")
+    taken: dict[str, Any] = {}
+    if isinstance(agent, dict) and chosen in (None, agent.get("class_path")):
+        networks = {name: value for name, value in (agent.get("init_args") or {}).items() if name in OF_NETWORKS}
+        taken["agent"] = {"class_path": agent["class_path"], "init_args": networks}
+    envs = [file["env"] for file in files if isinstance(file.get("env"), dict) and "class_path" in file["env"]]
+    (there, _), (here, outer) = _innermost(theirs.get("env")), _innermost([None, *envs][-1])
+    if there and here and there["class_path"] == here["class_path"] and last_flag_value(words, "--env") is None:
+        spaces = {name: there["init_args"][name] for name in ("obs", "action") if name in there.get("init_args", {})}
+        taken["env"] = {"init_args": spaces}
+        for each in outer:
+            taken["env"] = {"init_args": {each: taken["env"]}}
+    text = yaml.safe_dump(taken)
+    if launched_by.detect_launcher().machines > 1:
+        text = launched_by.broadcast_text(text) or text
+    place = len(base)
+    for number, (before, word) in enumerate(zip(["", *words], words, strict=False)):
+        value = word if before == "--config" else word.removeprefix("--config=")
+        if value != word or before == "--config":
+            file = Path(resolve_preset(value))
+            if file.parent == PRESETS:
+                place = number + 1
+            elif file.is_file() and launched_by.is_rank_0():
+                _note_differences(str(file), origin, taken, read_yaml(file), flag_names(given))
+    return [*words[:place], f"--config={text}", *words[place:]]
+
+
+def _innermost(env: Any) -> tuple[dict[str, Any], list[str]]:  # noqa: ANN401 - a section of a configuration
+    """Return the section of the environment inside any factories, and the settings that lead to it, inside out."""
+    outer: list[str] = []
+    while isinstance(env, dict) and isinstance(inner := (env.get("init_args") or {}).get("factory"), dict):
+        env, outer = inner, ["factory", *outer]
+    return (env if isinstance(env, dict) and "class_path" in env else {}), outer
+
+
+def _note_differences(file: str, origin: str, theirs: Any, own: Any, flags: Sequence[str], flag: str = "-") -> None:  # noqa: ANN401
+    """Print a line for each setting of a user's own file that differs from the run to start from."""
+    if isinstance(theirs, dict) and isinstance(own, dict):
+        for name in theirs.keys() & own.keys():
+            inner = flag if name == "init_args" else f"{flag}.{name}".replace("-.", "--")
+            _note_differences(file, origin, theirs[name], own[name], flags, inner)
+    elif theirs != own and flag.removesuffix(".class_path") not in flags:
+        print_lines(
+            f"note: {flag} is {own} in {file}, but {origin} was trained with {theirs}; the file's value is used"
+        )
 
 
 def _fitting(preset: Path, given: Sequence[str]) -> Path | str:

@@ -29,6 +29,7 @@ from fabric_rl.ranks import launched_by
 from fabric_rl.ranks.processes import LostRankError, parent_has_exited
 from fabric_rl.runs.folder import Run
 from fabric_rl.types import NonFiniteError, RemoteError
+from fabric_rl.viewer.feeds import GAMES
 
 RANK_0_SECONDS = 10
 """Seconds that a failing rank waits for rank 0 to print the error: once a rank ends, a launcher kills the others."""
@@ -64,7 +65,8 @@ def format_unsaved(summary: dict[str, Any]) -> str:
 def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], runs_dir: str) -> str:
     """Return commands to try next.
 
-    An unfinished run can be resumed. A finished run can be continued with more steps, or repeated on two devices.
+    A run that recorded games can be watched, and each run has a report. An unfinished run can be resumed. A finished
+    run can be continued with more steps, or repeated on two devices.
     TensorBoard shows its curves, if there are any.
 
     Args:
@@ -74,10 +76,11 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
         runs_dir: Folder that contains all runs.
     """
     program, run_id = launched_by.training_command(), str(summary["run_id"])
-    commands = []
+    elsewhere = [] if runs_dir == "runs" else ["--runs_dir", runs_dir]
+    seen = [*(["watch"] if any(Path(runs_dir, run_id, GAMES).glob("*")) else []), "report"]
+    commands = [[launched_by.program_command("fabric-rl"), word, run_id, *elsewhere] for word in seen]
     unfinished = summary["stopped_early"] or "unsaved_steps" in summary
     if unfinished:
-        elsewhere = [] if runs_dir == "runs" else ["--runs_dir", runs_dir]
         commands.append([*program, *elsewhere, "--run_id", run_id, "--resume"])
     if next(Path(runs_dir, run_id).rglob("events.out.tfevents.*"), None) is not None:
         commands.append([launched_by.program_command("tensorboard"), "--logdir", runs_dir])

@@ -42,6 +42,12 @@ PRETRAINED = Path(__file__).parents[1] / "pretrained"
 """Folder of the agents that come with fabric-rl."""
 MOST_SHOWN = 20
 """Maximum number of milestones in the menu."""
+OF_NETWORKS = (
+    *("actor_hidden_sizes", "critic_hidden_sizes", "hidden_sizes", "entry_sizes", "shared_trunk", "activation"),
+    *("layer_norm", "normalize_obs", "state_dependent_std", "squash", "encoder", "channels_first", "memory_size"),
+    *("cell", "embed_size", "num_heads", "num_layers", "present_column"),
+)
+"""Settings of agents that determine their networks."""
 _NAMED = 3
 """Maximum number of runs named in a message."""
 
@@ -183,7 +189,10 @@ def _trained_with(name: str, weights: Path, config: str) -> str:
         theirs = flat_settings(read_yaml(find_config(weights)))
     except (OSError, ValueError):
         return ""
-    differ = describe_env_differences(theirs, flat_settings(yaml.safe_load(config)))
+    own = flat_settings(yaml.safe_load(config))
+    networks = [each for each in theirs if each.removeprefix("agent.") in OF_NETWORKS and each in own]
+    unlike = [f"--{each} {theirs[each]} (yours: {own[each]})" for each in networks if theirs[each] != own[each]]
+    differ = ", ".join(filter(None, [describe_env_differences(theirs, own), *unlike]))
     return f"--initialize_from {name} was trained with {differ}; set these, or omit the flag" if differ else ""
 
 

@@ -131,9 +131,10 @@ SUMMARY = {"run_id": "bots", "total_steps": 1024, "stopped_early": False, "world
 
 def test_a_stopped_run_goes_on_as_it_is(tmp_path):
     steps = next_steps(GIVEN, ARGS, SUMMARY | {"stopped_early": True}, str(tmp_path))
-    assert steps == f"Next:\n  python train_fabric.py --runs_dir {tmp_path} --run_id bots --resume"
+    report = f"  fabric-rl report bots --runs_dir {tmp_path}"
+    assert steps == f"Next:\n{report}\n  python train_fabric.py --runs_dir {tmp_path} --run_id bots --resume"
     steps = next_steps(GIVEN, ARGS, SUMMARY | {"stopped_early": True}, "runs")
-    assert steps == "Next:\n  python train_fabric.py --run_id bots --resume"
+    assert steps == "Next:\n  fabric-rl report bots\n  python train_fabric.py --run_id bots --resume"
 
 
 def test_so_does_one_that_could_not_be_saved(tmp_path):
@@ -149,7 +150,16 @@ def test_more_steps_than_there_are_already(tmp_path):
 
 def test_tensorboard_only_where_there_are_curves_for_it(tmp_path):
     longer = "  python train_fabric.py --env_id CartPole-v1 --run_id bots --resume --total_timesteps 10_000"
-    assert next_steps(GIVEN, ARGS, SUMMARY, str(tmp_path)) == f"Next:\n{longer}"
+    report = f"Next:\n  fabric-rl report bots --runs_dir {tmp_path}\n"
+    assert next_steps(GIVEN, ARGS, SUMMARY, str(tmp_path)) == f"{report}{longer}"
     (tmp_path / "bots/tensorboard").mkdir(parents=True)
     (tmp_path / "bots/tensorboard/events.out.tfevents.1.host").touch()
-    assert next_steps(GIVEN, ARGS, SUMMARY, str(tmp_path)) == f"Next:\n  tensorboard --logdir {tmp_path}\n{longer}"
+    assert next_steps(GIVEN, ARGS, SUMMARY, str(tmp_path)) == f"{report}  tensorboard --logdir {tmp_path}\n{longer}"
+
+
+def test_a_run_that_recorded_games_can_be_watched(tmp_path):
+    (tmp_path / "bots/games").mkdir(parents=True)
+    assert "fabric-rl watch" not in next_steps(GIVEN, ARGS, SUMMARY, str(tmp_path))
+    (tmp_path / "bots/games/1.frl").touch()
+    steps = next_steps(GIVEN, ARGS, SUMMARY, str(tmp_path))
+    assert steps.startswith(f"Next:\n  fabric-rl watch bots --runs_dir {tmp_path}\n  fabric-rl report bots")
