@@ -66,8 +66,7 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
     """Return commands to try next.
 
     A run that recorded games can be watched, and each run has a report. An unfinished run can be resumed. A finished
-    run can be continued with more steps, or repeated on two devices.
-    TensorBoard shows its curves, if there are any.
+    run can be continued with more steps, or repeated on two devices. TensorBoard shows its curves, if there are any.
 
     Args:
         given: Flags of the run, with underscores in their names.
@@ -78,10 +77,9 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
     program, run_id = launched_by.training_command(), str(summary["run_id"])
     elsewhere = [] if runs_dir == "runs" else ["--runs_dir", runs_dir]
     seen = [*(["watch"] if any(Path(runs_dir, run_id, GAMES).glob("*")) else []), "report"]
-    commands = [[launched_by.program_command("fabric-rl"), word, run_id, *elsewhere] for word in seen]
     unfinished = summary["stopped_early"] or "unsaved_steps" in summary
-    if unfinished:
-        commands.append([*program, *elsewhere, "--run_id", run_id, "--resume"])
+    commands = [[*program, *elsewhere, "--run_id", run_id, "--resume"]] if unfinished else []
+    commands += [[launched_by.program_command("fabric-rl"), word, run_id, *elsewhere] for word in seen]
     if next(Path(runs_dir, run_id).rglob("events.out.tfevents.*"), None) is not None:
         commands.append([launched_by.program_command("tensorboard"), "--logdir", runs_dir])
     if not unfinished:

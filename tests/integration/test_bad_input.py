@@ -276,8 +276,8 @@ $ --env_id CartPole-v1 --num_steps 16 --agent malformed.Unused --strategy ddp --
     error: --initialize_from school_1v1 was trained with --env.obs envs.AdvancedObsPlus (yours:
     envs.DefaultObs); set these, or omit the flag (the checkpoint is of a different agent than PPO
 $ --config configs/sac_rocket_1v1.yaml --initialize_from school_1v1
-    error: --initialize_from school_1v1 was trained with --env.action null (yours: envs.ContinuousAction);
-    set these, or omit the flag (the checkpoint is of a different agent than
+    error: --initialize_from school_1v1 was trained with --env.action null (yours: envs.ContinuousAction),
+    --agent.normalize_obs False (yours: True); set these, or omit the flag (the checkpoint is of a different agent than
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --buffer_size 1000000000000
     error: --buffer_size 1000000000000 needs ..  GiB .. , but this machine's memory has
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --buffer_size 10 --train_interval 50

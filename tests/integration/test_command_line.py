@@ -95,8 +95,9 @@ def test_cartpole_prints_what_may_come_next(cartpole):
     """The same run for ten times as long, or its flags without its name on two devices."""
     flags = "--env_id CartPole-v1 --num_envs 2 --num_steps 64"
     rest = f"--minibatch_size 64 --update_epochs=2 --runs_dir {cartpole.dir.parent} --accelerator=cpu"
-    assert cartpole.out.splitlines()[-4:] == [
+    assert cartpole.out.splitlines()[-5:] == [
         "Next:",
+        f"  fabric-rl report cart --runs_dir {cartpole.dir.parent}",
         f"  tensorboard --logdir {cartpole.dir.parent}",
         f"  python train_fabric.py {flags} {rest} --run_id cart --resume --total_timesteps 2_560",
         f"  python train_fabric.py {flags} --total_timesteps=256 {rest} --devices 2",
@@ -113,7 +114,8 @@ def test_what_may_come_next_works_as_printed(forks, tmp_path, program):
     flags += ["--accelerator", "cpu", "--runs_dir", runs, "--run_id", "the first"]
     statuses, out, err = forks.wait([forks.start(*command, *flags, program=name)])
     assert (statuses, err) == ([0], "")
-    _, curves, longer, wider = (shlex.split(line) for line in out.partition("Next:")[2].split("\n")[:4])
+    _, report, curves, longer, wider = (shlex.split(line) for line in out.partition("Next:")[2].split("\n")[:5])
+    assert report == ["fabric-rl", "report", "the first", "--runs_dir", str(runs)]
     start = ["python", "train_fabric.py"] if name == "train_fabric.py" else program
     assert curves == ["tensorboard", "--logdir", str(runs)]
     assert longer[:2] == wider[:2] == start
