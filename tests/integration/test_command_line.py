@@ -139,8 +139,9 @@ def test_a_stopped_run_goes_on_as_printed_from_any_folder(root, tmp_path, progra
     shell = {"shell": True, "cwd": folder, "env": env, "capture_output": True, "text": True, "timeout": 300}
     first = subprocess.run(f"{program} {flags}", **shell)
     assert (first.returncode, first.stderr) == (0, "")
-    again, curves = re.findall(r"^  (.*)", first.stdout.partition("Next:")[2], re.MULTILINE)
+    again, report, curves = re.findall(r"^  (.*)", first.stdout.partition("Next:")[2], re.MULTILINE)
     assert again.startswith(program) and again.endswith("--resume")
+    assert subprocess.run(report, **shell).returncode == 0
     assert subprocess.run(f"{curves} --inspect", **shell).returncode == 0
     second = subprocess.run(again, **shell)
     assert second.returncode == 0 and "after 32 steps" in second.stdout
