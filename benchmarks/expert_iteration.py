@@ -59,7 +59,7 @@ def settings_of(folder: Path, starts: bool, cloning: bool) -> dict[str, Any]:
     settings = for_one_rank(CONFIG)
     settings["callbacks"].append({"class_path": "fabric_rl.callbacks.SymmetryAugmentation"})
     settings["callbacks"][0]["init_args"]["start_phase"] = 3
-    settings |= {"milestone_interval": 0, "precision": "auto"}
+    settings["precision"] = "auto"
     given = settings["env"]["init_args"]
     if starts:
         files = [folder / f"{kind}.npz" for kind in SEARCHES if (folder / f"{kind}.npz").exists()]
