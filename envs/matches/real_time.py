@@ -62,7 +62,8 @@ class RealTimeGame:
 
     A bot decides every `tick_skip` ticks, sees the state after a whole step, and its decision acts after
     `action_delay_ticks`. The person's controls in `GameState.controls`, and so in recordings, are those of the step:
-    axes are means over its ticks, jump is pressed if it was pressed in any tick, the other buttons in at least half.
+    axes are means over its ticks, boost and powerslide are pressed if they were in at least half of them, and jump if it
+    was in any, but a release between two presses is never lost.
 
     Attributes:
         pool: Pool with one arena.
@@ -152,23 +153,38 @@ def _unchanged(actions: NDArray[Any]) -> NDArray[Any]:
 
 
 class _StepControls(ContinuousAction):
-    """Parser whose first row becomes, tick by tick, the controls of the person in this step."""
+    """Parser whose first row becomes, tick by tick, the controls of the person in this step.
+
+    Jump is recorded so that a second press remains one: a step in which the button was released after a pressed step
+    is not pressed, and a press that began again within it is recorded in the next step.
+    """
 
     ticks = 0
 
+    def reset(self, mask: Bool, state: GameState) -> None:
+        super().reset(mask, state)
+        self._pressed = self._again = self._was_pressed = self._delayed = False
+
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
         controls = super().parse(actions, state)
-        self._rows, self._total, self._jump = controls.rows, np.zeros(8, np.float32), False
+        self._was_pressed, self._delayed = self._pressed, self._again
+        self._rows, self._total = controls.rows, np.zeros(8, np.float32)
+        self._pressed, self._again, self._released = self._delayed, False, False
         return controls
 
     def replace_first(self, row: Float) -> None:
         """Add the controls `[8]` of one tick."""
         self.ticks += 1
         self._total += row
-        self._jump |= bool(row[JUMP] > 0.5)
+        jump = bool(row[JUMP] > 0.5)
+        self._released |= not jump
+        if self._was_pressed and self._released and not self._delayed:
+            self._pressed, self._again = False, self._again | jump
+        else:
+            self._pressed |= jump
         self._rows[0] = self._total / self.ticks
         self._rows[0, BUTTONS] = self._rows[0, BUTTONS] >= 0.5
-        self._rows[0, JUMP] = self._jump
+        self._rows[0, JUMP] = self._pressed
 
 
 @dataclass(eq=False, repr=False)

@@ -315,6 +315,37 @@ def test_controls_of_a_step_are_means_and_a_short_jump_counts():
     game.pool.close()
 
 
+@pytest.mark.parametrize("phase", range(8))
+def test_recorded_controls_repeat_a_double_tap(phase):
+    """A dodge 100 ms after the first jump, whenever the bot's decisions are: its record makes the car dodge, too."""
+    taps = np.zeros((160, 8), np.float32)
+    taps[:, 0] = 1
+    first, second = 40 + phase, 40 + phase + 21  # held for 9 ticks, released for 12
+    taps[first : first + 9, 5] = taps[second : second + 9, 5] = 1
+    taps[second - 3 : second + 9, 2] = -1
+    shown, ticks = [], iter(taps)
+
+    def flipped(game):
+        shown.append(bool(game.pool.simulations[0].car_states[0]().has_flipped))
+
+    bots = TeamBots(IdleBot(), IdleBot())
+    game = RealTimeGame(bots, lambda: next(ticks), lambda: flipped(game), Kickoff(), [GoalCondition()], (1, 0))
+    game.step()
+    recorded = []
+    for _ in range(20):
+        game.step()
+        recorded.append(game.pool.state.controls[0, 0].copy())
+    assert any(shown)
+    game.pool.close()
+    shown.clear()
+    ticks = iter(np.repeat(recorded, 8, axis=0))
+    game = RealTimeGame(bots, lambda: next(ticks), lambda: flipped(game), Kickoff(), [GoalCondition()], (1, 0))
+    for _ in range(21):
+        game.step()
+    game.pool.close()
+    assert any(shown)
+
+
 def test_the_command_says_what_is_wrong_in_one_line(tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["play", "nobody", "--port", "0", "--no_browser", "true", "--runs_dir", str(tmp_path)])
