@@ -55,17 +55,17 @@ def _fabric_rl(words: Sequence[str]) -> None:
 
 
 def settings_of(folder: Path, starts: bool, cloning: bool) -> dict[str, Any]:
-    """The settings of an arm: those of the school's third phase, with mirror images."""
+    """The settings of an arm: those of the school's third phase at a third of its rate, with mirror images."""
     settings = for_one_rank(CONFIG)
     settings["callbacks"].append({"class_path": "fabric_rl.callbacks.SymmetryAugmentation"})
-    settings["callbacks"][0]["init_args"]["start_phase"] = 3
+    settings["callbacks"][0]["init_args"] |= {"start_phase": 3, "learning_rate_factor": 0.33}
     settings["precision"] = "auto"
     given = settings["env"]["init_args"]
     if starts:
         files = [folder / f"{kind}.npz" for kind in SEARCHES if (folder / f"{kind}.npz").exists()]
         each = [{"class_path": "envs.ReplayedStates", "init_args": {"path": str(file.resolve())}} for file in files]
         mixed = {"class_path": "envs.MixedStates", "init_args": {"setters": each, "weights": [1.0] * len(each)}}
-        setters = [given["state_setter"], {"class_path": "envs.MirroredStates", "init_args": {"setter": mixed}}]
+        setters = [given["state_setter"], {"class_path": "envs.MirroredStates", "init_args": {"inner": mixed}}]
         both = {"setters": setters, "weights": [1 - STARTS, STARTS]}
         given["state_setter"] = {"class_path": "envs.MixedStates", "init_args": both}
     if cloning:

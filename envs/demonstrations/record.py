@@ -62,6 +62,7 @@ class StateRecorder(StateLogger):
 
     def reset(self, mask: Bool, state: GameState) -> None:
         if mask[0]:
+            self.end()  # an episode that the pool cut off
             self._frames = [frame_from_state(state) | self.beside]
 
     def end(self, terminated: bool = False) -> None:

@@ -62,8 +62,8 @@ class RealTimeGame:
 
     A bot decides every `tick_skip` ticks, sees the state after a whole step, and its decision acts after
     `action_delay_ticks`. The person's controls in `GameState.controls`, and so in recordings, are those of the step:
-    axes are means over its ticks, boost and powerslide are pressed if they were in at least half of them, and jump if it
-    was in any, but a release between two presses is never lost.
+    axes are means over its ticks, boost and powerslide are pressed if they were in at least half of them. Jump is
+    pressed if it was in any of them, but a release between two presses is not lost.
 
     Attributes:
         pool: Pool with one arena.

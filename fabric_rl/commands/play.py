@@ -1,5 +1,6 @@
 """`fabric-rl play`: a game against a bot in the browser."""
 
+import signal
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated
@@ -37,6 +38,9 @@ def play(
         record: Folder in which each game is saved as a replay (.frl) and as a demonstration (.frd).
         play: How the bots act.
     """
+    for name in ("SIGTERM", "SIGHUP"):  # a closed terminal, too, saves the game
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.default_int_handler)
     feed = PlayFeed()
     feed.tell(phase="loading")
     server = ViewerServer(feed, host, port)

@@ -7,7 +7,7 @@ import re
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -128,7 +128,7 @@ class PlaySession:
                     self._feed.tell(phase="error", text=str(error))
                     if self._games == 1:
                         raise
-                    self._choice = self._choice._replace(cars=self._rules.team_size, mode=MATCH)
+                    self._choice = Choice(short_name(self._bot), self._rules.team_size)
                     time.sleep(GOAL_SECONDS)
 
     def _spec(self, name: str) -> PlayerSpec:
@@ -297,13 +297,17 @@ class PlaySession:
                 self._paused = command.get("on") is True
             elif do in ("retry", "next"):
                 self._shots_ahead = int(do == "next")
-            elif do == "new" and all(command.get(name) in known for name, known in self._options.items()):
+            elif do == "new" and all(_is_one_of(command.get(name), known) for name, known in self._options.items()):
                 self._choice = Choice(**{name: command[name] for name in Choice._fields})
                 self._paused = False
                 raise _NewGame
             elif do == "again":
                 self._paused = False
                 raise _NewGame
+
+
+def _is_one_of(value: object, known: Sequence[object]) -> bool:
+    return value in known and type(value) is type(known[0])
 
 
 def _milestones(bot: str, runs_dir: str) -> dict[str, str]:

@@ -115,6 +115,20 @@ def test_any_builder_sees_what_it_would_have_seen(tmp_path, obs):
         assert trajectory.terminated == terminated
 
 
+def test_an_episode_that_a_reset_cuts_off_is_kept(tmp_path):
+    with DemonstrationWriter(tmp_path / "a.frd", columns_of_states(2), states_header("ab", [0, 1], [0], 8)) as writer:
+        recorder = StateRecorder(writer)
+        pool = RocketSimPool(1, 1, num_threads=1, loggers=[recorder])
+        for steps in (3, 2):
+            pool.reset()
+            for _ in range(steps):
+                pool.step(np.zeros(2, np.int64))
+        recorder.end()
+        pool.close()
+    found = [len(each.columns["controls"]) - 1 for each in Demonstration(tmp_path / "a.frd").episodes()]
+    assert found == [3, 2]
+
+
 def test_a_step_counts_by_the_state_in_which_it_was_decided(tmp_path):
     """What a car that is demolished was told says nothing; what it was told just before does."""
     about = states_header(("one", "two"), [0, 1], range(2), 8)

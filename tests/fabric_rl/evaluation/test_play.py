@@ -238,6 +238,7 @@ def test_what_the_bot_cannot_play_is_said_and_nonsense_is_ignored(session):
     ):
         page.send(**nonsense)
     page.send(do="new", mode="match", opponent="../../etc", cars=1, every=1, kind="Striker")
+    page.send(do="new", mode="match", opponent="idle", cars=1.0, every=True, kind="Striker")
     until(lambda: not page.feed.commands)
     assert page.feed.status["phase"] == "play" and not failed
 
@@ -251,6 +252,19 @@ def test_two_against_two_and_milestones(session, tmp_path):
     _, page, _ = session("school_2v2", values=(0,) * 8)
     phase(page, "play")
     assert page.feed.status["teams"] == [0, 0, 1, 1] and page.feed.status["options"]["opponent"][0] == "school_2v2"
+
+
+@pytest.mark.slow
+def test_an_opponent_that_is_gone_is_said_and_the_first_one_plays_again(session, monkeypatch):
+    made, page, failed = session("idle", values=(0,) * 8, minutes=9)
+    phase(page, "play")
+    monkeypatch.setattr(play, "GOAL_SECONDS", 0.1)
+    made._opponents["gone"] = "runs/gone"
+    page.feed.status["options"]["opponent"].append("gone")
+    page.send(do="new", mode="match", opponent="gone", cars=1, every=1, kind="Striker")
+    phase(page, "error")
+    phase(page, "play")
+    assert page.feed.status["choice"]["opponent"] == "idle" and not failed
 
 
 def test_a_slow_bot_decides_in_every_nth_step():
