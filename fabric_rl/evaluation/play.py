@@ -373,7 +373,7 @@ def play(
         minutes: Game time of a match, in minutes.
         team_size: Cars per team; default: as in the bot's training, 1 for scripted bots.
         record: Folder for a replay and a demonstration of each game.
-        seed: Seed of the kickoffs.
+        seed: The same seed gives the same kickoffs.
         height: Height of the page in pixels.
         runs_dir: Folder that contains all runs.
 
