@@ -16,7 +16,7 @@ from envs.loggers import StateLogger
 from envs.matches.statistics import MatchKickoffs
 from envs.pool.players import Bot, PolicyOutput, TeamBots, play
 from envs.pool.rocket_pool import RocketSimPool
-from envs.resets import StateSetter, TrainingPack
+from envs.resets import Kickoff, StateSetter, TrainingPack
 from envs.resets.training_packs import place_shot
 from envs.sim.arena import make_controls, read_attributes
 from envs.state.game_state import GameState
@@ -215,6 +215,14 @@ class SlowBot(Bot):
     def reset(self, mask: Bool, state: GameState) -> None:
         self._steps = 0
         super().reset(mask, state)
+
+
+class FullBoostKickoff(Kickoff):
+    """Begin with a kickoff, with full boost."""
+
+    def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
+        super()._apply_one(state, arena, rng)
+        state.boost[arena] = 100
 
 
 @dataclass(eq=False, repr=False)

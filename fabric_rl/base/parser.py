@@ -148,7 +148,8 @@ class FlagParser(ArgumentParser):
         """Raise an error; for an unknown flag or key, with a suggestion in the form that `one_line` parses."""
         if unknown := _UNKNOWN.match(message):
             defaults = self.get_defaults(skip_validation=True).items()
-            flags = [key.replace(".init_args", "") for key, _ in defaults]
+            words = [action.dest for action in self._actions if not action.option_strings]
+            flags = [key.replace(".init_args", "") for key, _ in defaults if key not in words]
             own = list(dict.fromkeys(flag.partition(".")[0] for flag in flags))
             by_last_word = {flag.rpartition(".")[2]: flag for flag in (*flags, *own)}
             root, dot, rest = unknown["name"].partition(".")
@@ -159,6 +160,8 @@ class FlagParser(ArgumentParser):
                 own
             ):  # of the run or of the part
                 hint = f"use {old}"
+            if unknown["name"] in words:
+                hint = "it comes without a flag"
             message = f"{self._owner} has no setting {unknown['name']} ({hint})"
         super().error(message, ex)
 

@@ -224,6 +224,8 @@ def clone(
     print(f"cloned {steps:,} steps of {shown}: -log p {best:.4f} after {len(rows)} epochs")
     made, config = (quote(path.as_posix()) for path in (run.dir, run.provenance.config))
     print(f"written: {run.dir}\nplay with it: fabric-rl evaluate {made}{' chaser' if first.of_states else ''}")
+    if first.of_states:
+        print(f"play against it: fabric-rl play {made}")
     print(f"train it further: python train_fabric.py --config {config} --initialize_from {made}")
     return 0
 

@@ -3,8 +3,9 @@
 import signal
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+from envs.bots import BOTS
 from fabric_rl.base.settings import Between
 from fabric_rl.evaluation.settings import DEFAULT_PLAY, Minutes, PlaySettings
 from fabric_rl.viewer.feeds import PlayFeed
@@ -23,8 +24,9 @@ def play(
 ) -> int:
     """Play against a bot in the browser, with keyboard or gamepad.
 
-    You drive the first blue car. The bot decides as often, and as late, as in its training. With `--team_size 2`, it is
-    your teammate, too. The menu of the page (Esc) has easier opponents, free play and training packs.
+    You drive the first blue car. The bot has the same decision rate and delay as in training. In 2v2 (`fabric-rl play
+    school_2v2`), a copy of it is your teammate. The menu of the page (Esc) has easier opponents, free play and training
+    packs. The same seed gives the same kickoffs.
 
     Ctrl+C stops the command.
 
@@ -35,22 +37,33 @@ def play(
             needs the printed address, which contains a secret token.
         no_browser: Print the address without opening the browser.
         minutes: Game time of a match in minutes; a draw goes into overtime.
-        record: Folder in which each game is saved as a replay (.frl) and as a demonstration (.frd).
+        record: Folder in which each game is saved as a replay (.frl) and, except free play, as a demonstration (.frd).
         play: How the bots act.
     """
     for name in ("SIGTERM", "SIGHUP"):  # a closed terminal, too, saves the game
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.default_int_handler)
+    if record is not None and record.exists() and not record.is_dir():
+        raise ValueError(f"--record {record} must be a folder")
     feed = PlayFeed()
     feed.tell(phase="loading")
+    name = bot.partition("#")[0]
+    places = Path(play.runs_dir, name), Path(name), Path(__file__).parents[1] / "pretrained" / name
+    found = bot in BOTS or any(place.exists() for place in places)
+    if not found or (play.team_size and bot not in BOTS):
+        _session(feed, bot, play).check()  # before the browser opens
     server = ViewerServer(feed, host, port)
     try:
         with server.running():
             print(f"play at {server.url} (Ctrl+C to stop)", flush=True)
             if not no_browser:
                 open_browser(server.url)
-            session = import_module("fabric_rl.evaluation.play")  # imports torch, which takes seconds
-            session.PlaySession(feed, bot, play, minutes, record).run()
+            _session(feed, bot, play, minutes, record).run()
     except KeyboardInterrupt:
         print()
     return 0
+
+
+def _session(*settings: Any) -> Any:  # noqa: ANN401 - a PlaySession
+    """Import torch, which takes seconds, and build the session."""
+    return import_module("fabric_rl.evaluation.play").PlaySession(*settings)

@@ -21,13 +21,13 @@ from envs.demonstrations.file import DemonstrationWriter, columns_of_states
 from envs.demonstrations.record import EPISODE_SECONDS, StateRecorder, states_header
 from envs.dones import DoneCondition, GoalCondition, TimeoutCondition
 from envs.loggers import StateLogger
-from envs.matches.real_time import NextShots, RealTimeGame, SlowBot, TickClock
+from envs.matches.real_time import FullBoostKickoff, NextShots, RealTimeGame, SlowBot, TickClock
 from envs.matches.statistics import MatchKickoffs
 from envs.pool.recorder import ReplayRecorder
 from envs.pool.replay_format import SUFFIX as REPLAY
-from envs.resets import Kickoff, StateSetter
+from envs.resets import StateSetter
 from envs.resets.training_packs import TIME_LIMIT_SECONDS
-from envs.state.layout import BLUE, Float
+from envs.state.layout import BLUE, ORANGE, Float
 from fabric_rl.evaluation.players import MatchSettings, PlayerSpec, load_player, short_name
 from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.ranks.devices import single_thread
@@ -112,6 +112,10 @@ class PlaySession:
         """End the session, and with it the game."""
         self._ended.set()
 
+    def check(self) -> None:
+        """Raise a ValueError if the bot cannot play the first game."""
+        self._bots(self._choice)
+
     def run(self) -> None:
         """Play games until `stop`; raise a ValueError if the bot cannot play the first one."""
         with single_thread():
@@ -148,21 +152,22 @@ class PlaySession:
         if choice.mode == MATCH:
             return MatchKickoffs([np.random.SeedSequence(seed)], 2 * choice.cars), [GoalCondition()]
         if choice.mode == FREE:
-            return Kickoff(), [GoalCondition()]
+            return FullBoostKickoff(), [GoalCondition()]
         return NextShots([choice.kind], order_seed=seed), [GoalCondition(), TimeoutCondition(TIME_LIMIT_SECONDS)]
 
     def _game(self, choice: Choice) -> None:
         """Play one game, and save it, even if it ends early."""
         self._games += 1
-        self._feed.tell(phase="loading", choice=choice._asdict(), score=[0, 0], length=60 * self._minutes)
-        self._feed.tell(shot=1, speed=1.0, saved="")
+        length = TIME_LIMIT_SECONDS if choice.mode == PACKS else 60 * self._minutes
+        self._feed.tell(phase="loading", choice=choice._asdict(), score=[0, 0], length=length)
+        self._feed.tell(began=0, shot=1, speed=1.0, saved="")
         bots, seed, rules = self._bots(choice), self._play.seed + self._games, self._rules
         sizes = (choice.cars, choice.cars) if choice.mode == MATCH else (1, 0)
         names = ("you", choice.opponent if choice.mode == MATCH else choice.mode)
         teams = [0] * sizes[0] + [1] * sizes[1]
         setter, dones = self._task(choice, seed)
         ended: BaseException | None = None
-        with self._files(names, teams) as (sink, loggers):
+        with self._files(names, teams, choice.mode) as (sink, loggers):
             about = {"names": names, "seed": seed, "tick_skip": rules.tick_skip}
             recorder = ReplayRecorder(sink, bots, about)
             game = RealTimeGame(
@@ -192,14 +197,17 @@ class PlaySession:
             raise ended
 
     @contextmanager
-    def _files(self, names: tuple[str, str], teams: list[int]) -> Iterator[tuple[BinaryIO, list[StateLogger]]]:
-        """Open the files of a game: the sink of its replay, and loggers."""
+    def _files(
+        self, names: tuple[str, str], teams: list[int], mode: str
+    ) -> Iterator[tuple[BinaryIO, list[StateLogger]]]:
+        """Open the files of a game, with its team size in their names: the sink of its replay, and loggers."""
         if self._record is None:
             with open(os.devnull, "wb") as nowhere:
                 yield nowhere, []
             return
         self._record.mkdir(parents=True, exist_ok=True)
-        stem = f"{time.strftime('%Y-%m-%d_%H-%M-%S')}_{re.sub(r'[^A-Za-z0-9]+', '_', names[1])}"
+        size = f"{teams.count(0)}v{teams.count(1)}"
+        stem = f"{time.strftime('%Y-%m-%d_%H-%M-%S')}_{size}_{re.sub(r'[^A-Za-z0-9]+', '_', names[1])}"
         replay, demonstration = self._record / f"{stem}{REPLAY}", self._record / f"{stem}{DEMONSTRATION}"
         skip = self._rules.tick_skip
         header = states_header(names, teams, [0], skip)
@@ -208,16 +216,19 @@ class PlaySession:
             states = StateRecorder(writer, round(EPISODE_SECONDS * TICKS_PER_SECOND / skip))
             yield sink, [states]
             states.end()
-        if not writer.episodes:
-            replay.unlink()
+        if mode == FREE or not writer.episodes:  # free play shows no task to learn
             demonstration.unlink()
-        else:
+        if writer.episodes:
             self._feed.tell(saved=str(replay))
+        else:
+            replay.unlink()
 
     def _rounds(self, game: RealTimeGame, recorder: ReplayRecorder, choice: Choice, setter: StateSetter) -> None:
         """Play from kickoff to goal, until the match is over."""
         length, freeze = self._minutes * 60 * TICKS_PER_SECOND, SHORT_GOAL_SECONDS
         while True:
+            if choice.mode != MATCH:
+                self._feed.tell(began=game.ticks / TICKS_PER_SECOND)
             self._show(game)
             if choice.mode == MATCH:
                 freeze = GOAL_SECONDS
@@ -240,7 +251,7 @@ class PlaySession:
                 self._feed.tell(phase="over", speed=1.0)
                 return
             if isinstance(setter, NextShots):
-                passed = begun and (scorer == BLUE) == (choice.kind == STRIKER)
+                passed = begun and (scorer == BLUE if choice.kind == STRIKER else scorer != ORANGE)
                 setter.number += int(passed) if self._shots_ahead is None else self._shots_ahead
                 self._feed.tell(shot=setter.number + 1)
             if choice.mode != MATCH:
@@ -362,7 +373,7 @@ def play(
         minutes: Game time of a match, in minutes.
         team_size: Cars per team; default: as in the bot's training, 1 for scripted bots.
         record: Folder for a replay and a demonstration of each game.
-        seed: Seed of the kickoffs.
+        seed: The same seed gives the same kickoffs.
         height: Height of the page in pixels.
         runs_dir: Folder that contains all runs.
 

@@ -7,7 +7,7 @@ const DEFAULTS = {
 };
 export const NAMES = {
   forward: "Drive, nose down", backward: "Reverse, nose up", left: "Left", right: "Right", jump: "Jump, dodge", boost: "Boost",
-  slide: "Powerslide, air roll", rollLeft: "Air roll left", rollRight: "Air roll right", camera: "Ball camera", retry: "Again",
+  slide: "Powerslide, air roll", rollLeft: "Air roll left", rollRight: "Air roll right", camera: "Ball camera", retry: "Restart",
   next: "Next shot", menu: "Menu",
 };
 const TAPS = ["camera", "retry", "next", "menu"]; // act once, when pressed
@@ -17,8 +17,8 @@ const MOST = 127;
 const within = (value) => Math.max(-1, Math.min(1, value));
 
 export const keyName = (code) =>
-  ({ Mouse0: "left mouse", Mouse1: "middle mouse", Mouse2: "right mouse", Space: "space", Escape: "Esc", ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→" })[code] ??
-  code.replace(/^(Key|Digit)/, "").replace(/(Left|Right)$/, (side) => ` ${side.toLowerCase()}`);
+  ({ Mouse0: "left mouse", Mouse1: "middle mouse", Mouse2: "right mouse", Escape: "Esc", ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→" })[code] ??
+  code.replace(/^(Key|Digit)/, "").replace("Control", "Ctrl").replace(/(.+)(Left|Right)$/, (_, key, side) => `${side.toLowerCase()} ${key}`);
 
 export class Input {
   // `tap(name)` is called for actions that act once, `changed(event)` when a held key has changed.
@@ -27,9 +27,12 @@ export class Input {
     this.load();
     document.addEventListener("keydown", (event) => this.press(event.code, event));
     document.addEventListener("keyup", (event) => this.release(event.code, event));
-    surface.addEventListener("pointerdown", (event) => event.pointerType === "mouse" && this.press(`Mouse${event.button}`, event));
+    document.addEventListener("pointerdown", (event) => {
+      const bound = this.waiting && (event.button || event.target.matches(".waiting") || !event.target.closest("button, select, input"));
+      if (event.pointerType === "mouse" && (bound || event.target === surface)) this.press(`Mouse${event.button}`, event);
+    });
     document.addEventListener("pointerup", (event) => event.pointerType === "mouse" && this.release(`Mouse${event.button}`, event));
-    document.addEventListener("contextmenu", (event) => event.target === surface && event.preventDefault());
+    document.addEventListener("contextmenu", (event) => event.preventDefault());
     window.addEventListener("blur", (event) => this.clear(event));
   }
 
@@ -53,25 +56,31 @@ export class Input {
     try {
       localStorage.removeItem(STORED);
     } catch {}
+    this.waiting = null;
     this.load();
   }
 
-  // The next key that is pressed replaces all keys of an action.
+  // The next key that is pressed replaces all keys of an action, and an action that had it gets the first of these; Esc cancels.
   rebind(name, done) {
-    this.waiting = (code) => {
-      for (const codes of Object.values(this.keys)) if (codes.includes(code)) codes.splice(codes.indexOf(code), 1);
+    this.waiting = { name, done };
+    done();
+  }
+
+  bind(code) {
+    const { name, done } = this.waiting;
+    this.waiting = null;
+    if (code !== "Escape") {
+      for (const codes of Object.values(this.keys)) if (codes.includes(code)) codes.splice(codes.indexOf(code), 1, ...this.keys[name].slice(0, 1));
       this.keys[name] = [code];
       this.save();
-      done();
-    };
+    }
+    done();
   }
 
   press(code, event) {
     if (this.waiting) {
       event.preventDefault();
-      const bind = this.waiting;
-      this.waiting = null;
-      return bind(code);
+      return this.bind(code);
     }
     const name = Object.keys(this.keys).find((action) => this.keys[action].includes(code));
     if (!name || event.metaKey || (!this.enabled && name !== "menu")) return;
@@ -101,7 +110,7 @@ export class Input {
     const factor = length > this.deadZone ? Math.min(1, (length - this.deadZone) / (1 - this.deadZone)) / length : 0;
     for (const name of TAPS.filter((each) => each in PAD)) {
       if (!pad.buttons[PAD[name]]?.pressed) this.padHeld.delete(name);
-      else if (!this.padHeld.has(name)) this.padHeld.add(name) && this.tap(name);
+      else if (!this.padHeld.has(name)) this.padHeld.add(name) && (this.enabled || name === "menu") && this.tap(name);
     }
     return { x: x * factor, y: y * factor, button: (name) => pad.buttons[PAD[name]]?.value ?? 0 };
   }

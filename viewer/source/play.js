@@ -9,10 +9,11 @@ import { clock } from "./timeline.js";
 const PULSE_MS = 8; // how often a gamepad is read
 const HEARTBEAT_MS = 50; // how often the server hears of controls that do not change
 const ARC = 235.6; // length of the boost gauge's arc
-const LABELS = { mode: "Game", opponent: "Opponent", cars: "Players", every: "It reacts", kind: "Shots" };
+const LABELS = { mode: "Game", opponent: "Opponent", cars: "Players", every: "Reactions", kind: "Shots" };
 const TEXTS = {
   "free play": "Free play", "training pack": "Training pack", match: "Match", Striker: "score", Goalie: "save",
 };
+const REACTIONS = { 1: "normal", 2: "half as often", 3: "a third as often", 4: "a quarter as often", 8: "an eighth as often" };
 const byId = (id) => document.getElementById(id);
 
 export class Play {
@@ -42,7 +43,7 @@ export class Play {
     byId("start").addEventListener("click", () => this.start());
     byId("rematch").addEventListener("click", () => this.command({ do: "again" }));
     byId("other").addEventListener("click", () => this.pause(true));
-    byId("open").addEventListener("click", () => this.pause(true));
+    byId("open").addEventListener("click", () => this.tap("menu"));
     byId("defaults").addEventListener("click", () => (this.input.reset(), this.listKeys()));
     byId("deadzone").addEventListener("input", (event) => ((this.input.deadZone = Number(event.target.value)), this.input.save()));
     byId("deadzone").value = this.input.deadZone;
@@ -70,6 +71,7 @@ export class Play {
 
   command(content) {
     byId("menu").hidden = true;
+    if (this.input.waiting) this.input.bind("Escape");
     this.input.enabled = true;
     byId("picture").focus();
     if (this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(content));
@@ -87,7 +89,7 @@ export class Play {
     byId("menu").hidden = !on;
     this.input.enabled = !on;
     if (on) this.input.held.clear();
-    if (on) byId("resume").focus();
+    if (on) byId(byId("resume").hidden ? "start" : "resume").focus();
   }
 
   start() {
@@ -122,7 +124,7 @@ export class Play {
 
   end(text) {
     this.ended = true;
-    this.say(text, "Start fabric-rl play again, or reload the page.");
+    this.say("", text === "The server has stopped." ? "The game has ended. Start it again and open the new address." : text);
   }
 
   say(big, small = "", team = "") {
@@ -137,26 +139,31 @@ export class Play {
     const { phase, score, names, choice, scorer, left, text, shot, saved, speed, player } = this.status;
     if (this.ended) return;
     byId("over").hidden = phase !== "over" || !byId("menu").hidden;
-    byId("slow").hidden = !(speed < 0.97);
+    byId("slow").hidden = !(speed < 0.97 && phase === "play");
     byId("slow").textContent = `This computer is too slow: the game runs at ${Math.round(100 * speed)} %.`;
+    byId("title").textContent = phase === "over" ? "Menu" : "Paused";
+    byId("resume").hidden = phase === "over";
+    for (const id of ["again", "start", "rematch"]) byId(id).disabled = !player;
+    const pack = choice?.mode === "training pack";
+    const save = choice?.kind === "Goalie";
     if (names) {
-      const pack = choice.mode === "training pack";
-      byId("blue").textContent = choice.mode === "match" ? names[0] : TEXTS[choice.mode];
-      byId("orange").textContent = choice.mode === "match" ? names[1] : pack ? `shot ${shot}` : "";
+      const you = choice.cars > 1 ? `You and ${this.status.options.opponent[0]}` : "You";
+      byId("blue").textContent = choice.mode === "match" ? you : TEXTS[choice.mode];
+      byId("orange").textContent = choice.mode === "match" ? names[1] : pack ? `Shot ${shot}` : `Goals: ${score[0]}`;
       [byId("blueScore").textContent, byId("orangeScore").textContent] = score;
     }
-    const own = scorer === 0;
+    const missed = scorer === 1 ? (save ? "Conceded" : "Own goal") : "Time's up";
     const words = {
       loading: ["", "Loading ..."],
       error: ["", text],
       countdown: [left, ""],
-      ready: ["", choice?.kind === "Goalie" ? "Save it: the clock starts when you move" : "Score: the clock starts when you move"],
-      goal: scorer === 0 || scorer === 1 ? ["GOAL!", own ? "You scored" : "", scorer] : ["", choice?.kind === "Goalie" ? "Saved" : "Time is up: once more"],
+      ready: ["", `${save ? "Save the shot" : "Score a goal"}! The clock starts when you move.`],
+      goal: pack && scorer !== 0 ? ["", save && scorer !== 1 ? "Saved!" : `${missed}. Try again.`] : ["GOAL!", "", scorer],
       paused: byId("menu").hidden ? ["", "Paused"] : ["", ""],
-      over: score ? [score[0] > score[1] ? "You win" : "You lose", saved && `saved as ${saved}`, score[0] > score[1] ? 0 : 1] : ["", ""],
+      over: score ? [score[0] > score[1] ? "You win" : "You lose", saved && `saved as ${saved} and .frd`, score[0] > score[1] ? 0 : 1] : ["", ""],
       play: ["", ""],
     }[phase] ?? ["", ""];
-    if (!player && phase !== "loading") words[1] = "Another page plays this car. Close it to play here.";
+    if (!player && phase !== "loading") words[1] = "You are playing in another tab. Close it to play here.";
     this.say(...words);
   }
 
@@ -183,8 +190,11 @@ export class Play {
     }
     document.body.classList.toggle("supersonic", car.is_supersonic);
     document.body.classList.toggle("ballcam", this.ballCamera);
-    const left = this.status.length - game.frames.at(-1).seconds;
-    const time = this.status.choice.mode === "match" ? (left < 0 ? `+${clock(-left)}` : clock(Math.ceil(left))) : clock(game.frames.at(-1).seconds);
+    const { choice, length, began, score } = this.status;
+    const played = game.frames.at(-1).seconds - began;
+    const left = choice.mode === "match" ? length - played : Math.max(0, length - played);
+    const time = choice.mode === "free play" ? clock(played) : left < 0 ? `+${clock(-left)}` : clock(Math.ceil(left));
+    byId("overtime").hidden = !(left < 0 && score[0] === score[1]);
     if (time !== this.time) byId("clock").textContent = this.time = time;
   }
 
@@ -201,11 +211,12 @@ export class Play {
   listChoices() {
     const { options, choice } = this.status;
     const text = (name, value) =>
-      name === "cars" ? `${value} against ${value}` : name === "every" ? (value === 1 ? "as trained" : `${value} times slower`) : (TEXTS[value] ?? value);
+      name === "cars" ? `${value}v${value}` : name === "every" ? REACTIONS[value] : (TEXTS[value] ?? value);
     const rows = Object.entries(LABELS).map(([name, label]) => {
       const select = document.createElement("select");
       select.name = name;
       options[name].forEach((value, k) => select.add(new Option(text(name, value), k)));
+      select.disabled = options[name].length < 2;
       select.value = choice ? options[name].indexOf(choice[name]) : 0;
       const row = document.createElement("label");
       row.append(label, select);
@@ -221,20 +232,21 @@ export class Play {
   listKeys() {
     const rows = Object.entries(NAMES).map(([name, label]) => {
       const button = document.createElement("button");
-      button.textContent = this.input.keys[name].map(keyName).join(" or ") || "none";
-      button.onclick = () => {
-        button.textContent = "press a key";
-        this.input.rebind(name, () => this.listKeys());
-      };
+      const waits = this.input.waiting?.name === name;
+      button.textContent = waits ? "press a key (Esc: cancel)" : this.input.keys[name].map(keyName).join(" or ") || "none";
+      button.className = waits ? "waiting" : "";
+      button.onclick = () => this.input.rebind(name, () => this.listKeys());
       const row = document.createElement("div");
       row.append(label, button);
       return row;
     });
     byId("bindings").replaceChildren(...rows);
     const key = (name) => keyName(this.input.keys[name][0] ?? "none");
-    const hint = ["jump", "boost", "slide", "camera", "retry", "next", "menu"].map((name) => {
+    byId("rematch").textContent = `Rematch (${key("retry")})`;
+    const hint = ["drive", "jump", "boost", "slide", "camera", "retry", "next", "menu"].map((name) => {
       const row = document.createElement("span");
-      row.append(Object.assign(document.createElement("kbd"), { textContent: key(name) }), NAMES[name].split(",")[0].toLowerCase());
+      const text = name === "drive" ? ["forward", "left", "backward", "right"].map(key).join(" ") : key(name);
+      row.append(Object.assign(document.createElement("kbd"), { textContent: text }), (NAMES[name] ?? name).split(",")[0].toLowerCase());
       row.className = name;
       return row;
     });

@@ -69,6 +69,11 @@ def test_a_whole_game_by_keys(opened, served, tmp_path):
     assert (
         controls[:, 0].max() > 0.99 and controls[:, 1].max() > 0.5 and controls[:, 6].any() and not controls[:, 5].any()
     )
+    assert page.evaluate("viewer.status.saved") in page.text_content("#small") and page.text_content("#blue") == "You"
+    page.click("#other")
+    assert page.text_content("#title") == "Menu" and page.is_hidden("#resume")
+    page.keyboard.press("Escape")
+    assert page.text_content("#rematch") == "Rematch (R)"
     page.click("#rematch")
     phase(page, "countdown", "play")
     assert page.evaluate("viewer.status.score") == [0, 0]
@@ -94,6 +99,38 @@ def test_keys_can_be_changed_and_stay(opened, served):
     assert page.evaluate("viewer.input.keys.jump") == ["KeyJ"]
     page.evaluate("document.getElementById('defaults').click()")
     assert page.evaluate("viewer.input.keys.jump") == ["Space", "Mouse2"]
+
+
+def test_a_rebind_is_cancelled_or_swaps_the_keys_of_two_actions(opened, served):
+    page = opened(served("idle"))
+    phase(page, "play")
+
+    def button(label):
+        return page.locator("#bindings div", has=page.locator(f"text='{label}'")).locator("button")
+
+    page.keyboard.press("Escape")
+    keys = page.evaluate("viewer.input.keys")
+    button("Jump, dodge").click()
+    button("Boost").click()
+    assert button("Jump, dodge").text_content() == "Space or right mouse"
+    assert button("Boost").text_content() == "press a key (Esc: cancel)"
+    page.keyboard.press("Escape")
+    assert button("Boost").text_content() == "left Shift or left mouse" and page.is_visible("#menu")
+    button("Boost").click()
+    page.click("#resume")
+    phase(page, "play")
+    page.keyboard.press("k")
+    assert page.evaluate("viewer.input.keys") == keys
+    page.keyboard.press("Escape")
+    button("Powerslide, air roll").click()
+    page.keyboard.press("c")
+    assert [button(name).text_content() for name in ("Powerslide, air roll", "Ball camera")] == ["C", "X"]
+    button("Jump, dodge").click()
+    button("Jump, dodge").click(button="middle")
+    button("Air roll left").click()
+    page.click("#title")
+    assert [button(name).text_content() for name in ("Jump, dodge", "Air roll left")] == ["middle mouse", "left mouse"]
+    assert button("Boost").text_content() == "left Shift or Q"
 
 
 def test_keys_and_gamepads_become_controls(opened, served):
@@ -132,9 +169,43 @@ def test_two_pages_and_one_car(opened, served):
     first = opened(url)
     phase(first, "play")
     second = opened(url)
-    until(second, "document.getElementById('small').textContent.includes('Another page')")
+    until(second, "document.getElementById('small').textContent.includes('in another tab')")
+    assert second.evaluate("document.getElementById('start').disabled")
     first.close()
-    until(second, "viewer.status.player === true")
+    until(second, "viewer.status.player === true && !document.getElementById('start').disabled")
+
+
+def test_a_page_whose_game_ended_says_what_to_do(opened):
+    feed = PlayFeed()
+    feed.tell(phase="play")
+    server = ViewerServer(feed)
+    with server.running():
+        page = opened(server.url)
+        phase(page, "play")
+        page.evaluate("viewer.socket.close()")
+        until(page, "document.getElementById('small').textContent.startsWith('The game has ended. Start it again')")
+    assert not page.text_content("#big")
+
+
+def test_clocks_of_overtime_and_shots(opened, served):
+    pytest.importorskip("rlgym_tools")
+    page = opened(served("idle", 0.01))
+    phase(page, "play")
+    until(page, "!document.getElementById('overtime').hidden")
+    page.keyboard.press("Escape")
+    page.select_option("select[name=mode]", label="Training pack")
+    page.click("#start")
+    phase(page, "ready")
+    assert page.text_content("#small") == "Score a goal! The clock starts when you move."
+    until(page, "document.getElementById('clock').textContent === '0:10'")
+    assert page.is_hidden("#overtime")
+    page.keyboard.press("d", delay=100)
+    until(page, "document.getElementById('clock').textContent === '0:08'")
+    page.keyboard.press("r")
+    phase(page, "ready")
+    until(page, "document.getElementById('clock').textContent === '0:10'")
+    box, screen = page.locator("#clock").bounding_box(), page.viewport_size
+    assert box["x"] + box["width"] / 2 == pytest.approx(screen["width"] / 2, abs=1)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (844, 390)])
