@@ -140,7 +140,7 @@ def session(tmp_path, monkeypatch):
 
 
 def until(true):
-    for _ in range(3000):
+    for _ in range(12_000):
         if true():
             return
         time.sleep(0.01)
