@@ -65,11 +65,11 @@ def table(
         framed: Draw lines around the cells instead of only below the headers.
         tight: Fit 80 columns: minimal padding, and only cells of the first column wrap.
     """
-    made = Table(title=escape(escape_control_characters(title)) or None)
+    made = Table(title=escape(escape_control_characters(title, "\n")) or None)
     if not framed:
         made.box = box.SIMPLE_HEAD
     if tight:
-        made.padding, made.pad_edge = (0, 1, 0, 0), False
+        made.padding, made.pad_edge = (0, int(len(columns) < 7), 0, 0), False
     for number, header in enumerate(columns):
         justify = "right" if header.startswith(">") else "left"
         own_line = tight and number > 0
@@ -95,7 +95,8 @@ def progress(what: str, line_every_seconds: float = 10.0) -> Iterator[Callable[[
             task = bar.add_task(what, total=1.0)
             yield lambda share: bar.update(task, completed=share)
         return
-    began = told = time.monotonic()
+    began = time.monotonic()
+    told = began - max(0.0, line_every_seconds - 2.0)  # the first line comes early
 
     def tell(share: float) -> None:
         nonlocal told
