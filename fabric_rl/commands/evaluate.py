@@ -129,6 +129,9 @@ def evaluate(
     ]
     lines = [difference_line(played, play.confidence), verdict(played, names, play.confidence)]
     lines = sequential_lines(played, known, names) if looks else lines
+    kickoffs = results.statistics_summary(played.statistics, play.confidence, looks)["kickoffs_won"]["means"][0]
+    if kickoffs is not None and kickoffs < 0.4:
+        lines.append(f"{names[0]} loses most kickoffs: docs/teach_kickoffs.md is the remedy")
     found = {"player": player, "opponent": opponent, "seed": play.seed, "sample": play.sample}
     found |= {"tick_skip": rules.tick_skip} | results.match_summary(played, play.confidence, looks) | known
     yield Report([*tables, *lines], found)
