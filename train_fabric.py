@@ -191,7 +191,8 @@ def cli(argv: Sequence[str] | None = None, hints: bool = True) -> None:
         argv: Command line without the program's name. Default: the command line of this process.
         hints: Print commands to try next at the end.
     """
-    logging.getLogger("lightning.fabric").setLevel(logging.WARNING)  # it prints several lines per rank
+    for name in ("lightning.fabric", "lightning.pytorch"):  # they print several lines per rank
+        logging.getLogger(name).setLevel(logging.WARNING)
     with exit_on_error(), log_warnings():
         settings = read_settings(main, sys.argv[1:] if argv is None else argv, _ABOUT, DEFAULT_CONFIG)
         summary = main(**settings.arguments)

@@ -92,7 +92,7 @@ def pay_table(result: Audit) -> Table:
         rows.append([term_label(part.name), weight, f"{part.share:.1%}", part.sign, *pay])
     rows.insert(-1, None)
     columns = ["part", ">weight", ">share", ">sign", *(f">{name}" for name in situations)]
-    return table(title, columns, rows, framed=False, tight=True)
+    return table(title, columns, rows, tight=True)
 
 
 def check_table(result: Audit) -> Table:
@@ -109,7 +109,7 @@ def check_table(result: Audit) -> Table:
     rows.insert(-1, None)
     skips = "/".join(map(str, result.total.tick_skip))
     columns = ["part", "unit", ">own goal", ">farming", ">mirrored", ">order", f">tick skip {skips}"]
-    return table("Checks (pay per minute)", columns, rows, framed=False, tight=True)
+    return table("Checks (pay per minute)", columns, rows, tight=True)
 
 
 def draw_audit(result: Audit) -> Any:  # noqa: ANN401 - see new_figure
@@ -174,7 +174,7 @@ def sums_table(rows: Sequence[TraceRow]) -> Table:
         values = np.array([row[name] for row in rows])
         figures = [f"{number:.4g}" for number in (values.sum(), values.min(), values.max())]
         cells.append([term_label(name.removeprefix(PART)), *figures, str(np.count_nonzero(values))])
-    return table(title, ["part", ">sum", ">min", ">max", ">steps paid"], cells, framed=False)
+    return table(title, ["part", ">sum", ">min", ">max", ">steps paid"], cells)
 
 
 def draw_trace(rows: Sequence[TraceRow]) -> Any:  # noqa: ANN401 - see new_figure
@@ -224,7 +224,7 @@ def ranges_table(rows: Sequence[ResetRow]) -> Table:
             cells.append(["" if number else what, quantity, *(f"{value:,.1f}" for value in numbers)])
         cells.append(None)
     columns = ["what", "quantity", ">min", ">mean", ">max"]
-    return table(f"Initial states of {episodes} episodes", columns, cells, framed=False)
+    return table(f"Initial states of {episodes} episodes", columns, cells)
 
 
 def draw_resets(rows: Sequence[ResetRow]) -> Any:  # noqa: ANN401 - see new_figure
