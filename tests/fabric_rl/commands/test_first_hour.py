@@ -85,3 +85,12 @@ def test_short_numbers_of_steps():
         assert parser.parse_args([f"--steps={text}", "--name=10k"]).name == "10k"
     with pytest.raises(ArgumentError):
         parser.parse_args(["--steps", "1.2345k"])
+
+
+def test_an_evaluation_says_who_is_better_and_names_the_recipe(call):
+    status, output, _ = call("evaluate", "idle", "chaser", "--matches", 20, "--minutes", 1)
+    assert status == 0
+    assert output.splitlines()[-2:] == [
+        "chaser is better",
+        "idle loses most kickoffs: docs/teach_kickoffs.md is the remedy",
+    ]
