@@ -88,9 +88,9 @@ def test_short_numbers_of_steps():
 
 
 def test_an_evaluation_says_who_is_better_and_names_the_recipe(call):
-    status, output, _ = call("evaluate", "idle", "chaser", "--matches", 20, "--minutes", 1)
+    status, output, _ = call("evaluate", "idle", "shooter", "--matches", 20, "--minutes", 1)
     assert status == 0
     assert output.splitlines()[-2:] == [
-        "chaser is better",
+        "shooter is better",
         "idle loses most kickoffs: docs/teach_kickoffs.md is the remedy",
     ]
