@@ -19,8 +19,6 @@ if __name__ == "__main__":
 
 # isort: split
 import inspect
-import logging
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -191,8 +189,6 @@ def cli(argv: Sequence[str] | None = None, hints: bool = True) -> None:
         argv: Command line without the program's name. Default: the command line of this process.
         hints: Print commands to try next at the end.
     """
-    for name in ("lightning.fabric", "lightning.pytorch"):  # they print several lines per rank
-        logging.getLogger(name).setLevel(logging.WARNING)
     with exit_on_error(), log_warnings():
         settings = read_settings(main, sys.argv[1:] if argv is None else argv, _ABOUT, DEFAULT_CONFIG)
         summary = main(**settings.arguments)
