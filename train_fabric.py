@@ -4,6 +4,13 @@ The signature of `main()` is the command line (`--help`). The same function work
 `main(env=partial(RocketSimPool, num_arenas=16), agent=MyAgent, args=TrainArgs(total_timesteps=50_000))`.
 """
 
+import sys
+from importlib.util import find_spec
+
+if __name__ == "__main__" and find_spec("lightning") is None:
+    sys.exit("train_fabric.py: error: the packages are missing; activate the environment first: . .venv/bin/activate")
+
+# isort: split
 import fabric_rl  # noqa: F401 - before torch: it sets how OpenMP's threads wait
 from fabric_rl.ranks.processes import exit_with_launcher
 
@@ -12,8 +19,6 @@ if __name__ == "__main__":
 
 # isort: split
 import inspect
-import logging
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -184,7 +189,6 @@ def cli(argv: Sequence[str] | None = None, hints: bool = True) -> None:
         argv: Command line without the program's name. Default: the command line of this process.
         hints: Print commands to try next at the end.
     """
-    logging.getLogger("lightning.fabric").setLevel(logging.WARNING)  # it prints several lines per rank
     with exit_on_error(), log_warnings():
         settings = read_settings(main, sys.argv[1:] if argv is None else argv, _ABOUT, DEFAULT_CONFIG)
         summary = main(**settings.arguments)

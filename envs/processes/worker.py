@@ -29,6 +29,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from envs.processes.shared_memory import Layout, SharedArrays
+from fabric_rl.base.errors import suggest_name
 from fabric_rl.base.processes import end_with_parent
 from fabric_rl.base.state_schema import CannotBeSavedError
 
@@ -109,7 +110,7 @@ class WorkerError(RuntimeError):
     @classmethod
     def of(cls, error: BaseException) -> "WorkerError":
         """Describe an exception of this process."""
-        text = f"{type(error).__name__}: {error}".removesuffix(": ")
+        text = f"{type(error).__name__}: {error}".removesuffix(": ") + suggest_name(error)
         if not isinstance(error, Exception):
             return cls.of_loss(
                 _failed_in(error), f"raised {text}; it must return or raise an error, not end its process"

@@ -107,7 +107,7 @@ def draw_text(curves: dict[str, dict[str, Curve]], metric: str, width: int = 79,
 
 def draw_line(axes: Any, label: str, x: Any, y: Any, color: str | None, band: tuple[Any, Any] | None = None) -> None:  # noqa: ANN401
     """Draw a line, and fill the area of `band` (low, high) in the same colour."""
-    axes.plot(x, y, color=color, label=figure_text(label))
+    axes.plot(x, y, "o"[: len(x) == 1], color=color, label=figure_text(label))  # a single point would be invisible
     if band is not None:
         axes.fill_between(x, *band, color=color, alpha=0.2, linewidth=0)
 

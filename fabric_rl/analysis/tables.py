@@ -27,7 +27,7 @@ def runs_table(runs: Sequence[RunRecord]) -> Table:
         if len(run.milestones) > _LATEST:
             rows.append(["", Text(f"{len(run.milestones) - _LATEST} more", "dim")])
     columns = ["Run", "State", ">Steps", ">Return", ">Rating", "Changed", *["Group"] * grouped]
-    return table("", columns, rows, framed=False, tight=True)
+    return table("", columns, rows, tight=True)
 
 
 def run_table(run: RunRecord) -> Table:
@@ -61,7 +61,7 @@ def milestones_table(milestones: Sequence[Milestone]) -> Table:
         for m in milestones
     ]
     columns = ["Phase", ">Steps", ">Return", ">Entropy", ">KL", ">Rating", "When"]
-    return table("", columns, rows, framed=False, tight=True)
+    return table("", columns, rows, tight=True)
 
 
 def comparison_table(curves: dict[str, dict[str, Curve]], metrics: Sequence[str]) -> Table:
@@ -70,7 +70,7 @@ def comparison_table(curves: dict[str, dict[str, Curve]], metrics: Sequence[str]
         [metric, *(format_number(final_score(run[metric]) if metric in run else None) for run in curves.values())]
         for metric in metrics
     ]
-    made = table("", ["Mean of the last 10 %", *(f">{name}" for name in curves)], rows, framed=False, tight=True)
+    made = table("", ["Mean of the last 10 %", *(f">{name}" for name in curves)], rows, tight=True)
     for column in made.columns:  # run ids may be long
         column.no_wrap = False
     return made

@@ -1,5 +1,6 @@
 """Errors that the user can act on: one line on standard error, and an exit status."""
 
+import builtins
 import os
 import re
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from fabric_rl.base.messages import USER_ERRORS, one_line
-from fabric_rl.base.text import escape_control_characters
+from fabric_rl.base.text import did_you_mean, escape_control_characters
 
 NAMES_A_FLAG = re.compile(r"--[a-z]\w")
 _ROOT = Path(__file__).resolve().parents[2]
@@ -65,7 +66,17 @@ def describe_failure(error: BaseException) -> str | None:
     Return None for other failures, and for `sys.exit` with a nonzero status or a message.
     """
     place = None if isinstance(error, SystemExit) and error.code else user_code_location(error)
-    return place and f"{place}: {type(error).__name__}: {error}"
+    return place and f"{place}: {type(error).__name__}: {error}{suggest_name(error)}"
+
+
+def suggest_name(error: BaseException) -> str:
+    """Return `; did you mean X?` for a misspelt attribute or variable, or an empty string."""
+    if isinstance(error, AttributeError) and error.name:
+        return did_you_mean(error.name, dir(error.obj))
+    if isinstance(error, NameError) and error.name:
+        *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+        return did_you_mean(error.name, [*frame.f_locals, *frame.f_globals, *dir(builtins)])
+    return ""
 
 
 def print_short_traceback(error: BaseException) -> None:

@@ -22,13 +22,15 @@ from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace, set_pa
 from fabric_rl.base.argv import flag_names, last_flag_value, resolve_presets
 from fabric_rl.base.config_files import read_configs
 from fabric_rl.base.messages import raise_union_error
-from fabric_rl.base.settings import weights_by_name
+from fabric_rl.base.settings import Count, CountOrZero, weights_by_name
 from fabric_rl.base.text import did_you_mean
 
 typehints.raise_union_unexpected_value = raise_union_error
 
 _MAX_CLASSES = 60
 """Maximum length of a list of classes in a help text; longer lists (torch.nn has hundreds) are left out."""
+_WHOLE = (int, int | None, Count, Count | None, CountOrZero, CountOrZero | None)
+_SHORT = re.compile(r"(\d+(?:\.\d+)?(?:[eE]\d{1,2})?)([kM]?)")
 _UNKNOWN = re.compile(r"(?:unrecognized arguments: --|Option ')(?P<name>[\w.]+)")
 
 
@@ -81,7 +83,7 @@ class FlagParser(ArgumentParser):
         Raises:
             ValueError: `read_yaml` refuses a configuration.
         """
-        argv = resolve_presets(sys.argv[1:] if args is None else args)
+        argv = self._expand_numbers(resolve_presets(sys.argv[1:] if args is None else args))
         read_configs(argv)
         values = {name: last_flag_value(argv, name) or "" for name in flag_names(argv)}
         for name, value in values.items():
@@ -135,6 +137,18 @@ class FlagParser(ArgumentParser):
                 check_env_id(value, "--env_id")
         built: Namespace = super().instantiate(namespace, *others, **settings)
         return built
+
+    def _expand_numbers(self, argv: list[str]) -> list[str]:
+        """Write out whole numbers such as `1e5`, `10k` and `1.5M` after flags for whole numbers."""
+        whole = {f"--{action.dest}" for action in self._actions if getattr(action, "_typehint", None) in _WHOLE}
+        found = []
+        for before, word in zip(["", *argv], argv, strict=False):
+            name, equals, value = word.rpartition("=")
+            if (name if equals else before) in whole and (short := _SHORT.fullmatch(value)):
+                number = float(short[1]) * {"k": 1e3, "M": 1e6}.get(short[2], 1.0)
+                word = f"{name}{equals}{int(number)}" if number.is_integer() else word
+            found.append(word)
+        return found
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401 - argparse's
         """Suggest a name for an unknown command."""

@@ -120,7 +120,9 @@ def check_value(where: str, value: Any, kind: Any) -> Any:  # noqa: ANN401 - a v
             value = rule.check(where, value, inner[0] is int) if isinstance(rule, Between) else value
     elif origin in (Union, types.UnionType):
         kinds = [each for each in inner if each is not types.NoneType]
-        if value is not None and any(get_origin(each) is dict for each in kinds):  # a list or a mapping
+        if (
+            value is not None and len(kinds) > 1 and any(get_origin(each) is dict for each in kinds)
+        ):  # a list or a mapping
             kinds = [each for each in kinds if (get_origin(each) is dict) == isinstance(value, Mapping)]
         if len(kinds) == 1 and not (value is None and len(inner) == 2):
             return check_value(where, value, kinds[0])

@@ -53,7 +53,6 @@ def table(
     title: str,
     columns: Sequence[str],
     rows: Iterable[Sequence[str | Text] | None],
-    framed: bool = True,
     tight: bool = False,
 ) -> Table:
     """Return a table of plain text (markup is escaped).
@@ -62,14 +61,11 @@ def table(
         title: Title above the table; may be empty.
         columns: Headers; a leading `>` aligns the column to the right.
         rows: Cells of each row; None draws a line.
-        framed: Draw lines around the cells instead of only below the headers.
         tight: Fit 80 columns: minimal padding, and only cells of the first column wrap.
     """
-    made = Table(title=escape(escape_control_characters(title)) or None)
-    if not framed:
-        made.box = box.SIMPLE_HEAD
+    made = Table(title=escape(escape_control_characters(title, "\n")) or None, box=box.SIMPLE_HEAD)
     if tight:
-        made.padding, made.pad_edge = (0, 1, 0, 0), False
+        made.padding, made.pad_edge = (0, int(len(columns) < 7), 0, 0), False
     for number, header in enumerate(columns):
         justify = "right" if header.startswith(">") else "left"
         own_line = tight and number > 0
@@ -95,7 +91,8 @@ def progress(what: str, line_every_seconds: float = 10.0) -> Iterator[Callable[[
             task = bar.add_task(what, total=1.0)
             yield lambda share: bar.update(task, completed=share)
         return
-    began = told = time.monotonic()
+    began = time.monotonic()
+    told = began - max(0.0, line_every_seconds - 2.0)  # the first line comes early
 
     def tell(share: float) -> None:
         nonlocal told

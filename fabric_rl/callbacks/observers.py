@@ -214,7 +214,7 @@ class RecordGames(Callback):
             cut_off = ""
             for seconds in stack.enter_context(closing(game)):
                 if time.monotonic() >= until and seconds < GAME_SECONDS:
-                    cut_off = f", cut short after {seconds:.0f} s: recording may use {MAX_SHARE:.0%} of the time"
+                    cut_off = f" (its first {seconds:.0f} s; recording may use {MAX_SHARE:.0%} of the time)"
                     break
         self.folder.mkdir(exist_ok=True)
         path = self.folder / f"{state.steps:012}{inspector.game_suffix}"

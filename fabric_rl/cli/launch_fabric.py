@@ -13,6 +13,7 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from fabric_rl.args import Hardware
 from fabric_rl.base.processes import cores
 from fabric_rl.base.text import did_you_mean
+from fabric_rl.metrics.log import logger
 from fabric_rl.ranks import launched_by
 from fabric_rl.ranks.devices import check_precision, choose_precision
 from fabric_rl.ranks.players_strategy import OF_FABRIC_RUN, PlayersStrategy, fabric_kwargs
@@ -68,6 +69,8 @@ def divide_cores(fabric: Fabric, num_threads: int | None) -> str:
     os.environ["LOCAL_WORLD_SIZE"] = str(ranks)
     here = len(cores())
     share = max(1, here // ranks)
+    if ranks > here and fabric.is_global_zero:
+        logger.warning("%d ranks share %d cores, and slow each other down; --devices %d is faster", ranks, here, here)
     given = "" if launched_by.detect_launcher().by == "torchrun" else os.environ.get("OMP_NUM_THREADS", "")
     torch.set_num_threads(num_threads or (int(given) if given.isdecimal() else 0) or share)
     threads = torch.get_num_threads()

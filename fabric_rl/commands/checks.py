@@ -87,12 +87,12 @@ def pay_table(result: Audit) -> Table:
     situations = ("random", *FARMING_BOTS, *PLAYING_BOTS)
     rows: list[list[str] | None] = []
     for part in (*result.parts, result.total):
-        pay = [format_number(part.per_minute[name], 3) for name in situations]
+        pay = [format_number(round(part.per_minute[name], 3), 3) for name in situations]
         weight = "" if part is result.total else f"{part.weight:g}"
         rows.append([term_label(part.name), weight, f"{part.share:.1%}", part.sign, *pay])
     rows.insert(-1, None)
     columns = ["part", ">weight", ">share", ">sign", *(f">{name}" for name in situations)]
-    return table(title, columns, rows, framed=False)
+    return table(title, columns, rows, tight=True)
 
 
 def check_table(result: Audit) -> Table:
@@ -101,15 +101,15 @@ def check_table(result: Audit) -> Table:
     for part in (*result.parts, result.total):
         situation, earned = part.farmed
         farming = f"{situation} {format_number(earned, 3)}" if earned > 0 else "-"
-        same = ["same" if value <= TOLERANCE else f"differs {value:.1%}" for value in (part.mirror, part.order)]
-        skips = " / ".join(format_number(pay, 3) for pay in part.tick_skip.values())
-        kept = "-" if part.unit not in INVARIANT_UNITS else "broken" if part.skip_change > SKIP_TOLERANCE else "kept"
+        same = ["same" if value <= TOLERANCE else f"off {value:.1%}" for value in (part.mirror, part.order)]
+        skips = "/".join(format_number(pay, 2) for pay in part.tick_skip.values())
+        kept = "" if part.unit not in INVARIANT_UNITS else " broken" if part.skip_change > SKIP_TOLERANCE else " kept"
         own_goal = format_number(part.own_goal, 3)
-        rows.append([term_label(part.name), part.unit or "-", own_goal, farming, *same, skips, kept])
+        rows.append([term_label(part.name), part.unit or "-", own_goal, farming, *same, skips + kept])
     rows.insert(-1, None)
-    skips = " / ".join(map(str, result.total.tick_skip))
-    columns = ["part", "unit", ">own goal", ">best farming", ">mirrored", ">car order", f">pay at tick skip {skips}"]
-    return table("Checks (pay per minute)", [*columns, ">promised"], rows, framed=False)
+    skips = "/".join(map(str, result.total.tick_skip))
+    columns = ["part", "unit", ">own goal", ">farming", ">mirrored", ">order", f">tick skip {skips}"]
+    return table("Checks (pay per minute)", columns, rows, tight=True)
 
 
 def draw_audit(result: Audit) -> Any:  # noqa: ANN401 - see new_figure
@@ -174,7 +174,7 @@ def sums_table(rows: Sequence[TraceRow]) -> Table:
         values = np.array([row[name] for row in rows])
         figures = [f"{number:.4g}" for number in (values.sum(), values.min(), values.max())]
         cells.append([term_label(name.removeprefix(PART)), *figures, str(np.count_nonzero(values))])
-    return table(title, ["part", ">sum", ">min", ">max", ">steps paid"], cells, framed=False)
+    return table(title, ["part", ">sum", ">min", ">max", ">steps paid"], cells)
 
 
 def draw_trace(rows: Sequence[TraceRow]) -> Any:  # noqa: ANN401 - see new_figure
@@ -224,7 +224,7 @@ def ranges_table(rows: Sequence[ResetRow]) -> Table:
             cells.append(["" if number else what, quantity, *(f"{value:,.1f}" for value in numbers)])
         cells.append(None)
     columns = ["what", "quantity", ">min", ">mean", ">max"]
-    return table(f"Initial states of {episodes} episodes", columns, cells, framed=False)
+    return table(f"Initial states of {episodes} episodes", columns, cells)
 
 
 def draw_resets(rows: Sequence[ResetRow]) -> Any:  # noqa: ANN401 - see new_figure

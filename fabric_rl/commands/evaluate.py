@@ -1,5 +1,6 @@
 """`fabric-rl evaluate`, `league`, `exam` and `record`: matches and shots of trained agents and bots."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -34,6 +35,7 @@ from fabric_rl.evaluation.settings import (
     DEFAULT_ACT,
     DEFAULT_CONTEST,
     DEFAULT_PLAY,
+    MOST,
     ActSettings,
     ContestSettings,
     PlaySettings,
@@ -125,7 +127,11 @@ def evaluate(
         results_table(names, played, *rules.remarks),
         statistics_table(names, played.statistics, play.confidence, looks),
     ]
-    lines = sequential_lines(played, known, names) if looks else [difference_line(played, play.confidence)]
+    lines = [difference_line(played, play.confidence), verdict(played, names, play.confidence)]
+    lines = sequential_lines(played, known, names) if looks else lines
+    kickoffs = results.statistics_summary(played.statistics, play.confidence, looks)["kickoffs_won"]["means"][0]
+    if kickoffs is not None and kickoffs < 0.4:
+        lines.append(f"{names[0]} loses most kickoffs: docs/teach_kickoffs.md is the remedy")
     found = {"player": player, "opponent": opponent, "seed": play.seed, "sample": play.sample}
     found |= {"tick_skip": rules.tick_skip} | results.match_summary(played, play.confidence, looks) | known
     yield Report([*tables, *lines], found)
@@ -191,6 +197,18 @@ def difference_line(matches: Matches, confidence: float = 0.95) -> str:
         return f"goal difference per match: {mean:+.2f} ({few}; use --matches {SIDES * LEAST_SAMPLES})"
     ends = f"{100 * confidence:g} % {interval.low:+.2f} to {interval.high:+.2f}"
     return f"goal difference per match: {mean:+.2f} ({ends}, from {pairs} independent pairs of matches)"
+
+
+def verdict(matches: Matches, names: Sequence[str], confidence: float = 0.95) -> str:
+    """Return who is better, or how many more matches might show it if the goal difference stays what it is."""
+    interval, mean = results.difference_interval(matches, confidence), float(matches.differences.mean())
+    if interval is not None and interval.low * interval.high > 0:
+        return f"{names[mean < 0]} is better"
+    half = 0.0 if interval is None else (interval.high - interval.low) / 2
+    pairs = len(matches.differences)
+    more = SIDES * math.ceil(pairs * ((half / mean) ** 2 - 1)) if mean else math.inf
+    might = f"; about {more:,} more matches might show it" if half and more <= MOST else ""
+    return f"not shown who is better{might}"
 
 
 def sequential_lines(matches: Matches, known: Mapping[str, Any], names: Sequence[str]) -> list[str]:
@@ -397,6 +415,7 @@ def record(
     minutes: Annotated[float, Between(0, 600, above=True)] = 5.0,
     out: Path = Path("game.frl"),
     mp4: Path | None = None,
+    force: bool = False,
     play: PlaySettings = DEFAULT_PLAY,
 ) -> int:
     """Record a match on real physics as a replay file, with a kickoff after each goal.
@@ -414,8 +433,13 @@ def record(
         minutes: Game time in minutes, above 0 and at most 600.
         out: Replay file, .frl.
         mp4: File for a video of the match, .mp4 or .gif. Default: no video.
+        force: Overwrite files.
         play: How the players act.
     """
+    if taken := [str(file) for file in (out, mp4) if file is not None and file.is_file() and not force]:
+        raise FileExistsError(
+            f"{taken[0]} exists; choose another file with --out or --mp4, or add --force to overwrite it"
+        )
     record_game(player, opponent, play, minutes, out)
     if mp4 is not None:
         write_film(out, mp4)

@@ -8,6 +8,7 @@ does not have. The function returns a `Report`, several of them, or only the exi
 
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -40,6 +41,8 @@ class Command:
     """`module:name` in this package; imported on demand."""
     help: str
     """Description in the list of all commands."""
+    example: str = ""
+    """Words of an example, for an error about missing or wrong words."""
     commands: Mapping[str, "Command"] = field(default_factory=dict)
     """Subcommands, if any; the command also runs without one."""
     preset: str = ""
@@ -52,8 +55,8 @@ _DEMOS = {
     "show": Command("demos:show_demos", "show what a demonstration contains"),
 }
 _RUNS = {
-    "show": Command("runs:show_run", "show one run with all its milestones"),
-    "compare": Command("runs:compare_runs", "plot curves of several runs, as a picture and as text"),
+    "show": Command("runs:show_run", "show one run with all its milestones", "first"),
+    "compare": Command("runs:compare_runs", "plot curves of several runs, as a picture and as text", "first second"),
 }
 GROUPS = {
     "Train": {
@@ -64,22 +67,22 @@ GROUPS = {
         "tune": Command("tune:tune", "find the fastest settings for this machine"),
         "search": Command("search:search_states", "find action sequences that reach a goal, as a demonstration"),
         "clone": Command("demos:clone", "train an agent to imitate demonstrations", preset="demos:preset"),
-        "demos": Command("demos:demos", "record, convert, list or show demonstrations", _DEMOS),
+        "demos": Command("demos:demos", "record, convert, list or show demonstrations", commands=_DEMOS),
     },
     "Watch": {
-        "watch": Command("watch:watch", "watch a run, a replay or a live match in the browser"),
+        "watch": Command("watch:watch", "watch a run, a replay or a live match in the browser", "school_1v1 chaser"),
         "play": Command("play:play", "play against a bot in the browser"),
-        "record": Command("evaluate:record", "record a match as a replay or a video"),
-        "export-replay": Command("watch:export_replay", "convert a replay to an HTML page or a video"),
-        "report": Command("report:report", "write an HTML report of a run"),
+        "record": Command("evaluate:record", "record a match as a replay or a video", "school_1v1 chaser"),
+        "export-replay": Command("watch:export_replay", "convert a replay to an HTML page or a video", "a.frl a.mp4"),
+        "report": Command("report:report", "write an HTML report of a run", "first"),
     },
     "Measure": {
-        "evaluate": Command("evaluate:evaluate", "play matches and report the goal difference with its interval"),
-        "league": Command("evaluate:league", "play a round robin and rate the players"),
+        "evaluate": Command("evaluate:evaluate", "play matches and report the goal difference", "first chaser"),
+        "league": Command("evaluate:league", "play a round robin and rate the players", "first chaser shooter"),
         "run_selfplay_eval": Command("evaluate:league", "another name for `league`"),
-        "exam": Command("evaluate:exam", "test a bot on the shots of training packs"),
+        "exam": Command("evaluate:exam", "test a bot on the shots of training packs", "school_1v1"),
         "compare": Command("report:compare", "compare groups of runs over their seeds"),
-        "runs": Command("runs:runs", "list, show or plot runs", _RUNS),
+        "runs": Command("runs:runs", "list, show or plot runs", "show first", _RUNS),
         "rerun": Command("rerun:rerun", "repeat a run and check that the result is identical"),
     },
     "Check rewards and initial states": {
@@ -96,10 +99,16 @@ COMMANDS = {name: command for group in GROUPS.values() for name, command in grou
 
 
 class _CommandParser(FlagParser):
-    """Parser whose help raises a BrokenPipeError, which argparse would hide from `_quiet_pipe`."""
+    """Parser whose help raises a BrokenPipeError, which argparse hides, and whose errors end with an example."""
+
+    example = ""
 
     def print_help(self, file: Any = None) -> None:  # noqa: ANN401 - argparse's
         print(self.format_help(), end="", file=file)
+
+    def error(self, message: str, ex: Exception | None = None) -> NoReturn:
+        wrong_words = re.match("the following arguments are required|there is no command [^;]*; known[^;]*$", message)
+        super().error(message + self.example if wrong_words else message, ex)
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -141,7 +150,7 @@ def command_parser(name: str) -> ArgumentParser:
     return _parser_and_functions(name)[0]
 
 
-def _parser_and_functions(name: str) -> tuple[ArgumentParser, dict[str, Callable[..., Any]]]:
+def _parser_and_functions(name: str) -> tuple[_CommandParser, dict[str, Callable[..., Any]]]:
     """Return the parser with the flags of one command, and its functions by their commands: `runs`, `runs show`."""
     parser = _CommandParser(prog=_PROGRAM, description=_ABOUT, exit_on_error=False)
     return parser, _add_commands(parser, COMMANDS, only=name)
@@ -149,6 +158,11 @@ def _parser_and_functions(name: str) -> tuple[ArgumentParser, dict[str, Callable
 
 def _run(words: list[str]) -> int:
     parser, functions = _parser_and_functions(words[0])
+    command, path = COMMANDS.get(words[0], Command("", "")), f"{_PROGRAM} {words[0]}"
+    for name in words[1:2]:
+        if name in command.commands:
+            command, path = command.commands[name], f"{path} {name}"
+    parser.example = f"; for example: {path} {command.example}" if command.example else ""
     groups = [group for function in functions.values() for group in _groups(function).values()]
     given = words = normalize_flags(words, boolean_flags(*functions.values(), *groups))
     taken = {name for function in functions.values() for name in inspect.signature(function).parameters}

@@ -4,6 +4,7 @@ import base64
 import gzip
 import math
 import re
+import webbrowser
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -48,7 +49,7 @@ Goal = tuple[float, str, str]
 """Speed of the ball in uu/s, title, and replay of the seconds before in base64."""
 
 
-def report(id: str, out: Path | None = None, runs_dir: Path = Path("runs")) -> int:
+def report(id: str, out: Path | None = None, runs_dir: Path = Path("runs"), open: bool = False) -> int:
     """Write an HTML report of a run: results, curves, phases, milestones, goals and settings.
 
     This also works while the run trains. The page is self-contained and needs no internet connection. Its goals are the
@@ -58,6 +59,7 @@ def report(id: str, out: Path | None = None, runs_dir: Path = Path("runs")) -> i
         id: Run id or folder.
         out: Output file, .html. Default: report.html in the run's folder.
         runs_dir: Folder that contains all runs.
+        open: Open the page in the browser.
     """
     run = find_run(runs_dir, id)
     out = out or run.folder / "report.html"
@@ -67,6 +69,8 @@ def report(id: str, out: Path | None = None, runs_dir: Path = Path("runs")) -> i
         raise ValueError(f"run {run.name} has logged no metrics yet; try again after its first iteration")
     write_text(out, page_of(run, curves))
     print_all([f"written: {out} ({out.stat().st_size / 1e6:.2f} MB)"])
+    if open:
+        webbrowser.open(out.resolve().as_uri())
     return 0
 
 

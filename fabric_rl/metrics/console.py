@@ -9,7 +9,7 @@ from types import MappingProxyType
 from rich.console import Console, Group
 from rich.live import Live
 from rich.padding import Padding
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from fabric_rl.base.tables import cell
@@ -36,14 +36,16 @@ class TrainConsole:
             done: Agent-steps before the run was resumed.
             headlines: Metric -> short label of the environment's most important metrics.
         """
+        self._headlines = {_RETURN: "return", "eval/return": "eval", **headlines, _SPEED: "steps/s"}
         self._labels = {_RETURN: "return", "eval/return": "eval", **headlines, **_LABELS}
+        self._first: dict[str, float] = {}
         self.enabled = enabled
         self.plain = not is_terminal(sys.stdout) if plain is None else plain
         self._total = total_steps
         self._live: Live | None = None
-        self._progress = Progress(
-            TextColumn("steps"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
-        )
+        count = TextColumn("{task.completed:,.0f}/{task.total:,.0f}")
+        columns = BarColumn(None), count, TimeRemainingColumn(), TextColumn("left")
+        self._progress = Progress(*columns, expand=True, speed_estimate_period=300)
         self._task = self._progress.add_task("steps", total=total_steps, completed=min(done, total_steps))
 
     def __enter__(self) -> "TrainConsole":
@@ -64,37 +66,55 @@ class TrainConsole:
         if self._live is not None:
             self._progress.update(self._task, completed=min(steps, self._total))
             with suppress(OSError):  # the terminal was closed
-                self._live.update(Group(self._progress, _table(metrics)))  # a terminal with few rows cuts off the rest
+                self._live.update(
+                    Group(self._progress, self.headline(metrics), metrics_table(metrics, self._live.console.width))
+                )
         else:
             columns = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
             print_lines(_line(self._labels, steps, self._total, metrics, columns))
 
+    def headline(self, metrics: Mapping[str, float]) -> Table:
+        """Return the most important metrics, each with its first value of this session."""
+        table = Table.grid(padding=(0, 2, 0, 0))
+        for name, label in self._headlines.items():
+            if name in metrics:
+                first, now = self._first.setdefault(name, metrics[name]), metrics[name]
+                trend = "" if first == now else f"{'up' if now > first else 'down'} from {_number(first)}"
+                table.add_row(cell(label, "bold"), cell(_number(now), "bold"), cell(trend, "dim"))
+        return table
 
-def _table(metrics: dict[str, float]) -> Table:
-    """Return all metrics by group, two per row. Labels that are too long for the terminal wrap, numbers never do."""
+
+def metrics_table(metrics: Mapping[str, float], width: int) -> Table:
+    """Return all metrics by group, as many per row as fit. Long labels wrap, numbers never do."""
+    per_row = max(1, min(3, width // 38))
     table = Table.grid(padding=(0, 2, 0, 0))
-    for _ in range(2):
+    for _ in range(per_row):
         table.add_column(overflow="fold")
         table.add_column(justify="right", no_wrap=True)
-    groups: dict[str, list[tuple[str, str]]] = {}
+    groups: dict[str, list[tuple[str, str]]] = {"reward": [], "game": [], "ppo": []}
     for name, number in sorted(metrics.items()):
         group, _, label = name.partition("/")
+        share = metrics.get(f"reward_percent/{label}", 0.0) if group == "reward" else 0.0
         label = label.replace("_per_second", "/s").replace("_per_minute", "/min")  # leaves room for others
-        groups.setdefault(group, []).append((label, _number(number)))
+        zero_sum = share > 0 and abs(number) < 1e-9
+        groups.setdefault(group, []).append((f"{label} *" if zero_sum else label, _number(number)))
     for group, rows in groups.items():
-        table.add_row(cell(group, "bold"))
-        half = (len(rows) + 1) // 2
-        for i in range(half):
-            cells = [*rows[i], *(rows[i + half] if i + half < len(rows) else ("", ""))]
+        if rows:
+            table.add_row(cell(group, "bold"))
+        if any(label.endswith(" *") for label, _ in rows):
+            table.add_row(cell("* cancels in self-play", "dim"))
+        height = -(-len(rows) // per_row)
+        for i in range(height):
+            cells = [text for row in rows[i::height] for text in row]
             table.add_row(*(Padding(cell(text), (0, 0, 0, 2 * (column % 2 == 0))) for column, text in enumerate(cells)))
     return table
 
 
-_RETURN = "reward/episode_return"
+_RETURN, _SPEED = "reward/episode_return", "speed/overall_steps_per_second"
 _LABELS = {
     "ppo/entropy": "entropy",
     "ppo/approx_kl": "kl",
-    "speed/overall_steps_per_second": "steps/s",
+    _SPEED: "steps/s",
     "ppo/value_loss": "value loss",
     "ppo/explained_variance": "expl. var.",
     "sac/entropy": "entropy",

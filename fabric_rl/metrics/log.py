@@ -84,6 +84,8 @@ logger.propagate = False
 @contextmanager
 def log_warnings() -> Iterator[None]:
     """Log Python's warnings in the block, and an OSError that ends a thread (TensorBoard's writer), with `logger`."""
+    for name in ("lightning.fabric", "lightning.pytorch"):  # they print several lines per rank
+        logging.getLogger(name).setLevel(logging.WARNING)
     shown, failed = warnings.showwarning, threading.excepthook
 
     def show(message: Warning | str, *_place: Any, **_more: Any) -> None:  # noqa: ANN401 - as warnings.showwarning

@@ -1,6 +1,7 @@
 """`fabric-rl export --format rlbot` and `fabric-rl flight`: bots' folders as real processes, in RLBot's protocol."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -257,5 +258,5 @@ def test_every_kind_of_agent_flies(name, tmp_path, capsys):
     assert command("flight", bot, "--minutes", 0.5 if name == "school" else 0.2, *costs) == 0
     shown = capsys.readouterr().out
     assert shown.count("good") == 2
-    rows = [line.split() for line in shown.splitlines() if line.startswith("│")]
-    assert [row[1:4:2] for row in rows] == ([["0", "0"], ["4", "0"], ["0", "0.1"], ["4", "0.1"]] if costs else [])
+    rows = [line.split() for line in shown.splitlines() if re.match(r" +\d", line)]
+    assert [row[:2] for row in rows] == ([["0", "0"], ["4", "0"], ["0", "0.1"], ["4", "0.1"]] if costs else [])

@@ -119,7 +119,7 @@ def test_a_game_that_takes_too_long_is_cut_off_and_says_so(fabric, tmp_path, cap
     game, seconds = replay.games[0], replay.games[0].result["seconds"]
     assert 0 < seconds < 30 and game.result["frames"] == game.num_frames and replay.about["seconds"] == 60
     said = next(record.getMessage() for record in caplog.records if "game recorded" in record.getMessage())
-    assert said.endswith(f".frl, cut short after {seconds:.0f} s: recording may use 2% of the time")
+    assert said.endswith(f".frl (its first {seconds:.0f} s; recording may use 2% of the time)")
 
 
 def test_all_that_games_cost_is_within_their_share(tmp_path, monkeypatch):

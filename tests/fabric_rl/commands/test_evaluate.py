@@ -11,7 +11,7 @@ import pytest
 
 from envs import GymnasiumEnvs, ParameterRandomizer, Uniform
 from envs.matches.matches import PAIRS_AT_ONCE, Matches
-from fabric_rl.commands.evaluate import difference_line, results_table, statistics_table
+from fabric_rl.commands.evaluate import difference_line, results_table, statistics_table, verdict
 from fabric_rl.evaluation.matches import Block, play_blocks
 from fabric_rl.evaluation.players import MatchSettings, load_player
 from fabric_rl.evaluation.results import difference_interval, match_summary, statistics_summary
@@ -36,6 +36,19 @@ def test_interval_is_over_pairs_and_says_so():
     assert difference_line(matches) == (
         "goal difference per match: -0.25 (95 % -0.84 to +0.34, from 10 independent pairs of matches)"
     )
+
+
+def test_a_verdict_in_words():
+    one, names = [[(1, 0), (1, 0)]], ("mine", "yours")
+    other = [[(0, 1), (0, 1)]]
+    assert verdict(results(*one * 10, *other), names) == "mine is better"
+    assert verdict(results(*one, *other * 10), names) == "yours is better"
+    # 6 of 10 pairs: mean 0.2, half the interval 2.26216 * sqrt((9.6 + 0.5) / 90) = 0.75781;
+    # 10 * ((0.75781 / 0.2)^2 - 1) = 133.6 pairs
+    text = "not shown who is better; about 268 more matches might show it"
+    assert verdict(results(*one * 6, *other * 4), names) == text
+    assert verdict(results(*one * 5, *other * 5), names) == "not shown who is better"
+    assert verdict(results(*one * 9), names) == "not shown who is better"
 
 
 def test_no_interval_from_few_pairs_and_it_says_why():

@@ -77,7 +77,7 @@ def test_where_nothing_was_played_there_is_no_file(tmp_path, monkeypatch, capsys
     monkeypatch.setattr(Fails, "steps", 30)
     monkeypatch.setattr(Fails, "error", ValueError)
     (tmp_path / "game.frl").write_bytes(b"old")
-    assert command("record", "fails", "--out", tmp_path / "game.frl") == 2
+    assert command("record", "fails", "--force", "--out", tmp_path / "game.frl") == 2
     assert list(tmp_path.iterdir()) == [] and "error: no more ideas" in capsys.readouterr().err
 
 
@@ -223,7 +223,7 @@ def test_a_file_that_cannot_be_opened_is_left_alone(tmp_path, monkeypatch, capsy
         return opens(path, mode, *args)
 
     monkeypatch.setattr(type(file), "open", no)
-    assert command("record", "idle", "idle", "--minutes", "0.01", "--out", file) == 2
+    assert command("record", "idle", "idle", "--minutes", "0.01", "--out", file, "--force") == 2
     assert "Permission denied" in (said := capsys.readouterr().err) and "were played" not in said
     assert file.read_bytes() == replay.read_bytes()
 

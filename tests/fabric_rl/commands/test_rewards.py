@@ -3,14 +3,16 @@
 import csv
 import json
 from functools import partial
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
 from envs import IdleBot, RocketSimPool
 from envs.audit.audit import audit_rewards
 from envs.audit.resets import reset_rows
 from envs.audit.trace import reward_trace
-from fabric_rl.commands.checks import draw_audit, draw_resets, draw_trace
+from fabric_rl.commands.checks import check_table, draw_audit, draw_resets, draw_trace, pay_table
 from fabric_rl.commands.output import png_of
 
 
@@ -125,3 +127,13 @@ def test_mistakes_are_one_line(command, args, said):
     status, output, errors = command(*args)
     assert (status, output) == (2, "")
     assert errors.count("\n") == 1 and errors.startswith("fabric-rl") and said in errors
+
+
+def test_an_audit_fits_80_columns():
+    """Each part has its whole name in both tables, on one line or two."""
+    audit = audit_rewards(partial(RocketSimPool, num_threads=1), seconds=1, num_arenas=2)
+    for made in (pay_table(audit), check_table(audit)):
+        console = Console(width=80, record=True, file=StringIO())
+        console.print(made)
+        shown = console.export_text()
+        assert "SpeedToward" in shown and "InAir" in shown and "\\n" not in shown and "…" not in shown

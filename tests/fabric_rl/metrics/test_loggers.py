@@ -15,7 +15,7 @@ from tensorboard.plugins.hparams import plugin_data_pb2
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import Callback, StartArgs, TrainArgs, load_checkpoint, train
-from fabric_rl.metrics.console import TrainConsole, _table
+from fabric_rl.metrics.console import TrainConsole, metrics_table
 from fabric_rl.metrics.loggers import Loggers, MetricsFile, wait_for_next_second
 from fabric_rl.metrics.metrics_csv import parse_number, read_rows
 from fabric_rl.runs.announcement import Announcement, build_loggers
@@ -239,7 +239,7 @@ def drawn(what, width=80):
 
 @pytest.mark.parametrize("width", [80, 60])
 def test_no_label_and_no_number_is_cut(width):
-    text = drawn(_table(METRICS), width)
+    text = drawn(metrics_table(METRICS, width), width)
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width
     numbers = ("1,234,567", "2,345,678", "-2.794e-09", "-0.005701", "345,678")
@@ -252,13 +252,13 @@ def test_no_label_and_no_number_is_cut(width):
 
 def test_all_parts_of_a_long_label_are_shown():
     name = "a_reward_of_my_own_with_a_name_that_is_longer_than_half_of_the_terminal"
-    lines = drawn(_table({f"reward/{name}": 1.0})).splitlines()
+    lines = drawn(metrics_table({f"reward/{name}": 1.0}, 80)).splitlines()
     assert lines[0].strip() == "reward"
     assert "".join(line.split()[0] for line in lines[1:] if line.split()) == name
 
 
 def test_names_are_no_markup():
-    assert "[red]" in drawn(_table({"[red]/x": 1.0}))
+    assert "[red]" in drawn(metrics_table({"[red]/x": 1.0}, 80))
 
 
 @pytest.mark.parametrize(("done", "shown"), [(8064, 8064), (100, 5000)])
@@ -268,5 +268,5 @@ def test_the_bar_ends_where_the_run_does(done, shown, monkeypatch):
     console = TrainConsole(4608, plain=False, done=done)
     with console:
         console.show(shown, {})
-    assert "4608/4608" in drawn(console._progress)
-    assert "4608/4608" in drawn(TrainConsole(4608, done=8064)._progress)
+    assert "4,608/4,608" in drawn(console._progress)
+    assert "4,608/4,608" in drawn(TrainConsole(4608, done=8064)._progress)
