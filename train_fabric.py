@@ -4,21 +4,18 @@ The signature of `main()` is the command line (`--help`). The same function work
 `main(env=partial(RocketSimPool, num_arenas=16), agent=MyAgent, args=TrainArgs(total_timesteps=50_000))`.
 """
 
-import sys
-from importlib.util import find_spec
-
-if __name__ == "__main__" and find_spec("lightning") is None:
-    sys.exit("train_fabric.py: error: the packages are missing; activate the environment first: . .venv/bin/activate")
-
-# isort: split
 import fabric_rl  # noqa: F401 - before torch: it sets how OpenMP's threads wait
-from fabric_rl.ranks.processes import exit_with_launcher
+from fabric_rl.base.processes import check_packages
 
 if __name__ == "__main__":
+    check_packages()
+    from fabric_rl.ranks.processes import exit_with_launcher
+
     exit_with_launcher()  # before the slow imports
 
 # isort: split
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
