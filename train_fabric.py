@@ -50,8 +50,7 @@ from fabric_rl.viewer.feeds import GAMES
 _ABOUT = """Train an agent with PPO or SAC (--agent agents.SACLightningAgent) on Lightning Fabric. Without --config,
 --env and --env_id, the preset configs/rocket_1v1.yaml is used. Choose a class by its path (--agent
 agents.RecurrentPPOAgent) and add its settings (--agent.actor_lr 1e-3). --agent.help and --env.help list the settings of
-the chosen class, --agent.help CLASS those of another class.
-"""
+the chosen class, --agent.help CLASS those of another class."""
 
 
 def main(

@@ -1,4 +1,4 @@
-"""Search: action sequences that reach a goal in the exact simulator, found by many attempts that a bot guides."""
+"""Search for action sequences that reach a goal, by many attempts in the simulator that a bot guides."""
 
 from envs.search.goals import GOALS as GOALS
 from envs.search.goals import FirstToBall as FirstToBall

@@ -1,4 +1,4 @@
-"""Goals of a search: a measure of how near each attempt has come."""
+"""Goals of a search. A goal measures how near each attempt has come."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _MOUTH = np.array([GOAL_CENTER_TO_POST, BACK_WALL_Y, GOAL_HEIGHT], np.float32)
 class Goal(Component, ABC):
     """Base class: the goal of a search for the first blue car, which attacks +y.
 
-    Write `progress`, and `reset` if the goal remembers something of an attempt.
+    Implement `progress`, and `reset` if the goal stores something about an attempt.
     """
 
     @abstractmethod
@@ -30,7 +30,7 @@ class Goal(Component, ABC):
         """Return how near every attempt is to the goal.
 
         Args:
-            state: The current step.
+            state: State after the current step.
             ended: `[A]` True in the last step of an attempt.
 
         Returns:
@@ -56,7 +56,7 @@ class Score(Goal):
 
 
 class Save(Goal):
-    """Concede no goal. Progress: nearness to the ball, up to 0.5; after a touch, the ball's speed to the other side."""
+    """Concede no goal. Progress: nearness to the ball, up to 0.5; after a touch, the ball's speed toward +y."""
 
     def reset(self, mask: Bool, state: GameState) -> None:
         self._touched = _cleared(getattr(self, "_touched", None), mask, False)
@@ -81,9 +81,9 @@ class TouchInAir(Goal):
 
 
 class FirstToBall(Goal):
-    """Touch the ball before all other cars; a second later it is in the other half and moves away from the own goal.
+    """Touch the ball before all other cars; a second or more later it is in the other half and moves toward +y.
 
-    Progress: nearness to the ball, up to 0.5; after the first touch, the ball's speed away from the own goal.
+    Progress: nearness to the ball, up to 0.5; after the first touch, the ball's speed toward +y.
     """
 
     def reset(self, mask: Bool, state: GameState) -> None:

@@ -1,8 +1,8 @@
 """search: find action sequences that reach a goal from given initial states, and replay them.
 
-Each arena plays one attempt after the other. An attempt is new, or a variation of one of the best attempts from the
+Each arena plays one attempt after another. An attempt is new, or a variation of one of the best attempts from the
 same initial state: cut at a random decision and continued by the guide, with actions replaced, or with actions repeated
-or left out. Between its own decisions, the guide is interrupted by random actions. An attempt that reaches the goal is
+or left out. Now and then a random action interrupts the guide. An attempt that reaches the goal is
 played again with small changes of the initial state, because an agent cannot learn what works only by chance.
 """
 
@@ -19,7 +19,6 @@ from envs.actions import ContinuousAction
 from envs.actions.tables import lookup_rows
 from envs.checks import check_seed
 from envs.dones import BallOnGroundCondition, DoneCondition
-from envs.loggers import StateLogger
 from envs.matches.exam import LONGEST_FLIGHT_SECONDS, shot_over
 from envs.pool.players import Bot, TeamBots, play
 from envs.pool.rocket_pool import RocketSimPool
@@ -31,23 +30,23 @@ from envs.state.layout import Bool, Float
 from fabric_rl.base.settings import Count, Positive, Share, check_settings
 
 ELITE = 8
-"""Attempts from an initial state of which new ones are variations."""
+"""Number of best attempts that are kept per initial state and varied."""
 LONGEST_HOLD, LONGEST_CHANGE = 6, 4
-"""Maximum number of decisions for which a random action is held, and that a variation changes."""
+"""Maximum number of decisions for which a random action is held; maximum number that a variation changes."""
 INTERRUPTIONS = (0.0, 0.1, 0.3)
 """Probabilities per decision that a random action interrupts the guide; an attempt draws one of them."""
 REPLAYS, SCREENED = 16, 4
-"""Replays with a changed initial state; after `SCREENED` failures in a row at the beginning, they end."""
+"""Number of replays with a changed initial state; they stop early if the first `SCREENED` all fail."""
 SPEED_NOISE, PLACE_NOISE = 0.01, 5.0
-"""Standard deviations of the changes: of velocities, relative; of the car's place, uu. The ball is up to a tick ahead
-or behind."""
+"""Standard deviations of the changes: velocities (relative), and the car's position (uu). The ball is up to a tick
+ahead or behind."""
 
 
 class SearchStart(NamedTuple):
     """Initial state of a search.
 
     Attributes:
-        place: Writes it to one row of a `GameState`.
+        place: Function that writes the initial state to one row of a `GameState`.
         seconds: Time limit; the attempt ends when the ball touches the ground after it, as in `run_exam`.
     """
 
@@ -113,8 +112,8 @@ def search(
     Args:
         starts: Initial states.
         goal: Goal of the first blue car.
-        guide: Bot that plays this car between variations, best with sampled actions.
-        opponent: Bot that plays all other cars; a deterministic one, so that solutions can be replayed.
+        guide: Bot that plays this car wherever no action is prescribed; it should sample its actions.
+        opponent: Bot that plays all other cars. It must be deterministic, so that solutions can be replayed.
         rules: Settings.
         team_size: Cars (blue, orange) in the arena.
         seed: Seed of the attempts.
@@ -143,19 +142,19 @@ def replay(
     opponent: Bot,
     rules: Rules,
     team_size: tuple[int, int],
-    loggers: Sequence[StateLogger] = (),
 ) -> Iterator[tuple[GameState, bool]]:
     """Play a solution in one arena; yield every state, first the initial one, and True when the goal is reached."""
     setter = _Placed(start)
-    with closing(_pool(setter, _Never(), rules, team_size, 1, 1, loggers)) as pool:
+    limit = np.array([min(start.seconds, rules.seconds)])
+    with closing(_pool(setter, _Never(), rules, team_size, 1, 1)) as pool:
         steps = play(pool, _FirstCar(_Played(controls), opponent))
         yield next(steps), False
         goal.reset(np.ones(1, np.bool_), pool.state)
         ground = BallOnGroundCondition()
         ground.reset(np.ones(1, np.bool_), pool.state)
-        for _ in range(len(controls)):
+        for step in range(1, len(controls) + 1):
             state = next(steps)
-            ended = shot_over(state, np.array([start.seconds]), ground)
+            ended = shot_over(state, limit, ground) | (step >= rules.horizon)
             reached = bool(goal.progress(state, ended)[0] >= 1)
             yield state, reached
             if reached:
@@ -169,7 +168,6 @@ def _pool(
     team_size: tuple[int, int],
     num_arenas: int,
     num_threads: int | None,
-    loggers: Sequence[StateLogger] = (),
 ) -> RocketSimPool:
     return RocketSimPool(
         num_arenas=num_arenas,
@@ -180,7 +178,6 @@ def _pool(
         tick_skip=rules.tick_skip,
         action_delay_ticks=rules.action_delay_ticks,
         num_threads=num_threads,
-        loggers=loggers,
     )
 
 

@@ -25,7 +25,7 @@ def play(
     """Play against a bot in the browser, with keyboard or gamepad.
 
     You drive the first blue car. The bot has the same decision rate and delay as in training. In 2v2 (`fabric-rl play
-    school_2v2`), a copy of it is your teammate. The menu of the page (Esc) has easier opponents, free play and training
+    school_2v2`), a copy of it is your teammate. The page's menu (Esc) offers easier opponents, free play and training
     packs. The same seed gives the same kickoffs.
 
     Ctrl+C stops the command.
@@ -38,7 +38,7 @@ def play(
         no_browser: Print the address without opening the browser.
         minutes: Game time of a match in minutes; a draw goes into overtime.
         record: Folder in which each game is saved as a replay (.frl) and, except free play, as a demonstration (.frd).
-        play: How the bots act.
+        play: Settings of the bots.
     """
     for name in ("SIGTERM", "SIGHUP"):  # a closed terminal, too, saves the game
         if hasattr(signal, name):

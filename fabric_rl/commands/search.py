@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.demonstrations.file import SUFFIX, DemonstrationWriter, columns_of_states
-from envs.demonstrations.record import StateRecorder, states_header
+from envs.demonstrations.file import SUFFIX, DemonstrationWriter, columns_of_states, frame_from_state
+from envs.demonstrations.record import states_header
 from envs.matches.exam import place_exam_shot
 from envs.matches.matches import PoolFactory
 from envs.pool.rocket_pool import RocketSimPool
@@ -34,7 +34,7 @@ from fabric_rl.ranks.devices import single_thread
 from fabric_rl.selfplay.ratings.intervals import share_interval
 
 _AT_ONCE = 32
-"""Initial states that are searched at the same time; after each such part, its result is kept."""
+"""Initial states that are searched at the same time; the result of each such block is kept."""
 
 
 @writes(Out("out", [SUFFIX]), Out("states", [".npz"]), JSON)
@@ -57,14 +57,15 @@ def search_states(
 
     From each initial state, the command plays many attempts, and varies the best ones. It accepts an attempt if it also
     works after small changes of the initial state. An agent learns from the result as from any demonstration
-    (docs/search.md). If the command is interrupted, the same command continues after the last 32 initial states.
+    (docs/search.md). With --out, repeating an interrupted command continues after the last finished block of 32 initial
+    states.
 
     Args:
         start: Initial states: `kickoff`, `random`, a .npz file of `envs.save_states`, or training packs by code, type
             (Striker, Goalie), difficulty or tag, without those that are held out for the exam.
         goal: Goal of the first blue car: score, save, touch_in_air, first_to_ball, or the class path of an
             `envs.search.Goal`.
-        player: Guide, as in `fabric-rl evaluate`; agents sample their actions.
+        player: Guide: a player as in `fabric-rl evaluate`; agents sample their actions.
         opponent: Player of all other cars; agents take their most probable actions.
         number: Number of initial states.
         budget: Maximum number of decisions to play from each initial state.
@@ -72,7 +73,7 @@ def search_states(
         seconds: Maximum game time of an attempt.
         out: .frd file for the solutions.
         states: .npz file for states on the way to the goal, for `envs.ReplayedStates`.
-        last_seconds: Game time before the goal is reached from which `states` are taken.
+        last_seconds: `states` are taken from this many seconds before the goal is reached.
         seed: Seed of the initial states and the attempts.
         runs_dir: Folder that contains all runs.
     """
@@ -91,40 +92,41 @@ def search_states(
             some, own_seed = starts[first : first + _AT_ONCE], seed + first
             inside = partial(_inside, tell, first / len(starts), len(some) / len(starts))
             bots = guide(own_seed), opposing(own_seed)
-            solved = search(some, sought(), *bots, rules, size, own_seed, progress=inside)
-            found += [each._replace(start=each.start + first) for each in solved]
+            results_here = search(some, sought(), *bots, rules, size, own_seed, progress=inside)
+            found += [each._replace(start=each.start + first) for each in results_here]
             if kept is not None:
                 write_json(
                     kept, {"made_with": made_with, "solutions": [[*x[:1], x.controls.tolist(), *x[2:]] for x in found]}
                 )
-        reached = [each for each in found if len(each.controls)]
         names, teams = [short_name(player), short_name(opponent)], [BLUE] * size[0] + [ORANGE] * size[1]
+        about, last = states_header(names, teams, [0], skip), round(last_seconds * TICKS_PER_SECOND / skip)
+        on_the_way: list[GameState] = []
         with ExitStack() as opened:
-            loggers = []
-            if out is not None and reached:
-                about = states_header(names, teams, [0], skip)
-                writer = opened.enter_context(DemonstrationWriter(out, columns_of_states(sum(size)), about))
-                loggers = [StateRecorder(writer)]
-            last = round(last_seconds * TICKS_PER_SECOND / skip)
-            on_the_way: list[GameState] = []
-            for each in reached:
-                played = replay(starts[each.start], each.controls, sought(), opposing(seed), rules, size, loggers)
-                game = [(state.copy(), done) for state, done in played]
-                for logger in loggers:
-                    logger.end(terminated=game[-1][1])
+            writer = None
+            for each in [one for one in found if len(one.controls)]:
+                played = replay(starts[each.start], each.controls, sought(), opposing(seed), rules, size)
+                game = [(state.copy(), reached) for state, reached in played]
+                if not game[-1][1]:  # the opponent is not deterministic
+                    found[each.start] = each._replace(controls=each.controls[:0])
+                    continue
                 on_the_way += [state for state, _ in game[:-1][-last:]]
+                if out is not None:
+                    if writer is None:
+                        writer = opened.enter_context(DemonstrationWriter(out, columns_of_states(sum(size)), about))
+                    writer.add([frame_from_state(state) for state, _ in game], {"terminated": True})
         if states is not None and on_the_way:
             save_states(states, on_the_way)
     if kept is not None:
         kept.unlink(missing_ok=True)
-    share = list(share_interval(len(reached), len(found)))
+    solved = [each for each in found if len(each.controls)]
+    share = list(share_interval(len(solved), len(found)))
     data: dict[str, Any] = {"start": list(start), "goal": goal, "player": player, "opponent": opponent, "seed": seed}
-    data |= {"searched": len(found), "solved": len(reached), "interval_95": share}
+    data |= {"searched": len(found), "solved": len(solved), "interval_95": share}
     rows = [(x.start, len(x.controls) * skip / TICKS_PER_SECOND, x.robust, x.cost) for x in found]
     data["solutions"] = [dict(zip(("start", "seconds", "robust", "cost"), row, strict=True)) for row in rows]
-    costs = f"{np.median([each.cost for each in reached]):,.0f}" if reached else "-"
-    long = f"{np.mean([row[1] for row in rows if row[1]]):.1f}" if reached else "-"
-    row = [" ".join(start), goal, str(len(found)), str(len(reached)), f"{len(reached) / len(found):.1%}"]
+    costs = f"{np.median([each.cost for each in solved]):,.0f}" if solved else "-"
+    long = f"{np.mean([row[1] for row in rows if row[1]]):.1f}" if solved else "-"
+    row = [" ".join(start), goal, str(len(found)), str(len(solved)), f"{len(solved) / len(found):.1%}"]
     row += [f"{share[0]:.1%} to {share[1]:.1%}", long, costs]
     columns = ["initial states", "goal", ">searched", ">solved", ">share", ">95 %", ">seconds", ">decisions, median"]
     return Report([table(f"guided by {short_name(player)}, against {short_name(opponent)}", columns, [row])], data)

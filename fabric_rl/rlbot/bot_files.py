@@ -29,7 +29,7 @@ from fabric_rl.import_names import INSTALLED, shipped
 
 BOT_FILES = ("bot.py", "bot.json", "bot.toml", "loadout.toml", "requirements.txt", "README.txt")
 _MODULES = ("obs/*.py", "actions/*.py", "state/*.py", "checks.py", "component.py", "sim/__init__.py")
-_BASE = ("__init__.py", "settings.py", "state_schema.py")
+_BASE = ("__init__.py", "settings.py", "text.py", "state_schema.py")
 _ADAPTERS = ("adapters/__init__.py", "adapters/rlbot_packets.py", "adapters/rlbot_bot.py")
 _LEFT_OUT = ("__main__.py", "nearest.py")
 _OURS = re.compile(rb"(?<![\w.])fabric_rl\.(?=envs\b)")

@@ -312,7 +312,8 @@ IN_PROCESS = [argv for argv, (_, own) in CASES.items() if not own]
 PROCESSES = [argv for argv, (_, own) in CASES.items() if own]
 # A mistake in the code of a part keeps its traceback; the last line says where it is. name: (arguments, that line).
 TRACES = {
-    "malformed.Misspells": r"error: malformed\.py, line \d+, in (?:Misspells\.)?act\(\): AttributeError: .* 'actr'$",
+    "malformed.Misspells": r"error: malformed\.py, line \d+, in (?:Misspells\.)?act\(\): AttributeError: .* 'actr'; "
+    r"did you mean actor\?$",
     "malformed.FailsLater": r"error: malformed\.py, line \d+, in (?:FailsLater\.)?on_train_start\(\): LookupError",
 }
 LEFT = sorted([*FILES, "runs", "runs/taken", "runs/taken/checkpoints"])

@@ -100,7 +100,7 @@ def test_a_rank_with_other_settings_is_refused(forks, tmp_path):
     started.append(forks.start(*flags, "--num_nodes", 2, "--gamma", 0.5, NODE_RANK=1, **launch))
     statuses, _, err = forks.wait(started)
     assert statuses == [2, 2]
-    assert "\ntrain_fabric.py: error: rank 1 has different settings from rank 0: gamma: 0.5; start every machine" in err
+    assert "train_fabric.py: error: rank 1 has different settings from rank 0: gamma: 0.5; start every machine" in err
     assert err.count("train_fabric.py: ") == 1
     assert not (tmp_path / "r").exists()
 

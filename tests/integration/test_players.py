@@ -151,8 +151,7 @@ def test_it_plays_without_learning_too(forks, tmp_path):
 def test_what_cannot_work_is_one_line(forks, tmp_path, flags, tasks, words):
     started = forks.srun(*CARTPOLE, *flags, "--runs_dir", tmp_path, tasks=tasks)
     statuses, _, _ = forks.wait(started)
-    lines = started[0].err.splitlines()
-    lines = lines[-1:] if lines[0].startswith("---") else lines  # after Lightning's banner
+    lines = [line for line in started[0].err.splitlines() if "share 2 cores" not in line]  # three ranks on two cores
     assert statuses == [2] * tasks
     assert len(lines) == 1 and lines[0].startswith("train_fabric.py: error: ") and words in lines[0]
     assert not list(tmp_path.iterdir())

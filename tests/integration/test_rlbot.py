@@ -258,5 +258,5 @@ def test_every_kind_of_agent_flies(name, tmp_path, capsys):
     assert command("flight", bot, "--minutes", 0.5 if name == "school" else 0.2, *costs) == 0
     shown = capsys.readouterr().out
     assert shown.count("good") == 2
-    rows = [line.split() for line in shown.splitlines() if re.match(r" +\d", line)]
+    rows = [line.split() for line in shown.splitlines() if re.match(r" +\d+ +\d", line)]
     assert [row[:2] for row in rows] == ([["0", "0"], ["4", "0"], ["0", "0.1"], ["4", "0.1"]] if costs else [])
