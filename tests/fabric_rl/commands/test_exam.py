@@ -106,7 +106,7 @@ def test_shots_are_recorded(exam, tmp_path):
     [
         (["chaser", "--packs", "Golie"], "--packs Golie: no training pack has this code, type, difficulty or tag"),
         (["chaser", "--json", "a.txt"], "--json a.txt must end in .json"),
-        (["chaser", "--tick_skip", "0"], "--tick_skip must be positive, got 0"),
+        (["chaser", "--tick_skip", "0"], "--tick_skip must be a whole number from 1 to 100,000, got 0"),
         (["nobody"], "nobody"),
     ],
 )
