@@ -5,10 +5,10 @@ The signature of `main()` is the command line (`--help`). The same function work
 """
 
 import fabric_rl  # noqa: F401 - before torch: it sets how OpenMP's threads wait
-from fabric_rl.base.processes import check_packages
+from fabric_rl.base.processes import exit_without_packages
 
 if __name__ == "__main__":
-    check_packages()
+    exit_without_packages()
     from fabric_rl.ranks.processes import exit_with_launcher
 
     exit_with_launcher()  # before the slow imports

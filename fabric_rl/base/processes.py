@@ -10,7 +10,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 
 
-def check_packages() -> None:
+def exit_without_packages() -> None:
     """Exit with one line if the packages are missing, because their environment is not activated."""
     if find_spec("lightning") is None:
         sys.exit("train_fabric.py: error: the packages are missing; activate the environment first (docs/install.md)")

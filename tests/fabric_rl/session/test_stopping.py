@@ -132,9 +132,9 @@ SUMMARY = {"run_id": "bots", "total_steps": 1024, "stopped_early": False, "world
 def test_a_stopped_run_goes_on_as_it_is(tmp_path):
     steps = next_steps(GIVEN, ARGS, SUMMARY | {"stopped_early": True}, str(tmp_path))
     report = f"  fabric-rl report bots --runs_dir {tmp_path}"
-    assert steps == f"Next:\n{report}\n  python train_fabric.py --runs_dir {tmp_path} --run_id bots --resume"
+    assert steps == f"Next:\n  python train_fabric.py --runs_dir {tmp_path} --run_id bots --resume\n{report}"
     steps = next_steps(GIVEN, ARGS, SUMMARY | {"stopped_early": True}, "runs")
-    assert steps == "Next:\n  fabric-rl report bots\n  python train_fabric.py --run_id bots --resume"
+    assert steps == "Next:\n  python train_fabric.py --run_id bots --resume\n  fabric-rl report bots"
 
 
 def test_so_does_one_that_could_not_be_saved(tmp_path):
