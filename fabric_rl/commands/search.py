@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.table import Table
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.demonstrations.file import SUFFIX, DemonstrationWriter, columns_of_states, frame_from_state
@@ -129,7 +130,12 @@ def search_states(
     row = [" ".join(start), goal, str(len(found)), str(len(solved)), f"{len(solved) / len(found):.1%}"]
     row += [f"{share[0]:.1%} to {share[1]:.1%}", long, costs]
     columns = ["initial states", "goal", ">searched", ">solved", ">share", ">95 %", ">seconds", ">decisions, median"]
-    return Report([table(f"guided by {short_name(player)}, against {short_name(opponent)}", columns, [row])], data)
+    shown: list[Table | str] = [
+        table(f"guided by {short_name(player)}, against {short_name(opponent)}", columns, [row])
+    ]
+    if not solved:
+        shown.append("nothing is written, because no attempt reached the goal; try a larger --budget, or --robust 0")
+    return Report(shown, data)
 
 
 def _find_goal(name: str) -> Callable[[], Goal]:

@@ -63,10 +63,13 @@ def test_goals_by_class_path(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my_search_goal.py").write_text(
         "from envs.search import Goal\n\n\nclass Move(Goal):\n    def progress(self, state, ended):\n"
-        "        return (abs(state.world.car_vel[:, 0, 1]) / 500).clip(0, 1)\n"
+        "        return (abs(state.world.car_vel[:, 0, 1]) / 500).clip(0, 1)\n\n\nclass Fly(Move):\n"
+        "    def progress(self, state, ended):\n        return state.world.car_pos[:, 0, 2] * 0\n"
     )
     status, out, _ = call(*WORDS[:2], "--goal", "my_search_goal.Move", *WORDS[4:], *SHORT)
     assert (status, "100.0%" in out) == (0, True)
+    status, out, _ = call(*WORDS[:2], "--goal", "my_search_goal.Fly", *WORDS[4:], *SHORT, "--out", "no.frd")
+    assert (status, "no attempt reached the goal" in out, (tmp_path / "no.frd").exists()) == (0, True, False)
     status, _, errors = call(*WORDS[:2], "--goal", "scoer")
     assert (status, "--goal scoer must be score, save, touch_in_air, first_to_ball or the class" in errors) == (2, True)
     status, _, errors = call(*WORDS[:2], "--goal", "no_such.Goal")
