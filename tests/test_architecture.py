@@ -65,7 +65,7 @@ SHARED = {
     "Policy": "an agent in this process, and the same without fabric_rl in the play.py of an export",
     "compare": "the library's function and the command",
     "export": "the library's function and the command",
-    "play": "bots in a pool, a person in a notebook, and the command",
+    "play": "bots in a pool, and a person in a notebook",
 }
 
 

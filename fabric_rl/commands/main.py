@@ -71,7 +71,8 @@ GROUPS = {
     },
     "Watch": {
         "watch": Command("watch:watch", "watch a run, a replay or a live match in the browser", "school_1v1 chaser"),
-        "play": Command("play:play", "play against a bot in the browser"),
+        # not `play`: jsonargparse would look for it in `fabric_rl`, which imports torch
+        "play": Command("play:play_bot", "play against a bot in the browser"),
         "record": Command("evaluate:record", "record a match as a replay or a video", "school_1v1 chaser"),
         "export-replay": Command("watch:export_replay", "convert a replay to an HTML page or a video", "a.frl a.mp4"),
         "report": Command("report:report", "write an HTML report of a run", "first"),

@@ -12,7 +12,7 @@ from fabric_rl.viewer.feeds import PlayFeed
 from fabric_rl.viewer.server import LOOPBACK, ViewerServer, open_browser
 
 
-def play(
+def play_bot(
     bot: str = "school_1v1",
     /,
     port: Annotated[int, Between(0, 65535)] = 8765,
