@@ -1,6 +1,7 @@
 """`fabric-rl play`: a game against a bot in the browser."""
 
 import signal
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -40,9 +41,6 @@ def play_bot(
         record: Folder in which each game is saved as a replay (.frl) and, except free play, as a demonstration (.frd).
         play: Settings of the bots.
     """
-    for name in ("SIGTERM", "SIGHUP"):  # a closed terminal, too, saves the game
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.default_int_handler)
     if record is not None and record.exists() and not record.is_dir():
         raise ValueError(f"--record {record} must be a folder")
     feed = PlayFeed()
@@ -54,7 +52,10 @@ def play_bot(
         _session(feed, bot, play).check()  # before the browser opens
     server = ViewerServer(feed, host, port)
     try:
-        with server.running():
+        with server.running(), ExitStack() as ending:
+            for number in (getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)):
+                # a closed terminal, too, saves the game
+                ending.callback(signal.signal, number, signal.signal(number, signal.default_int_handler))
             print(f"play at {server.url} (Ctrl+C to stop)", flush=True)
             if not no_browser:
                 open_browser(server.url)
