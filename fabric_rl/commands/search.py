@@ -1,10 +1,8 @@
 """`fabric-rl search`: find action sequences that reach a goal, and write them as a demonstration."""
 
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +27,7 @@ from fabric_rl.base.settings import Count, CountOrZero, Positive, Share
 from fabric_rl.base.tables import progress, table
 from fabric_rl.commands.output import JSON, Out, Report, writes
 from fabric_rl.evaluation import results
-from fabric_rl.evaluation.players import load_player, short_name
+from fabric_rl.evaluation.players import find_class, load_player, short_name
 from fabric_rl.evaluation.settings import UpTo
 from fabric_rl.ranks.devices import single_thread
 from fabric_rl.selfplay.ratings.intervals import share_interval
@@ -139,15 +137,10 @@ def search_states(
 
 
 def _find_goal(name: str) -> Callable[[], Goal]:
-    if name in GOALS:
-        return GOALS[name]
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.append(here)
-    module, _, attribute = name.rpartition(".")
-    kind = getattr(import_module(module), attribute, None) if module else None
-    if not (isinstance(kind, type) and issubclass(kind, Goal)):
+    found = GOALS.get(name) or find_class(name, Goal)  # type: ignore[type-abstract]
+    if found is None:
         raise ValueError(f"--goal {name} must be {', '.join(GOALS)} or the class path of an envs.search.Goal")
-    return kind
+    return found
 
 
 def _inside(tell: Callable[[float], None], done: float, share: float, now: float) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from agents import RolesAgent
 from envs.bots import BOTS, Bot, Diagnostics, PolicyBot
@@ -23,6 +23,8 @@ from fabric_rl.evaluation.settings import ActSettings, PlaySettings
 from fabric_rl.runs.start_or_resume import resolve_checkpoint_path
 from fabric_rl.runs.trained import ExportedAgent, Trained, load_trained, policy
 from fabric_rl.types import CheckpointError, EnvFactory
+
+Base = TypeVar("Base")
 
 
 class PlayerSpec(NamedTuple):
@@ -83,7 +85,7 @@ def load_player(
     if name.rpartition(".")[0].strip(".") and not role and not _is_there(name, runs_dir) and Path(name).name == name:
         if (here := str(Path.cwd())) not in sys.path:
             sys.path.append(here)
-        if (bot := _bot(name)) is not None:
+        if (bot := find_class(name, Bot)) is not None:  # type: ignore[type-abstract]
             return _scripted(bot)
     resolve_checkpoint_path("agent", runs_dir, path, list(BOTS))
     trained = load_trained(path, runs_dir, trust_torchscript=trust_torchscript)
@@ -95,8 +97,8 @@ def load_player(
     return PlayerSpec(build, recipe, (trained.path.resolve(), role))
 
 
-def _bot(name: str) -> type[Bot] | None:
-    """Return the class of a bot by its class path, or None if there is no such module."""
+def find_class(name: str, base: type[Base]) -> type[Base] | None:
+    """Return a subclass of `base` by its class path, or None if there is no such module."""
     module, _, attribute = name.rpartition(".")
     try:
         found = import_module(module)
@@ -109,10 +111,11 @@ def _bot(name: str) -> type[Bot] | None:
     made = getattr(found, attribute, None)
     if made is None:
         file = getattr(found, "__file__", None) or "the folder of that name"
-        bots = [each for each, kind in vars(found).items() if isinstance(kind, type) and issubclass(kind, Bot)]
-        raise ValueError(f"{name}: no such run, and {file} has no {attribute}{did_you_mean(attribute, bots)}")
-    if not (isinstance(made, type) and issubclass(made, Bot)):
-        raise ValueError(f"{name} is not an envs.bots.Bot")
+        others = [each for each, kind in vars(found).items() if isinstance(kind, type) and issubclass(kind, base)]
+        no_run = "no such run, and " if base is Bot else ""
+        raise ValueError(f"{name}: {no_run}{file} has no {attribute}{did_you_mean(attribute, others)}")
+    if not (isinstance(made, type) and issubclass(made, base)):
+        raise ValueError(f"{name} is not a subclass of {base.__name__}")
     return made
 
 

@@ -203,7 +203,7 @@ def test_runs_with_names_of_other_things_are_runs(runs, tmp_path, monkeypatch, c
             ["idle", "chasser"],
             "agent chasser: no such checkpoint, run or milestone; did you mean chaser? (bots: idle, ",
         ),
-        (["idle", "envs.RocketSimPool"], "envs.RocketSimPool is not an envs.bots.Bot"),
+        (["idle", "envs.RocketSimPool"], "envs.RocketSimPool is not a subclass of Bot"),
         (["idle", "--out", "x.csv"], "--out x.csv must end in .json"),
         ([], "the following arguments are required: player"),
     ],

@@ -259,7 +259,7 @@ def test_guests_by_name(fabric, tmp_path):
         ("nobody", "'nobody': agent nobody: no such checkpoint"),
         ("envs.bots.Bot", "'envs.bots.Bot': Can't instantiate abstract class"),
         ("", "'': "),
-        ("json.dumps", "is not an envs.bots.Bot"),
+        ("json.dumps", "is not a subclass of Bot"),
         ("{torn}", "torn.ckpt"),
         ("envs.bots.BallChaser", "'envs.bots.BallChaser': the same player as 'chaser'"),
     ],
