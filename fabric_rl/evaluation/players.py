@@ -82,7 +82,7 @@ def load_player(
             raise ValueError(f"{name} is the name of both a bot and a run; use {run} for the run, or rename its folder")
         return _scripted(BOTS[name])
     path, role = split_role(name, runs_dir)
-    if name.rpartition(".")[0].strip(".") and not role and not _is_there(name, runs_dir) and Path(name).name == name:
+    if not role and not _is_there(name, runs_dir) and Path(name).name == name:
         if (here := str(Path.cwd())) not in sys.path:
             sys.path.append(here)
         if (bot := find_class(name, Bot)) is not None:  # type: ignore[type-abstract]
@@ -100,6 +100,8 @@ def load_player(
 def find_class(name: str, base: type[Base]) -> type[Base] | None:
     """Return a subclass of `base` by its class path, or None if there is no such module."""
     module, _, attribute = name.rpartition(".")
+    if not module.strip("."):
+        return None
     try:
         found = import_module(module)
     except (ImportError, SyntaxError, ValueError) as error:  # null bytes raise a ValueError in Python 3.10
