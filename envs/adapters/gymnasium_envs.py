@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 import gymnasium
@@ -172,8 +173,12 @@ class GymnasiumEnvs(VectorWrapper):
     Sub-environment `i` is seeded with `seed + i`. `infos["final_obs"]` is dense: `[N, ...]`, valid where
     `infos["_final_obs"]` is True. Observations that are not arrays (Dict, Tuple, Discrete, ...) are
     flattened into vectors, see `FlatObservations`. `num_seeds` is the number of consecutive seeds that
-    `reset(seed=...)` uses, one per sub-environment.
+    `reset(seed=...)` uses, one per sub-environment. Numbers in the `info` of an episode's last step become metrics,
+    `info/<key>`, as means over episodes; so do those of nested dicts (`info/episode/l`) and truth values (shares).
     """
+
+    headlines = MappingProxyType({f"info/{key}": "success" for key in ("success", "is_success")})
+    """Metrics that the table and the summary of a run show."""
 
     def __init__(
         self,
@@ -224,6 +229,7 @@ class GymnasiumEnvs(VectorWrapper):
         super().__init__(envs)
         self._envs, self._env_id, self.num_seeds = envs, name, num_envs
         self._own_values: dict[str, Any] = {}
+        self._infos: dict[str, tuple[float, float]] = {}
         self._first_seed: int | None = seed
         self.check_parameters({} if parameters is None else dict.fromkeys(parameters.samplers, 0))
 
@@ -245,7 +251,19 @@ class GymnasiumEnvs(VectorWrapper):
             for i in np.flatnonzero(ended):
                 final[i] = infos["final_obs"][i]
             dense = {"final_obs": final, "_final_obs": ended}
+            self._add_infos("info", infos["final_info"])
         return obs, rewards, terminated, truncated, dense
+
+    def _add_infos(self, prefix: str, infos: Mapping[str, Any]) -> None:
+        """Add the numbers that ended episodes reported; an array `_<key>` tells which sub-environments have one."""
+        for key, values in infos.items():
+            name, given = f"{prefix}/{key}", infos.get(f"_{key}")
+            if isinstance(values, dict):
+                self._add_infos(name, values)
+            elif given is not None and values.ndim == 1 and values.dtype.kind in "biuf":
+                numbers = values[given & np.isfinite(values)]
+                total, count = self._infos.get(name, (0.0, 0.0))
+                self._infos[name] = (total + float(numbers.sum()), count + len(numbers))
 
     @property
     def parameters(self) -> dict[str, NDArray[np.float64]]:
@@ -254,8 +272,13 @@ class GymnasiumEnvs(VectorWrapper):
         return {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
-        """Return `parameters/<name>` -> (sum over the sub-environments, number of sub-environments)."""
-        return {f"parameters/{name}": (float(at.sum()), float(len(at))) for name, at in self.parameters.items()}
+        """Return the sum and the number of summands of each metric.
+
+        `info/<key>` has the episodes that ended since the last call, `parameters/<name>` the sub-environments.
+        """
+        drawn = {f"parameters/{name}": (float(at.sum()), float(len(at))) for name, at in self.parameters.items()}
+        infos, self._infos = self._infos, {}
+        return infos | drawn
 
     def _draw(self, parameters: ParameterRandomizer, env: gymnasium.Env[Any, Any]) -> SampledAttributes:
         self._drawn.append(SampledAttributes(env, parameters))

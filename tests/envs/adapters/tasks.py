@@ -61,3 +61,19 @@ class Worded(Entries):
 
     def observe(self):
         return "abc" if self.only else {"here": np.int64(1), "said": "abc"}
+
+
+class Reported(Entries):
+    """Reports numbers, truth values, nested ones, and what is none of these, in every step."""
+
+    def reset(self, *, seed=None, options=None):
+        began = super().reset(seed=seed)
+        if seed is not None:
+            self.length = 2 + seed % 3
+        return began
+
+    def step(self, action):
+        *stepped, _ = super().step(action)
+        said = {"success": bool(action), "distance": np.float32(self.length), "arm": {"angle": self.time + 0.5}}
+        rest = {"word": "hit", "vector": np.ones(2), "broken": np.nan}
+        return *stepped, said | rest | ({"rare": 7} if self.length == 2 else {})

@@ -1,5 +1,6 @@
 """GymnasiumEnvs beside plain Gymnasium environments, with observations of any space; AtariEnvs."""
 
+import json
 import pickle
 import sys
 import time
@@ -15,7 +16,9 @@ from gymnasium.wrappers import FilterObservation
 from envs import AtariEnvs, Gaussian, GymnasiumEnvs, ParameterRandomizer, ProcessPool, Uniform
 from envs.adapters.gymnasium_envs import ConcatenatedBox, RecordVideos
 from envs.pool import videos
-from tests.envs.adapters.tasks import Entries, Numbered, Seen, Worded
+from fabric_rl.metrics.metrics_csv import read_metrics
+from tests.envs.adapters.tasks import Entries, Numbered, Reported, Seen, Worded
+from train_fabric import cli
 
 
 def test_which_episodes_are_shown(tmp_path):
@@ -331,3 +334,37 @@ def test_a_window_without_a_display_is_refused(monkeypatch):
         GymnasiumEnvs("InvertedPendulum-v5", 1, settings={"render_mode": "human"})
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     GymnasiumEnvs("CartPole-v1", 1, settings={"render_mode": "human"}).close()
+
+
+def test_the_last_infos_of_episodes_become_metrics():
+    """Sub-environments with seeds 0, 1, 2 have episodes of 2, 3 and 4 steps; only their last steps count."""
+    envs = GymnasiumEnvs(Reported, num_envs=3, seed=0)
+    envs.reset()
+    rng, last = np.random.default_rng(0), []
+    for step in range(1, 13):
+        actions = rng.integers(2, size=3)
+        envs.step(actions)
+        last += [(actions[i], length) for i, length in enumerate((2, 3, 4)) if step % length == 0]
+    wins, lengths = np.transpose(last)
+    twos = int((lengths == 2).sum())
+    assert envs.drain_metrics() == {
+        "info/success": (wins.sum(), len(last)),
+        "info/distance": (lengths.sum(), len(last)),
+        "info/arm/angle": ((lengths + 0.5).sum(), len(last)),
+        "info/broken": (0, 0),
+        "info/rare": (7 * twos, twos),
+    }
+    assert envs.drain_metrics() == {}
+    envs.close()
+
+
+def test_a_run_keeps_the_success_rate(tmp_path):
+    """In metrics.csv, and as a headline in the summary."""
+    command = f"--env_id=tests.envs.adapters.tasks.Reported --num_steps=16 --minibatch_size=32 --runs_dir={tmp_path}"
+    cli([*command.split(), "--run_id=run", "--total_timesteps=256", "--accelerator=cpu", "--plain"])
+    rows = read_metrics(tmp_path / "run" / "metrics.csv")
+    steps, rates = rows["info/success"]
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["success"] == {"start": pytest.approx(rates.mean()), "end": pytest.approx(rates.mean())}
+    assert steps.tolist() == [64, 128, 192, 256] and (rates > 0).all() and (rates < 1).all()
+    assert "info/broken" not in rows
