@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -199,7 +199,18 @@ def build(
     )
     hooks = Hooks(state, callbacks, learns=not inference)
     objects = (hooks, module, estimator, gamma, collector, learner, timers, added)
-    return Session(fabric, args, run, state, *objects, inference=inference, link=link)
+    settings = asdict(args) | _settings_of("env", env) | _settings_of("agent", agent)
+    return Session(fabric, args, run, state, *objects, inference=inference, link=link, settings=settings)
+
+
+def _settings_of(name: str, factory: Any) -> dict[str, Any]:  # noqa: ANN401 - any callable
+    """Return the name of a class or function, and what `functools.partial` holds for it, by dotted names."""
+    settings: dict[str, Any] = {}
+    while isinstance(factory, partial):
+        settings = factory.keywords | settings
+        factory = factory.func
+    named = {f"{name}.{key}": value for key, value in settings.items()}
+    return {name: getattr(factory, "__qualname__", str(factory))} | named
 
 
 def _make_env(env: EnvFactory, seed: int) -> VectorEnv:

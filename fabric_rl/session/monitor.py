@@ -12,6 +12,7 @@ from fabric_rl.metrics.loggers import Loggers
 from fabric_rl.metrics.metrics_csv import mean_of_last_tenth, parse_number, read_rows
 from fabric_rl.ranks.collectives import Sums, all_reduce_sums, metric_means
 from fabric_rl.rollouts.collect import EPISODE_RETURN, RECENT_RETURN
+from fabric_rl.runs.announcement import Announcement
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.records import list_checkpoints
 from fabric_rl.session.session import Session
@@ -50,6 +51,8 @@ class TrainingMonitor:
                 self._history[EPISODE_RETURN] = [(int(step), value) for step, value in resumed["returns"].tolist()]
             local = session.all_names(session.collector.recent_returns())
             self._recent = all_reduce_sums(fabric, local).get(RECENT_RETURN, (0.0, 0.0))
+        if not any(isinstance(each, Announcement) for each in session.hooks.callbacks):  # it knows all settings
+            self._loggers.log_settings(session.settings, (), state.steps)
         total = state.steps + (state.iterations - state.iteration) * state.steps_per_iteration
         self._console = TrainConsole(total, fabric.is_global_zero, plain, state.steps, headlines)
         self._began = self._iteration_began = time.perf_counter()

@@ -59,6 +59,8 @@ class Session:
     inference: bool
     link: PlayerTrainerLink | None = None
     """Link between players and trainers; None without players."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Settings of training, environment and agent by dotted names, for loggers."""
     iterations_missed: int = field(default=0, init=False)
     """Number of all iterations done minus `state.iteration`, which counts iterations of the current size."""
 

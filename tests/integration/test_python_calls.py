@@ -6,10 +6,12 @@ from pathlib import Path
 import gymnasium
 import pytest
 import torch
+from lightning import Fabric
+from lightning.fabric.loggers.logger import Logger
 
 from agents import PPOLightningAgent
 from envs import CombinedReward, GoalReward, GymnasiumEnvs, RandomState, RocketSimPool, TouchReward
-from fabric_rl import Hardware, History, StartArgs, TrainArgs, load_trained
+from fabric_rl import Hardware, History, StartArgs, TrainArgs, load_trained, train
 from fabric_rl.schedules import Linear
 from tests.command import command
 from tests.runs import settings_of
@@ -122,3 +124,32 @@ def test_an_environment_without_a_seed_is_told_so(tmp_path):
     start = StartArgs(runs_dir=str(tmp_path))
     with pytest.raises(TypeError, match=r"^--env is called with seed=\.\.\. and must accept it .*env_id"):
         main(env=partial(gymnasium.make_vec, "CartPole-v1", num_envs=2), start=start)
+
+
+class Kept(Logger):
+    """A user's logger that keeps the settings it gets."""
+
+    name, version = "kept", ""
+
+    def __init__(self):
+        self.settings = []
+
+    def log_hyperparams(self, params):
+        self.settings.append(params)
+
+    def log_metrics(self, metrics, step=None):
+        pass
+
+
+def test_a_logger_of_ones_own_gets_the_settings_once(tmp_path):
+    """From `train()` with its own Fabric, and from `main()`, which also knows all other settings."""
+    kept = Kept()
+    fabric = Fabric(accelerator="cpu", devices=1, loggers=[kept])
+    train(fabric, partial(GymnasiumEnvs, "CartPole-v1", 2), AGENT, ARGS)
+    (settings,) = kept.settings
+    assert settings["gamma"] == ARGS.gamma and settings["agent.actor_hidden_sizes"] == (16,)
+    assert (settings["env"], settings["agent"]) == ("GymnasiumEnvs", "PPOLightningAgent")
+    kept = Kept()
+    main(POOL, AGENT, ARGS, StartArgs(run_id="kept", runs_dir=str(tmp_path)), hardware=CPU, logger=kept)
+    (settings,) = kept.settings
+    assert settings["gamma"] == ARGS.gamma and settings["env.num_arenas"] == 2
