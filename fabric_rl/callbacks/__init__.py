@@ -3,6 +3,7 @@
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.callbacks.batch_size import AdaptiveBatchSize
 from fabric_rl.callbacks.debug import Debug
+from fabric_rl.callbacks.early_stopping import EarlyStopping
 from fabric_rl.callbacks.evaluation import Evaluation
 from fabric_rl.callbacks.keyboard import KeyPress, StopAfter
 from fabric_rl.callbacks.milestone_matches import MilestoneMatches
@@ -16,6 +17,7 @@ __all__ = [
     "Callback",
     "Callbacks",
     "Debug",
+    "EarlyStopping",
     "Evaluation",
     "History",
     "KeyPress",

@@ -12,7 +12,16 @@ from gymnasium.spaces import Box, Discrete
 from fabric_rl import Hardware, SACArgs, Saving, StartArgs, TrainArgs
 from fabric_rl.base.argv import DEFAULT_CONFIG
 from fabric_rl.base.settings import Finite, Positive, annotations_of
-from fabric_rl.callbacks import AdaptiveBatchSize, Debug, Evaluation, MilestoneMatches, Notify, StopAfter, VideoLogger
+from fabric_rl.callbacks import (
+    AdaptiveBatchSize,
+    Debug,
+    EarlyStopping,
+    Evaluation,
+    MilestoneMatches,
+    Notify,
+    StopAfter,
+    VideoLogger,
+)
 from fabric_rl.callbacks.observers import RecordGames
 from fabric_rl.cli.command_line import read_settings
 from fabric_rl.curricula.lessons import Curriculum
@@ -50,6 +59,7 @@ PARTS = {
     Constant: {"value": 1.0},
     Curriculum: {"parameters": {"a": [1.0]}, "thresholds": []},
     Debug: {"everything": True},
+    EarlyStopping: {"metric": "score", "threshold": 1.0, "patience": 1},
     Linear: {"start": 1.0, "end": 0.0},
     Notify: {"url": "http://a"},
     ObsNormalizer: {"shape": 3},

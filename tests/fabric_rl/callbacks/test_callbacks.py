@@ -24,7 +24,7 @@ from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from envs.adapters.gymnasium_envs import RecordVideos
 from fabric_rl import Callback, History, Run, TrainArgs, TrainState, load_checkpoint, train
-from fabric_rl.callbacks import AdaptiveBatchSize, Callbacks, KeyPress, Notify, StopAfter, VideoLogger
+from fabric_rl.callbacks import AdaptiveBatchSize, Callbacks, EarlyStopping, KeyPress, Notify, StopAfter, VideoLogger
 from fabric_rl.callbacks.batch_size import RAM, GPUMemory, allowed_sizes, choose_size
 from fabric_rl.hooks import Hooks
 from fabric_rl.learning.update import NotEnoughMemoryError
@@ -825,3 +825,51 @@ def test_minutes_of_the_processor_pass_only_when_it_works(fabric):
     assert "stopped_by" not in trained(fabric, [Sleep(), StopAfter(minutes=0.02, processor=True)], iterations=2)
     summary = trained(fabric, [StopAfter(minutes=1e-6, processor=True)], iterations=3)
     assert summary["stopped_by"] == "StopAfter" and summary["total_steps"] == 64
+
+
+class Scores(Callback):
+    """Reports the next of some values as the metric `score` in each iteration; None: no measurement."""
+
+    def __init__(self, *values):
+        self.values = list(values)
+
+    def on_iteration_end(self, state):
+        value = self.values[state.iteration - 1]
+        if value is not None:
+            state.metrics["score"] = float(value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "values", "iterations"),
+    [
+        ({"patience": 2}, [1, 3, 2, None, 3, 9], 5),  # only a new best value counts
+        ({"patience": 2}, [1, 2, 1, 3, 2, 4], None),
+        ({"patience": 1, "mode": "min"}, [3, 2, 2.5, 1], 3),
+        ({"threshold": 5, "for_iterations": 2}, [5, 4, 6, None, 5, 1], 5),
+        ({"threshold": -1, "for_iterations": 1, "mode": "min"}, [0, -0.5, -1, 3], 3),
+        ({"threshold": 5, "patience": 3}, [9, 8, 7, 6, 5], 4),  # what comes first
+    ],
+)
+def test_a_run_stops_when_a_metric_is_good_or_improves_no_more(fabric, settings, values, iterations):
+    stopping = EarlyStopping("score", **settings)
+    summary = trained(fabric, [Scores(*values), stopping], iterations=len(values))
+    assert summary.get("stopped_by") == ("EarlyStopping" if iterations else None)
+    assert summary["total_steps"] == 64 * (iterations or len(values))
+
+
+def test_a_resumed_run_counts_on(fabric, tmp_path):
+    values = [5, 4, 3, 2, 1]
+    run = Run(tmp_path / "run")
+    trained(fabric, [Scores(*values), EarlyStopping("score", patience=3)], run, iterations=3)
+    resume = load_checkpoint(run.checkpoints / "step_000000000192.ckpt")
+    args = TrainArgs(total_timesteps=320, num_steps=32, update_epochs=1, minibatch_size=64)
+    callbacks = [Scores(*values), EarlyStopping("score", patience=3)]
+    summary = train(fabric, CARTPOLE, PPOLightningAgent, args, run, callbacks, plain=True, resume=resume)
+    assert summary["stopped_by"] == "EarlyStopping" and summary["total_steps"] == 256
+
+
+def test_a_metric_that_nobody_measures_is_a_warning(fabric):
+    with pytest.raises(ValueError, match="EarlyStopping: set threshold, patience or both"):
+        EarlyStopping("score")
+    with pytest.warns(RuntimeWarning, match="no iteration has measured scoer; did you mean score?"):
+        trained(fabric, [Scores(1, 2, 3), EarlyStopping("scoer", patience=2)])
