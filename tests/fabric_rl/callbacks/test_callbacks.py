@@ -861,7 +861,7 @@ def test_a_resumed_run_counts_on(fabric, tmp_path):
     values = [5, 4, 3, 2, 1]
     run = Run(tmp_path / "run")
     trained(fabric, [Scores(*values), EarlyStopping("score", patience=3)], run, iterations=3)
-    resume = load_checkpoint(run.checkpoints / "step_000000000192.ckpt")
+    resume = load_checkpoint(run.checkpoints / "step_000000000192.ckpt")[1]
     args = TrainArgs(total_timesteps=320, num_steps=32, update_epochs=1, minibatch_size=64)
     callbacks = [Scores(*values), EarlyStopping("score", patience=3)]
     summary = train(fabric, CARTPOLE, PPOLightningAgent, args, run, callbacks, plain=True, resume=resume)
