@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, BinaryIO, NamedTuple, Protocol, runtime_checkable
+from typing import Any, BinaryIO, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium
 import numpy as np
@@ -114,8 +114,12 @@ class ActorCritic(LightningModule):
         burn_in: P, steps before each sequence that only refresh the memory.
         minibatch_fields: Names from `MINIBATCH_FIELDS` that the minibatches must contain.
         progress: 0-dim float32, fraction of the training that is done, 0..1, for schedules; updated by the trainer.
+        algorithm: First part of the names of the agent's metrics, `<algorithm>/<name>`.
+        training_loop: Function with the signature of `fabric_rl.train` that trains the agent; None: `fabric_rl.train`.
     """
 
+    algorithm: ClassVar[str] = "ppo"
+    training_loop: ClassVar[Callable[..., dict[str, Any]] | None] = None
     value_heads: int = 1
     memory_size: int = 0
     sequence_length: int = 1

@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from gymnasium.spaces import flatdim
@@ -218,6 +218,10 @@ def choose_algorithm(
         given = [f"--{field.name}" for field in fields(sac) if getattr(sac, field.name) != field.default]
         if given:
             raise ValueError(f"leave out {', '.join(given)}, which only agents that learn with SAC use")
+        if (loop := getattr(made, "training_loop", None)) is not None:
+            if signals or type(estimator) is not GAE:
+                raise ValueError(f"--signals and --estimator are only for PPO, not for {made.__name__}")
+            return cast(Callable[..., dict[str, Any]], loop)
         return partial(train, estimator=estimator, signals=signals)
     if type(estimator) is not GAE:
         raise ValueError("--estimator is only for PPO, because SAC does not estimate advantages; leave the flag out")

@@ -168,8 +168,9 @@ class Learner(FrozenLearner):
         for normalizer in self._normalizers:  # after learning, which needs the statistics used in collecting
             normalizer.update(batch.obs, self._peers)
         self._before = None
-        losses["ppo/explained_variance"] = explained_variance(batch, self._peers)
-        losses["ppo/learning_rate"] = self.optimizer.param_groups[0]["lr"]
+        algorithm = self.agent.algorithm
+        losses[f"{algorithm}/explained_variance"] = explained_variance(batch, self._peers)
+        losses[f"{algorithm}/learning_rate"] = self.optimizer.param_groups[0]["lr"]
         return losses
 
     def rank_state_dict(self) -> dict[str, Any]:
@@ -283,5 +284,6 @@ def _distances(agent: ActorCritic, before: Mapping[str, Tensor]) -> dict[str, fl
     distance, *own = torch.cat((parts.sum()[None], parts)).sqrt().tolist()
     if not math.isfinite(distance):
         raise NonFiniteError(f"the weights became {distance} in the last minibatch")
-    names = (f"ppo/update_magnitude_{name}" for name in squares)
-    return {"ppo/update_magnitude": distance} | (dict(zip(names, own, strict=True)) if len(own) > 1 else {})
+    whole = f"{agent.algorithm}/update_magnitude"
+    names = (f"{whole}_{name}" for name in squares)
+    return {whole: distance} | (dict(zip(names, own, strict=True)) if len(own) > 1 else {})

@@ -44,7 +44,8 @@ def learn(
 
     Returns:
         Means over all minibatches of this rank, as `ppo/<name>`; `approx_kl` and `clip_fraction` also before the first
-        optimizer step, as `ppo/<name>_first`; and the number of completed passes, `ppo/epochs`.
+        optimizer step, as `ppo/<name>_first`; and the number of completed passes, `ppo/epochs`. The agent's
+        `algorithm` stands in place of `ppo`.
 
     Raises:
         NonFiniteError: The loss or its gradient became NaN or infinite.
@@ -86,11 +87,11 @@ def learn(
         _require_finite(table[:, : len(names) - clipped], names, count)
         table = table.nan_to_num(0, 0, 0)
     means, first = torch.stack((table.mean(dim=0), table[:accumulate].mean(dim=0))).tolist()
-    metrics = {f"ppo/{name}": value for name, value in zip(names, means, strict=True)}
+    metrics = dict(zip(names, means, strict=True)) | {"epochs": float(epochs)}
     for name, value in zip(names, first, strict=True):
         if name.endswith(("approx_kl", "clip_fraction")):
-            metrics[f"ppo/{name}_first"] = value
-    return metrics | {"ppo/epochs": float(epochs)}
+            metrics[f"{name}_first"] = value
+    return {f"{model.algorithm}/{name}": value for name, value in metrics.items()}
 
 
 def _epoch(

@@ -15,6 +15,8 @@ SPACES = (gymnasium.spaces.Box(-1, 1, (4,)), gymnasium.spaces.Discrete(3))
 class Reporting(torch.nn.Module):
     """One weight with gradient 1 a minibatch; reports `approx_kl` from a list, one number a minibatch."""
 
+    algorithm = "ppo"
+
     def __init__(self, kls):
         super().__init__()
         self.weight, self.kls, self.seen = torch.nn.Parameter(torch.zeros(())), list(kls), []
@@ -181,6 +183,8 @@ def test_groups_are_clipped_by_their_own_norms(fabric):
     start, large = torch.zeros(2, 3), torch.tensor([[0.3, 0.0, 0.4], [300.0, 0.0, 400.0]])
 
     class TwoParts(torch.nn.Module):
+        algorithm = "ppo"
+
         def __init__(self):
             super().__init__()
             self.parts = torch.nn.ParameterList(list(start.clone()))

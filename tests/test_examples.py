@@ -1,0 +1,70 @@
+"""The algorithm in one file: own loop, metrics and settings, exact resume, several seeds."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+from fabric_rl import load_checkpoint
+from fabric_rl.metrics.metrics_csv import read_metrics
+from tests.command import command
+from train_fabric import cli
+
+PQN = ["--agent", "examples.pqn.PQNAgent", "--env_id", "CartPole-v1", "--num_envs", "4", "--num_steps", "16"]
+PQN += ["--minibatch_size", "32", "--agent.hidden", "16", "--accelerator", "cpu", "--plain"]
+
+
+def weights_of(folder):
+    return load_checkpoint(folder)[1]["agent"]
+
+
+def test_it_resumes_bit_for_bit(tmp_path, capsys):
+    run = tmp_path / "run"
+    flags = [
+        "--runs_dir",
+        str(tmp_path),
+        "--checkpoint_every_timesteps",
+        "64",
+        "--keep_checkpoints",
+        "9",
+        "--exact_resume",
+    ]
+    cli([*PQN, *flags, "--run_id", "run", "--total_timesteps", "256"])
+    shutil.copytree(run, tmp_path / "whole")
+    cli(["--resume", str(run / "checkpoints" / "step_000000000128.ckpt"), "--runs_dir", str(tmp_path), "--plain"])
+    whole, resumed = weights_of(tmp_path / "whole"), weights_of(run)
+    assert whole.keys() == resumed.keys() and all(torch.equal(whole[name], resumed[name]) for name in whole)
+    assert (run / "checkpoints" / "set_aside").is_dir()
+    metrics = read_metrics(run / "metrics.csv")
+    assert {"pqn/loss", "pqn/q", "pqn/learning_rate", "pqn/update_magnitude"} <= metrics.keys()
+    assert not [name for name in metrics if name.startswith("ppo/")]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--signals+=fabric_rl.signals.RND"], "--signals and --estimator are only for PPO, not for"),
+        (["--agent.epsilonn", "0.5"], "did you mean epsilon"),
+        (["--buffer_size", "100"], "leave out --buffer_size, which only agents that learn with SAC use"),
+    ],
+)
+def test_what_it_does_not_have_is_one_line(flags, message, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        cli([*PQN, "--runs_dir", str(tmp_path), *flags])
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_it_runs_over_seeds(tmp_path, capsys):
+    words = [*PQN[:-1], "--total_timesteps", "256", "--runs_dir", tmp_path]
+    assert command("seeds", "--seeds", "0..1", "--group", "pqn", *words) == 0
+    runs = [tmp_path / f"pqn_seed{seed}" for seed in (0, 1)]
+    assert all(json.loads((run / "summary.json").read_text())["total_steps"] == 256 for run in runs)
+
+
+@pytest.mark.learning
+def test_it_learns_cartpole(tmp_path, capsys):
+    big = ["--num_envs", "16", "--num_steps", "32", "--minibatch_size", "128", "--agent.hidden", "128"]
+    cli([*PQN, *big, "--runs_dir", str(tmp_path), "--run_id", "run", "--total_timesteps", "100_000"])
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["mean_return"] > 300
