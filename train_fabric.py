@@ -15,7 +15,6 @@ if __name__ == "__main__":
 
 # isort: split
 import inspect
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -178,17 +177,17 @@ def main(
     return summary
 
 
-def cli(argv: Sequence[str] | None = None, hints: bool = True) -> None:
+def cli(argv: Sequence[str] | None = None, again: bool = False) -> None:
     """Run `main()` with the settings of a command line; a user's mistake causes a one-line error and exit status 2.
 
     Args:
         argv: Command line without the program's name. Default: the command line of this process.
-        hints: Print commands to try next at the end.
+        again: Repeat a finished run: no modules from beside its configuration, and no commands to try next.
     """
     with exit_on_error(), log_warnings():
-        settings = read_settings(main, sys.argv[1:] if argv is None else argv, _ABOUT, DEFAULT_CONFIG)
+        settings = read_settings(main, argv, _ABOUT, DEFAULT_CONFIG, own_files=not again)
         summary = main(**settings.arguments)
-        if hints and launched_by.is_rank_0() and "checkpoint" in summary:
+        if not again and launched_by.is_rank_0() and "checkpoint" in summary:
             args, start = settings.arguments["args"], settings.arguments["start"]
             print_lines(next_steps(settings.given, args, summary, start.runs_dir))
         if launched_by.is_rank_0() and "unsaved_steps" in summary:

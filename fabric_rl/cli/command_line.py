@@ -1,6 +1,8 @@
 """Command line: turn flags and configuration files into the arguments of `main()`."""
 
 import inspect
+import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,6 +22,7 @@ from fabric_rl.base.argv import (
     boolean_flags,
     complete_help_flags,
     flag_names,
+    flag_values,
     last_flag_value,
     normalize_flags,
     preset_names,
@@ -58,16 +61,21 @@ class CommandLine:
     """Arguments of `main()`."""
 
 
-def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, preset: Path) -> CommandLine:
+def read_settings(
+    main: Callable[..., Any], argv: Sequence[str] | None, about: str, preset: Path, own_files: bool = True
+) -> CommandLine:
     """Read the arguments of `main()` from flags and configuration files.
 
-    Each parameter is a flag, except for dataclasses, whose fields are flags.
+    Each parameter is a flag, except for dataclasses, whose fields are flags. Class paths may name modules in the
+    working folder.
 
     Args:
         main: Function with a Google docstring, which becomes the help.
-        argv: Command line without the program's name.
+        argv: Command line without the program's name. None: the command line of this process.
         about: Description of the program for the help.
         preset: Configuration for command lines that name neither a configuration nor an environment.
+        own_files: The user has chosen the files after `--config` for training, so class paths may also name modules
+            beside them. Never for the file of a finished run, which may be someone else's.
 
     Raises:
         ArgumentError: A flag is unknown or wrong.
@@ -80,7 +88,11 @@ def read_settings(main: Callable[..., Any], argv: Sequence[str], about: str, pre
         for name, part in defaults.items()
         if inspect.isclass(part)
     }
+    argv = sys.argv[1:] if argv is None else argv
     given = complete_help_flags(normalize_flags(argv, boolean_flags(main, *groups.values())), classes)
+    files = [Path(resolve_preset(value)) for value in flag_values(given, "--config") if value and own_files]
+    beside = [str(file.resolve().parent) for file in files if file.is_file() and file.parent != PRESETS]
+    sys.path += [each for each in dict.fromkeys([os.getcwd(), *beside]) if each not in sys.path]
     if "--env_id" in flag_names(given):
         _refuse_env_flags(flag_names(given), "--env_id")
     of_run, base = _base(given, preset)

@@ -55,7 +55,7 @@ def rerun(run: str, run_id: str | None = None, runs_dir: str = "runs") -> int:
         lines = [*map(escape_control_characters, _differences(folder))]
         print("\n  ".join(["changed since that run", *(lines or ["nothing"])]), flush=True)
     words = [f"--config={config}", f"--run_id={name}", f"--runs_dir={runs_dir}", "--group=null"]
-    import_module("train_fabric").cli(words, hints=False)
+    import_module("train_fabric").cli(words, again=True)
     if not launched_by.is_rank_0():
         return 0
     compared, unlike = _outcome(folder, Path(runs_dir, name))

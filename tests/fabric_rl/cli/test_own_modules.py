@@ -1,0 +1,106 @@
+"""Modules of users: found in the working folder and beside a typed configuration, never in a stranger's run."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[3]
+AGENT = """
+from pathlib import Path
+from agents import PPOLightningAgent
+
+Path(__file__).with_name("imported").touch()
+
+
+class Mine(PPOLightningAgent):
+    pass
+"""
+ENV = """
+from gymnasium.envs.classic_control import CartPoleEnv
+import gymnasium
+
+
+class Task(gymnasium.wrappers.TimeLimit):
+    def __init__(self, render_mode=None):
+        super().__init__(CartPoleEnv(), 20)
+"""
+CONFIG = {
+    "total_timesteps": 32,
+    "num_steps": 8,
+    "minibatch_size": 16,
+    "accelerator": "cpu",
+    "plain": True,
+    "agent": {"class_path": "agent_of_mine.Mine", "init_args": {"actor_hidden_sizes": [8], "critic_hidden_sizes": [8]}},
+}
+POOL = {
+    "class_path": "envs.ProcessPool",
+    "init_args": {
+        "num_workers": 2,
+        "factory": {"class_path": "envs.GymnasiumEnvs", "init_args": {"env_id": "task_of_mine.Task", "num_envs": 2}},
+    },
+}
+
+
+def run(folder, *words, program="fabric-rl"):
+    """Run a command in a folder, without the project's own folder as the working folder."""
+    command = [str(Path(sys.executable).with_name(program)), *map(str, words)]
+    settings = {"env": os.environ | {"PYTHONPATH": str(ROOT)}, "capture_output": True, "text": True, "timeout": 300}
+    return subprocess.run(command, cwd=folder, check=False, **settings)
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """A folder with the modules and a configuration, and an empty folder to work in."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (tmp_path / "here").mkdir()
+    (folder / "agent_of_mine.py").write_text(AGENT)
+    (folder / "task_of_mine.py").write_text(ENV)
+    (folder / "mine.yaml").write_text(yaml.safe_dump(CONFIG | {"env": POOL}))
+    return folder
+
+
+@pytest.mark.slow
+def test_modules_beside_the_typed_configuration(mine, tmp_path):
+    """Also in the processes of a pool; and in those of `fabric run`."""
+    here = tmp_path / "here"
+    done = run(here, "train", "--config", mine / "mine.yaml", "--run_id", "run")
+    assert done.returncode == 0, done.stderr
+    assert (here / "runs" / "run" / "summary.json").exists()
+    words = ["run", "--accelerator=cpu", "--devices=2", ROOT / "train_fabric.py", "--config", mine / "mine.yaml"]
+    done = run(here, *words, "--run_id", "ranks", program="fabric")
+    assert done.returncode == 0, done.stderr
+    assert "2 ranks on cpu" in done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_modules_in_the_working_folder(mine, tmp_path):
+    words = ["--env_id", "CartPole-v1", "--agent", "agent_of_mine.Mine", "--total_timesteps", 32, "--num_steps", 8]
+    flags = ["--minibatch_size", 16, "--accelerator", "cpu", "--plain", "--run_id", "run"]
+    done = run(mine, ROOT / "train_fabric.py", *words, *flags, program="python")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_a_strangers_run_brings_no_code(mine, tmp_path):
+    """A run folder with a module that its configuration names: no command imports it."""
+    assert run(mine, "train", "--config", mine / "mine.yaml", "--run_id", "run").returncode == 0
+    stranger = tmp_path / "here" / "runs" / "stranger"
+    shutil.copytree(mine / "runs" / "run", stranger)
+    shutil.copy(mine / "agent_of_mine.py", stranger)
+    shutil.copy(mine / "task_of_mine.py", stranger)
+    here = tmp_path / "here"
+    for words in (
+        ["evaluate", stranger, "--episodes", 1],
+        ["export", "stranger", here / "exported"],
+        ["rerun", "stranger"],
+        ["train", "--run_id", "stranger", "--resume", "--total_timesteps", 64],
+        ["train", "--initialize_from", "stranger", "--run_id", "mine", "--env_id", "CartPole-v1"],
+    ):
+        run(here, *words)
+        assert not (stranger / "imported").exists(), words
