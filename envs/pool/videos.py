@@ -1,7 +1,6 @@
 """Videos of episodes, encoded in the background by ffmpeg, and the live viewer RocketSimVis."""
 
 import json
-import shutil
 import socket
 import subprocess
 import time
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from envs.state.game_state import GameState
 from envs.state.layout import CONTROL_NAMES
 from fabric_rl.base.files import replacing
+from fabric_rl.base.processes import find_ffmpeg
 
 Frame = NDArray[np.uint8]
 """`[H, W, 3]`, all of the same size."""
@@ -167,16 +167,6 @@ def write_video(path: Path, frames: Iterable[Frame], frames_per_second: float, f
             _, said = process.communicate()
         if process.returncode:
             raise OSError(said.decode(errors="replace").strip() or f"ffmpeg ended with exit code {process.returncode}")
-
-
-def find_ffmpeg() -> str:
-    """Return the path of ffmpeg; raise a FileNotFoundError if there is none."""
-    from imageio_ffmpeg import get_ffmpeg_exe
-
-    with suppress(RuntimeError):  # ffmpeg is not installed
-        if path := shutil.which(get_ffmpeg_exe()):
-            return str(path)
-    raise FileNotFoundError("videos need ffmpeg, which was not found through IMAGEIO_FFMPEG_EXE or PATH")
 
 
 def _is_shown(episode: int) -> bool:

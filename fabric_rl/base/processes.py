@@ -1,12 +1,14 @@
 """This process: the cores that it may use, and its end when its parent is gone."""
 
 import os
+import shutil
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from importlib.util import find_spec
 
 
@@ -51,3 +53,13 @@ def end_with_parent(wait: Callable[[], object], seconds_to_save: float = 0.0, me
         os._exit(1)
 
     threading.Thread(target=watch, name="ends-with-parent", daemon=True).start()
+
+
+def find_ffmpeg() -> str:
+    """Return the path of imageio-ffmpeg's ffmpeg, or of another one; raise a FileNotFoundError if there is none."""
+    name = "ffmpeg"
+    with suppress(ImportError, RuntimeError):  # not installed, or it does not find its program
+        name = import_module("imageio_ffmpeg").get_ffmpeg_exe()
+    if path := shutil.which(name):
+        return path
+    raise FileNotFoundError("videos need ffmpeg; pip install imageio-ffmpeg")

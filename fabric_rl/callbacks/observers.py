@@ -17,6 +17,7 @@ from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 from lightning.pytorch.utilities.seed import isolate_rng
 
 from fabric_rl.base.files import atomic_write
+from fabric_rl.base.processes import find_ffmpeg
 from fabric_rl.base.settings import Count, Positive, check_settings, checks_arguments
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger, print_lines
@@ -152,9 +153,7 @@ class RunVideos(VideoLogger):
 
 def _as_gif(path: Path, max_frames: int) -> bytes:
     """Return the beginning of a video as an animated GIF."""
-    from imageio_ffmpeg import get_ffmpeg_exe
-
-    command = [get_ffmpeg_exe(), "-nostdin", "-loglevel", "error", "-threads", "1", "-i", str(path)]
+    command = [find_ffmpeg(), "-nostdin", "-loglevel", "error", "-threads", "1", "-i", str(path)]
     command += ["-frames:v", str(max_frames), "-filter_complex", _GIF, "-f", "gif", "-"]
     done = subprocess.run(command, capture_output=True, check=True, timeout=_MOST_SECONDS, start_new_session=True)
     return done.stdout

@@ -5,7 +5,6 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
@@ -15,6 +14,7 @@ from rich.table import Table
 
 from fabric_rl.analysis.curves import new_figure
 from fabric_rl.base.files import atomic_write, json_text, write_json, write_text
+from fabric_rl.base.processes import find_ffmpeg
 from fabric_rl.base.tables import console, table
 from fabric_rl.base.text import escape_control_characters
 from fabric_rl.metrics.metrics_csv import csv_text
@@ -124,7 +124,7 @@ def check_out(paths: Iterable[Path], suffixes: Collection[str], flag: str = "--o
         if path.suffix == ".png":
             new_figure(1, 1)
         if path.suffix in (".mp4", ".gif"):
-            import_module("envs.pool.videos").find_ffmpeg()
+            find_ffmpeg()
 
 
 def check_file(path: Path, flag: str) -> None:

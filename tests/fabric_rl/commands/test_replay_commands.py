@@ -118,7 +118,7 @@ def test_no_ffmpeg_is_said_before_any_work(words, tmp_path, monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", "/no/ffmpeg")
     assert command(*words) == 2
-    assert "videos need ffmpeg, which was not found through IMAGEIO_FFMPEG_EXE or PATH" in capsys.readouterr().err
+    assert "videos need ffmpeg; pip install imageio-ffmpeg" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
