@@ -4,6 +4,9 @@ Constructors raise a ValueError for an invalid setting and a TypeError for a com
 names the class and the argument.
 """
 
+from importlib import import_module
+from typing import Any
+
 from envs.actions import ActionParser as ActionParser
 from envs.actions import ActionTable as ActionTable
 from envs.actions import ClipAction as ClipAction
@@ -120,3 +123,12 @@ from envs.rewards import WavedashReward as WavedashReward
 from envs.rewards import WrappedReward as WrappedReward
 from envs.rewards.combinators import PhasedReward as PhasedReward
 from envs.state.game_state import GameState as GameState
+
+_EXTRAS = {"RocketSimParallelEnv": "pettingzoo_env", "RocketSimVecEnv": "sb3"}
+"""Adapters whose libraries are extras -> their modules."""
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - a class
+    if name not in _EXTRAS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.adapters.{_EXTRAS[name]}"), name)

@@ -15,7 +15,8 @@ PACKAGES = ("agents", "envs", "fabric_rl")
 OUR_OWN = {*PACKAGES, "train_fabric", "notebooks", "benchmarks", "tests"}
 
 # What each package may import besides the standard library and itself.
-ENVS_MAY_IMPORT = {"ale_py", "imageio_ffmpeg", "numpy", "gymnasium", "rlbot", "rlgym", "rlgym_tools", "RocketSim"}
+ENVS_MAY_IMPORT = {"ale_py", "numpy", "gymnasium", "pettingzoo", "rlbot", "rlgym", "rlgym_tools", "RocketSim"}
+ENVS_MAY_IMPORT |= {"stable_baselines3"}
 PLOTS = Path("envs/replays/plots.py")  # the one that may import matplotlib, when it is asked for Axes
 AGENTS_MAY_IMPORT = {"torch", "lightning", "numpy", "gymnasium"}
 COMMANDS = Path("fabric_rl/commands")  # a roof: nobody imports it
