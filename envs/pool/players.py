@@ -230,8 +230,6 @@ class CarSlots:
 
     def all_slots(self, actions: NDArray[Any]) -> NDArray[Any]:
         """Pad with zeros for slots without a car: `[N, ...]` -> `[A * C, ...]`; raise a ValueError for a wrong N."""
-        if not actions.ndim:
-            raise ValueError(f"RocketSimPool: actions must have {self.num_cars} rows, one per car, got one number")
         if actions.shape[:1] != (self.num_cars,):
             raise ValueError(
                 f"RocketSimPool: actions must have {self.num_cars} rows, one per car, got shape {list(actions.shape)}"

@@ -315,7 +315,7 @@ def test_entities_by_hand(scene):
     close(obs[ORANGE][rows["goals"], at.OFFSET], [(0, 7.12, 0.304388), (0, -3.12, 0.304388)])
     builder = EntityObs(3)
     obs = build(builder, scene)
-    mask = EntityObs.padding_mask(obs)
+    mask = obs[..., EntityObs.PRESENT] == 0
     assert mask.dtype == np.bool_ and mask.shape == (1, 2, 7)
     assert mask[0].tolist() == [[False, False, True, True, False, True, True]] * 2
     assert (obs[mask] == 0).all() and (obs[~mask] != 0).any(axis=-1).all()
