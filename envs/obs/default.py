@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_NET_Y, CAR_MAX_ANG_VEL, CAR_MAX_SPEED, CEILING_Z, SIDE_WALL_X
 
 from envs.obs.base import AXES, FLAG, UNIT_VECTOR, Meaning, TableObs, numbered_groups, regroup, slices
-from envs.obs.blocks import BALL, JUMPS, car_order, clear_absent_observers, num_observed_cars, per_axis, write_jumps
+from envs.obs.blocks import BALL, JUMPS, car_jumps, car_order, clear_absent_observers, num_observed_cars, per_axis
 from envs.state import layout
 from envs.state.game_state import GameState
 from envs.state.layout import ANG_VEL, BOOST, POS, VEL, Bool, Float
@@ -98,7 +98,7 @@ class DefaultObs(TableObs):
         for view, cars in ((state.world, slice(None, state.num_blue)), (state.mirrored, slice(state.num_blue, None))):
             np.multiply(view.pad_timers[:, None], self.pad_timer_coef, out=out[:, cars, self.PAD_TIMERS])
         on_ground = state.on_ground
-        write_jumps(state, on_ground, out[..., self.SELF_FLAGS])
+        out[..., self.SELF_FLAGS] = car_jumps(state, on_ground)
         blocks = self._car_blocks(state, on_ground)
         slots = _car_slots(state.num_blue, state.num_orange, self.zero_padding)
         # take copies whole blocks of 20 floats; fancy indexing is several times slower

@@ -173,7 +173,7 @@ def test_of_a_noisy_player_it_is_learned_what_it_would_have_done(tmp_path):
         for car, each in enumerate(seen):
             labels = nearest_actions(LookupTable(), meant[:, car], states.on_ground[:-1, car])
             assert np.array_equal(each.action, labels) and (each.weight > 0).any()
-            assert np.array_equal(each.obs[1:, AdvancedObs.PREVIOUS_ACTION], told[:, car])
+            assert np.array_equal(each.obs[1:, AdvancedObs().columns(1, 1)["previous_action"]], told[:, car])
     assert 0.2 < other / 1080 < 0.3
     for reward, column in (
         (None, INTENDED_CONTROLS),
