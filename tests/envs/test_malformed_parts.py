@@ -190,7 +190,7 @@ def test_the_innermost_setter_is_named():
         ("a", "RocketSimPool: actions must be an array of numbers, got str"),
         (["a"] * 4, "RocketSimPool: actions must be an array of numbers"),
         ([[1], [1, 2], 3, 4], "RocketSimPool: actions must be an array of numbers"),
-        (3, "RocketSimPool: actions must have 4 rows, one per car, got shape []"),
+        (3, "RocketSimPool: actions must have 4 rows, one per car, got shape"),
         ([1, 2, 90, 4], "LookupTable: action 90"),
     ],
 )
