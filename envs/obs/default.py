@@ -45,12 +45,10 @@ class DefaultObs(TableObs):
     `python -m envs.obs DefaultObs` lists all columns with their units.
     """
 
-    BALL_POS, BALL_VEL, BALL_ANG_VEL, PAD_TIMERS, SELF_FLAGS = slices(_OWN).values()
+    *_, PAD_TIMERS, SELF_FLAGS = slices(_OWN).values()
     CARS = slice(52, None)
-    """Columns of the blocks of cars. The CAR_* columns are relative to a block."""
-    CAR_WIDTH = 20
-    CAR_POS, CAR_FORWARD, CAR_UP, CAR_VEL, CAR_ANG_VEL = list(slices(_CAR).values())[:5]
-    CAR_BOOST, CAR_DEMO_TIMER, CAR_ON_GROUND, CAR_BOOSTING, CAR_SUPERSONIC = range(15, 20)
+    """Columns of the blocks of cars."""
+    CAR_WIDTH, CAR_DEMO_TIMER = 20, 16
 
     # Columns of GameState's rows in the order of the observation: one take instead of a copy per quantity.
     _BALL_COLUMNS = np.r_[POS, VEL, ANG_VEL]
