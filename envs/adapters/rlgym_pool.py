@@ -21,8 +21,7 @@ from rlgym.rocket_league.reward_functions import CombinedReward
 from envs.checks import check_actions, check_seed
 from envs.component import added_metrics, unique_names
 from envs.loggers import StateLogger
-from envs.rewards import Reward
-from envs.rewards.base import TermStatistics
+from envs.rewards.base import Reward, TermStatistics
 from envs.state.game_state import GameState
 from envs.state.layout import BOOST, CAR_BASIS, ON_GROUND, ORANGE, TOUCHED, Bool, Float
 from fabric_rl.base.settings import Count, check_value, describe_value

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from benchmarks.rlgym_guide import build_env
+from envs import CombinedReward, GoalReward, Reward, RewardSignals
 from envs.actions import LookupTable
 from envs.adapters.rlgym_pool import RLGymPool
 from envs.dones import AllOf, AnyOf, DoneCondition, GoalCondition
 from envs.obs import AdvancedObs, ObsBuilder, PrivilegedObs, StackedObs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import Kickoff, MirroredStates, MixedStates, ShuffledCars, StateSetter
-from envs.rewards import CombinedReward, GoalReward, Reward, RewardSignals
 
 
 def one_line(error, message):

@@ -12,6 +12,7 @@ from gymnasium.spaces import Box, Discrete
 from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
 
+from envs import TouchReward
 from envs.actions import (
     ActionTable,
     ContinuousAction,
@@ -48,7 +49,6 @@ from envs.pool.replay_format import CHUNK, TOTAL, Column, ReplayWriter, pack_jso
 from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.replay import read_replay
 from envs.resets import RandomState
-from envs.rewards import TouchReward
 from envs.state.game_state import GameState
 
 TEAM = 2
