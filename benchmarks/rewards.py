@@ -18,9 +18,10 @@ import time
 import numpy as np
 from machine import describe_machine
 
-import envs.rewards
+import envs
 from envs import CombinedReward, Kickoff, MixedStates, RandomState, Reward, RocketSimPool
 from envs.rewards.__main__ import rewards_to_choose_from
+from envs.rewards.car import default_reward
 
 USUAL = {
     "EventReward": 1.0,
@@ -46,8 +47,8 @@ def build(name: str) -> Reward:
     """A reward by its class name, with the settings that are the defaults."""
     if name == "EventReward":
         weights = {"goal": 20, "concede": -10, "touch": 1, "shot": 1, "save": 1, "demo": 1}
-        return envs.rewards.EventReward(**weights)
-    reward: Reward = getattr(envs.rewards, name)()
+        return envs.EventReward(**weights)
+    reward: Reward = getattr(envs, name)()
     return reward
 
 
@@ -118,7 +119,7 @@ def main() -> None:
         return made
 
     names = rewards_to_choose_from()
-    sums: dict[str, Reward] = {"default reward": envs.rewards.default_reward()}
+    sums: dict[str, Reward] = {"default reward": default_reward()}
     for title, parts in {"usual set": USUAL, "all": dict.fromkeys(names, 1.0)}.items():
         sums[title] = CombinedReward([build(name) for name in parts], [*parts.values()])
     timed = {name: Timed(reward) for name, reward in sums.items()}

@@ -1,11 +1,12 @@
 """Component: a part of a pool that may contain other parts; reset, metrics, phases and saving traverse this tree."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fabric_rl.base.settings import check_settings, weights_by_name
 
@@ -28,9 +29,10 @@ class Component:
     """
 
     _in_state_dict: ClassVar[dict[str, str]] = {}
-    """Key in `state_dict` -> name of the attribute: a number, text, array, component, or several of these.
+    """Key in `state_dict` -> name of the attribute: a number, text, array, generator, component, or several of these.
 
-    If the key of a component (or dict) ends with `/`, its entries are stored with the others, prefixed with that key.
+    If the key of a component (or dict) is empty or ends with `/`, its entries are stored with the others, prefixed with
+    that key.
     """
 
     def __post_init__(self) -> None:
@@ -84,14 +86,18 @@ class Component:
         state: dict[str, Any] = {}
         for key, name in self._in_state_dict.items():
             value = _copied(getattr(self, name))
-            state |= {f"{key}{inner}": part for inner, part in value.items()} if key.endswith("/") else {key: value}
+            state |= {f"{key}{inner}": part for inner, part in value.items()} if _is_prefix(key) else {key: value}
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the state that `state_dict` returned; a state read from a file must be checked first."""
         for key, name in self._in_state_dict.items():
             beside = {inner[len(key) :]: part for inner, part in state.items() if inner.startswith(key)}
-            setattr(self, name, _restored(getattr(self, name), beside if key.endswith("/") else state[key]))
+            setattr(self, name, _restored(getattr(self, name), beside if _is_prefix(key) else state[key]))
+
+
+def _is_prefix(key: str) -> bool:
+    return not key or key.endswith("/")
 
 
 def _copied(value: Any) -> Any:  # noqa: ANN401 - see Component._in_state_dict
@@ -101,13 +107,18 @@ def _copied(value: Any) -> Any:  # noqa: ANN401 - see Component._in_state_dict
         return {name: _copied(part) for name, part in value.items()}
     if isinstance(value, tuple):
         return [_copied(part) for part in value]
+    if isinstance(value, np.random.Generator):
+        return dict(value.bit_generator.state)
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def _restored(value: Any, saved: Any) -> Any:  # noqa: ANN401 - see Component._in_state_dict
-    """Invert `_copied`; components stay the same objects."""
+    """Invert `_copied`; components and generators stay the same objects."""
     if isinstance(value, Component):
         value.load_state_dict(saved)
+        return value
+    if isinstance(value, np.random.Generator):
+        value.bit_generator.state = saved
         return value
     if isinstance(value, dict):
         return {name: _restored(part, saved[name]) for name, part in value.items()}
@@ -116,6 +127,28 @@ def _restored(value: Any, saved: Any) -> Any:  # noqa: ANN401 - see Component._i
     if isinstance(value, np.ndarray):
         return np.array(saved, value.dtype)
     return type(value)(saved) if isinstance(value, int | float) else saved
+
+
+Number = TypeVar("Number", int, float)
+
+
+def added_metrics(parts: Iterable[Mapping[str, tuple[float, Number]]]) -> dict[str, tuple[float, Number]]:
+    """Add up name -> (sum, count) over all parts."""
+    found: dict[str, tuple[float, Number]] = {}
+    for part in parts:
+        for name, (total, count) in part.items():
+            before = found.get(name, (0.0, 0))
+            found[name] = before[0] + total, before[1] + count
+    return found
+
+
+def begin_rows(mask: "Bool", first: NDArray[Any], kept: NDArray[Any] | None) -> NDArray[Any]:
+    """Return `kept [A, ...]` with the rows of `first` where `mask [A]`, or all of `first` if shapes differ; a copy."""
+    if kept is None or kept.shape != first.shape:
+        return np.array(first)
+    rows = kept.copy()
+    rows[mask] = first[mask]
+    return rows
 
 
 def unique_names(labels: Iterable[str]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, GRAVITY, TICKS_PER_SECOND
 
-from envs.component import Component
+from envs.component import Component, begin_rows
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 from fabric_rl.base.settings import Positive, check_value, describe_value
@@ -95,9 +95,7 @@ class BallOnGroundCondition(DoneCondition):
         return down
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        if len(self._ticks_before) != state.num_arenas:
-            self._ticks_before = np.zeros(state.num_arenas, np.int64)
-        self._ticks_before[mask] = state.episode_ticks[mask]
+        self._ticks_before = begin_rows(mask, state.episode_ticks, self._ticks_before)
 
 
 class _Combined(DoneCondition):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.component import Component
+from envs.component import Component, begin_rows
 from envs.state.game_state import GameState
 from envs.state.layout import BOOST, IS_DEMOED, ON_GROUND, SAVES, TOUCHED, Bool, Float
 from fabric_rl.base.settings import Count, Positive
@@ -55,9 +55,7 @@ class EpisodeRatios(StateLogger):
             self._counts += (done.sum(), (done & self._touched).sum(), (done & state.goal_scored).sum())
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        if len(self._touched) != state.num_arenas:
-            self._touched = np.zeros(state.num_arenas, np.bool_)
-        self._touched[mask] = False
+        self._touched = begin_rows(mask, np.zeros(state.num_arenas, np.bool_), self._touched)
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         episodes, touched, goals = self._counts.tolist()
@@ -111,10 +109,8 @@ class StepDifference(Component):
 
     def reset(self, mask: Bool, state: GameState) -> None:
         """Store the states of the arenas in `mask [A]`, to compare them with the next ones."""
-        now = state.car_rows[:, :, 0, _COLUMNS]
-        if self._rows.shape != now.shape:
-            self._rows, self._ticks = now.copy(), state.episode_ticks.copy()
-        self._rows[mask], self._ticks[mask] = now[mask], state.episode_ticks[mask]
+        self._rows = begin_rows(mask, state.car_rows[:, :, 0, _COLUMNS], self._rows)
+        self._ticks = begin_rows(mask, state.episode_ticks, self._ticks)
 
 
 class GameMetrics(StateLogger):
@@ -127,7 +123,7 @@ class GameMetrics(StateLogger):
     game time per car.
     """
 
-    _in_state_dict: ClassVar[dict[str, str]] = {"sums": "_sums"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"": "_cars", "sums": "_sums"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -159,13 +155,6 @@ class GameMetrics(StateLogger):
         metrics["game/air_share"] = (sums["alive"] - sums["ground"], sums["alive"])
         metrics |= {f"game/{name}_per_minute": (sums[name], minutes) for name in ("boost_used", *COUNTED)}
         return metrics | {"game/touch_height": (sums["touch_height"], sums["touches"])}
-
-    def state_dict(self) -> dict[str, Any]:
-        return self._cars.state_dict() | super().state_dict()
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._cars.load_state_dict(state)
-        super().load_state_dict(state)
 
 
 def _dot(a: NDArray[Any], b: NDArray[Any]) -> float:

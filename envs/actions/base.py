@@ -59,13 +59,6 @@ class ActionParser(Component, ABC):
             ValueError: The actions have the wrong shape or dtype, or one is outside the action space.
         """
 
-    def controls(self, actions: NDArray[Any], state: GameState | None = None) -> Sequence[Any]:
-        """Return `N` `RocketSim.CarControls`, see `parse`; by default for one arena of `N` blue cars on the ground."""
-        if state is None:
-            state = GameState(1, max(1, len(actions)), 0)
-            state.clear(np.array([0]))
-        return self.parse(actions, state).cars
-
     def mask(self, state: GameState) -> Bool | None:
         """Return `[A, C, n]` bool, True for the discrete actions with a distinct effect in `state`.
 

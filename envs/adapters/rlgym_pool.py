@@ -19,10 +19,9 @@ from rlgym.rocket_league.common_values import OCTANE, TICKS_PER_SECOND
 from rlgym.rocket_league.reward_functions import CombinedReward
 
 from envs.checks import check_actions, check_seed
-from envs.component import unique_names
+from envs.component import added_metrics, unique_names
 from envs.loggers import StateLogger
-from envs.rewards import Reward
-from envs.rewards.base import TermStatistics
+from envs.rewards.base import Reward, TermStatistics
 from envs.state.game_state import GameState
 from envs.state.layout import BOOST, CAR_BASIS, ON_GROUND, ORANGE, TOUCHED, Bool, Float
 from fabric_rl.base.settings import Count, check_value, describe_value
@@ -171,10 +170,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
             "game/goals_per_minute": (float(counts["goals"]), counts["ticks"] / per_minute),
             "game/episodes_per_minute": (float(counts["episodes"]), counts["ticks"] / per_minute),
         }
-        for env in self._envs:
-            for name, (total, count) in env.reward_fn.parts.drain().items():
-                before = metrics.get(name, (0.0, 0.0))
-                metrics[name] = (before[0] + total, before[1] + count)
+        metrics |= added_metrics(env.reward_fn.parts.drain() for env in self._envs)
         for logger in self.loggers:
             metrics |= logger.drain_metrics()
         return metrics

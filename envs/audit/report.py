@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from envs.bots import BallChaser, Bot, CircleBot, HopBot, HoverBot, IdleBot, KickoffThenShoot
 
 FARMING_BOTS: dict[str, type[Bot]] = {"idle": IdleBot, "circle": CircleBot, "hover": HoverBot, "hop": HopBot}
-
 """Behaviour that must not be rewarded more than scoring."""
-
 PLAYING_BOTS: dict[str, type[Bot]] = {"chase": BallChaser, "score": KickoffThenShoot}
 
 

@@ -4,7 +4,7 @@ The functions use each car's own view (`GameState.own`). Points and lengths are 
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -117,6 +117,8 @@ class IdleBot(Bot):
 class RandomBot(Bot):
     """Choose random controls in every step, like an untrained policy."""
 
+    _in_state_dict: ClassVar[dict[str, str]] = {"rng": "_rng"}
+
     seed: CountOrZero = 0
     """The same seed and number of cars give the same play."""
 
@@ -142,12 +144,6 @@ class RandomBot(Bot):
         if isinstance(space, gymnasium.spaces.Box) and space.is_bounded():
             return self._rng.uniform(space.low, space.high, (count, *space.shape)).astype(space.dtype)
         raise ValueError(f"RandomBot: cannot draw actions from {space}")
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"rng": dict(self._rng.bit_generator.state)}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._rng.bit_generator.state = state["rng"]
 
 
 LEAD_SECONDS = 1.0

@@ -11,7 +11,7 @@ final one. `action`, `reward` and `controls` are stored in the frame that they l
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -38,7 +38,7 @@ from envs.pool.replay_format import (
 )
 from envs.state.game_state import GameState
 from envs.state.layout import CAR_ID
-from fabric_rl.base.files import read_error_context
+from fabric_rl.base.files import read_error_context, replacing
 
 SUFFIX = ".frd"
 STATES, OBSERVATIONS = "states", "observations"
@@ -65,13 +65,10 @@ class DemonstrationWriter:
         """
         _check_kind(about, columns)
         self.path, self.episodes, self.steps = Path(path), 0, 0
-        self._half = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
-        self._file = self._half.open("xb")  # fails if another process is writing it
-        try:
+        with ExitStack() as stack:
+            self._file = stack.enter_context(replacing(self.path))
             self._writer = ReplayWriter(self._file, columns, about)
-        except BaseException as error:
-            self.__exit__(type(error), error, None)
-            raise
+            self._stack = stack.pop_all()
 
     def __enter__(self) -> "DemonstrationWriter":
         return self
@@ -79,15 +76,11 @@ class DemonstrationWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
-            if kind is None:
-                self._file.write(pack_json(TOTAL, {"episodes": self.episodes, "steps": self.steps}))
-                self._file.close()
-                os.replace(self._half, self.path)
-        finally:
-            with suppress(OSError):  # the disk is full, as the first error reports
-                self._file.close()
-            self._half.unlink(missing_ok=True)
+        if kind is not None:
+            self._stack.__exit__(kind, error, trace)
+            return
+        with self._stack:
+            self._file.write(pack_json(TOTAL, {"episodes": self.episodes, "steps": self.steps}))
 
     def add(self, frames: Sequence[Mapping[str, NDArray[Any]]], result: Mapping[str, Any]) -> None:
         """Add a complete episode.

@@ -14,7 +14,8 @@ from envs.actions.nearest import nearest_actions, soft_labels
 from envs.demonstrations.file import INTENDED_CONTROLS, WEIGHT, Demonstration, Episode, states_from_columns
 from envs.obs import ObsBuilder
 from envs.obs.base import build_obs
-from envs.rewards import Reward, RewardSignals
+from envs.rewards.base import Reward
+from envs.rewards.combinators import RewardSignals
 from envs.state.layout import Bool, Float
 from fabric_rl.base.trajectory import Trajectory
 

@@ -22,7 +22,8 @@ from envs.pool.recorder import ReplayRecorder
 from envs.pool.replay_format import CHUNK_FRAMES, Sink
 from envs.pool.rocket_pool import RocketSimPool
 from envs.processes.process_pool import ProcessPool
-from envs.rewards import Reward, default_reward
+from envs.rewards.base import Reward
+from envs.rewards.car import default_reward
 from envs.rewards.parts import RewardTerm
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, Bool, Float

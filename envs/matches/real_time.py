@@ -111,7 +111,7 @@ class RealTimeGame:
             seed=seed,
             loggers=loggers,
         )
-        change = state_setter.delay_actions(self.pool) if isinstance(state_setter, MatchKickoffs) else _unchanged
+        change = state_setter.delay_actions(self.pool) if isinstance(state_setter, MatchKickoffs) else None
         self._steps: Iterator[GameState] = play(self.pool, bots, change=change)
 
     def step(self) -> bool:
@@ -146,10 +146,6 @@ class RealTimeGame:
         for get_state in sim.car_states:
             numbers += read_attributes(get_state(), _CAR)
         return np.array(numbers, np.float32)
-
-
-def _unchanged(actions: NDArray[Any]) -> NDArray[Any]:
-    return actions
 
 
 class _StepControls(ContinuousAction):

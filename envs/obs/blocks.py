@@ -1,8 +1,9 @@
 """Blocks of columns that several builders share: cars in order, vectors in a car's frame, pads, status, jumps."""
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,7 @@ JUMPS = (
     Meaning("jumps", "can_flip", 1, "in the air, jump released, flip unspent", FLAG),
     Meaning("jumps", "air_time_since_jump", 1, "since the jump ended, 0 on the ground", "s"),
 )
-"""Columns that only concern the car itself, see `write_jumps`."""
+"""Columns that only concern the car itself, see `car_jumps`."""
 PAD = (
     Meaning("offset", "", 3, f"from the {{}} to the pad, nearest first: {LOCAL_AXES}", "uu", "pos_coef"),
     Meaning("big", "", 1, "it gives 100 boost, else 12", FLAG),
@@ -134,6 +135,11 @@ def num_observed_cars(builder: ObsBuilder, setting: str, num_blue: int, num_oran
     return 2 * int(room)
 
 
+def write_parts(parts: Sequence[NDArray[Any]], out: Float) -> None:
+    """Write parts `[A, C, ...]` side by side into `out [A, C, D]`, in the order of the builder's table."""
+    np.concatenate([part.reshape(*part.shape[:2], math.prod(part.shape[2:])) for part in parts], axis=-1, out=out)
+
+
 def clear_absent_observers(state: GameState, out: Float) -> None:
     """Zero the observations `out [A, C, ...]` of cars that are not present."""
     if not state.all_present:
@@ -202,16 +208,12 @@ def car_status(state: GameState, boost_coef: float, timer_coef: float) -> Float:
     return status
 
 
-def write_jumps(state: GameState, on_ground: Bool, out: Float) -> None:
-    """Write the columns `JUMPS` to `out [A, C, 9]`."""
-    held_and_jumps = state.car_flags  # is_holding_jump, has_jumped, is_jumping, has_flipped, has_double_jumped
-    out[..., 0] = held_and_jumps[..., 0]
-    out[..., 1] = state.handbrake
-    out[..., 2:5] = held_and_jumps[..., 1:4]
-    out[..., 6] = held_and_jumps[..., 4]
-    out[..., 5] = state.is_flipping
-    out[..., 7] = ~on_ground & ~state.is_holding_jump & state.has_flip
-    out[..., 8] = state.air_time_since_jump
+def car_jumps(state: GameState, on_ground: Bool) -> Float:
+    """Return the columns `JUMPS` of every car, `[A, C, 9]`."""
+    held, jumped, jumping, flipped, double_jumped = np.moveaxis(state.car_flags, -1, 0)
+    can_flip = ~on_ground & ~held & state.has_flip
+    columns = (held, state.handbrake, jumped, jumping, flipped, state.is_flipping, double_jumped, can_flip)
+    return np.stack((*columns, state.air_time_since_jump), axis=-1, dtype=np.float32)
 
 
 def per_axis(builder: ObsBuilder, factor: float | Sequence[float]) -> Float:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_NET_Y, CAR_MAX_ANG_VEL, CAR_MAX_SPEED, CEILING_Z, SIDE_WALL_X
 
 from envs.obs.base import AXES, FLAG, UNIT_VECTOR, Meaning, TableObs, numbered_groups, regroup, slices
-from envs.obs.blocks import BALL, JUMPS, car_order, clear_absent_observers, num_observed_cars, per_axis, write_jumps
+from envs.obs.blocks import BALL, JUMPS, car_jumps, car_order, clear_absent_observers, num_observed_cars, per_axis
 from envs.state import layout
 from envs.state.game_state import GameState
 from envs.state.layout import ANG_VEL, BOOST, POS, VEL, Bool, Float
@@ -45,12 +45,10 @@ class DefaultObs(TableObs):
     `python -m envs.obs DefaultObs` lists all columns with their units.
     """
 
-    BALL_POS, BALL_VEL, BALL_ANG_VEL, PAD_TIMERS, SELF_FLAGS = slices(_OWN).values()
+    *_, PAD_TIMERS, SELF_FLAGS = slices(_OWN).values()
     CARS = slice(52, None)
-    """Columns of the blocks of cars. The CAR_* columns are relative to a block."""
-    CAR_WIDTH = 20
-    CAR_POS, CAR_FORWARD, CAR_UP, CAR_VEL, CAR_ANG_VEL = list(slices(_CAR).values())[:5]
-    CAR_BOOST, CAR_DEMO_TIMER, CAR_ON_GROUND, CAR_BOOSTING, CAR_SUPERSONIC = range(15, 20)
+    """Columns of the blocks of cars."""
+    CAR_WIDTH, CAR_DEMO_TIMER = 20, 16
 
     # Columns of GameState's rows in the order of the observation: one take instead of a copy per quantity.
     _BALL_COLUMNS = np.r_[POS, VEL, ANG_VEL]
@@ -98,7 +96,7 @@ class DefaultObs(TableObs):
         for view, cars in ((state.world, slice(None, state.num_blue)), (state.mirrored, slice(state.num_blue, None))):
             np.multiply(view.pad_timers[:, None], self.pad_timer_coef, out=out[:, cars, self.PAD_TIMERS])
         on_ground = state.on_ground
-        write_jumps(state, on_ground, out[..., self.SELF_FLAGS])
+        out[..., self.SELF_FLAGS] = car_jumps(state, on_ground)
         blocks = self._car_blocks(state, on_ground)
         slots = _car_slots(state.num_blue, state.num_orange, self.zero_padding)
         # take copies whole blocks of 20 floats; fancy indexing is several times slower

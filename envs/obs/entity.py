@@ -11,7 +11,7 @@ from envs.obs import blocks
 from envs.obs.base import AXES, FLAG, UNIT_VECTOR, Meaning, TableObs, slices
 from envs.state import layout
 from envs.state.game_state import GameState
-from envs.state.layout import NUM_PADS, Bool, Float
+from envs.state.layout import NUM_PADS, Float
 from fabric_rl.base.settings import Count, Finite
 
 BIG_PAD_BOOST, SMALL_PAD_BOOST = 100, 12
@@ -76,12 +76,6 @@ class EntityObs(TableObs):
         super().__post_init__()
         self._pos_factors = blocks.per_axis(self, self.pos_coef)
         self._template = self._constants()
-
-    @staticmethod
-    def padding_mask(obs: Float) -> Bool:
-        """Return `[..., E]`, True where a row of `obs [..., E, F]` is padding: the key-padding mask of attention."""
-        mask: Bool = obs[..., EntityObs.PRESENT] == 0
-        return mask
 
     @property
     def objects(self) -> dict[str, slice]:

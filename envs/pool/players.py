@@ -230,8 +230,6 @@ class CarSlots:
 
     def all_slots(self, actions: NDArray[Any]) -> NDArray[Any]:
         """Pad with zeros for slots without a car: `[N, ...]` -> `[A * C, ...]`; raise a ValueError for a wrong N."""
-        if not actions.ndim:
-            raise ValueError(f"RocketSimPool: actions must have {self.num_cars} rows, one per car, got one number")
         if actions.shape[:1] != (self.num_cars,):
             raise ValueError(
                 f"RocketSimPool: actions must have {self.num_cars} rows, one per car, got shape {list(actions.shape)}"
@@ -243,7 +241,7 @@ class CarSlots:
         return padded
 
 
-class GuestBots:
+class GuestBots(Component):
     """Guests: bots that play some of a pool's cars.
 
     A guest's controls reach the physics unchanged, whatever the pool's action parser could express: a bot, or an agent
@@ -286,17 +284,12 @@ class GuestBots:
             cars[slot] = car
         return Controls(rows, cars)
 
-    def reset(self, mask: Bool, state: GameState) -> None:
-        """Reset all guests for the arenas of `mask [A]`."""
-        for bot in self.bots:
-            bot.reset(mask, state)
-
 
 def play(
     pool: "RocketSimPool",
     bot: Bot,
     seed: int | None = None,
-    change: Callable[[NDArray[Any]], NDArray[Any]] = lambda actions: actions,
+    change: Callable[[NDArray[Any]], NDArray[Any]] | None = None,
 ) -> Iterator[GameState]:
     """Reset `pool` and let `bot` play all its cars indefinitely. The pool's components record the game.
 
@@ -315,5 +308,6 @@ def play(
         yield pool.state
         if begun.any():
             bot.reset(begun, pool.state)
-        pool.step(change(bot.actions(pool.state, pool.action_parser)))
+        actions = bot.actions(pool.state, pool.action_parser)
+        pool.step(actions if change is None else change(actions))
         begun = pool.state.episode_ticks == 0

@@ -36,7 +36,9 @@ from envs.pool.players import Bot, CarSlots, GuestBots, compute_controls
 from envs.pool.symmetry import find_symmetry
 from envs.pool.videos import EpisodeVideos, RocketSimVis
 from envs.resets import Kickoff, StateSetter
-from envs.rewards import Reward, RewardSignals, default_reward
+from envs.rewards.base import Reward
+from envs.rewards.car import default_reward
+from envs.rewards.combinators import RewardSignals
 from envs.sim.arena import SimArena, init_rocketsim
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float

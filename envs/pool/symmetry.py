@@ -18,7 +18,7 @@ from envs.obs import ObsBuilder
 from envs.resets import MixedStates, RandomState, mirror_left_right
 from envs.resets.mixtures import MIRROR_X
 from envs.resets.simple import Scramble
-from envs.rewards import Reward
+from envs.rewards.base import Reward
 from envs.rewards.combinators import AnnealedReward
 from envs.rewards.parts import reward_terms
 from envs.state.game_state import GameState

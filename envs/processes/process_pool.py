@@ -7,8 +7,8 @@ import logging
 import pickle
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NoReturn, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from gymnasium import Space
@@ -17,6 +17,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from envs.checks import check_actions, check_seed
+from envs.component import added_metrics
 from envs.factories import unwrap_partial
 from envs.processes.worker import START_SECONDS, StepResult, WorkerError, WorkerProcess
 from fabric_rl.base.processes import available_threads
@@ -25,7 +26,6 @@ from fabric_rl.base.state_schema import CannotBeSavedError
 from fabric_rl.base.symmetry import Symmetry
 
 Array = NDArray[Any]
-Number = TypeVar("Number", int, float)
 
 logger = logging.getLogger(__name__)
 
@@ -190,7 +190,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """Return the metrics of the environment, summed over the workers; empty if it has none."""
-        metrics = _added(self._ask_all("drain_metrics"))
+        metrics = added_metrics(self._ask_all("drain_metrics"))
         if self.restart:
             metrics["game/worker_restarts"] = (float(self._new_restarts), 1.0)
             self._new_restarts = 0
@@ -198,7 +198,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
 
     def drain_timers(self) -> dict[str, tuple[float, int]]:
         """Return the timers of the environment, summed over the workers, which run in parallel."""
-        return _added(self._ask_all("drain_timers"))
+        return added_metrics(self._ask_all("drain_timers"))
 
     def find_symmetry(self) -> Symmetry | str | None:
         """Return the symmetry of the environment, see `RocketSimPool.find_symmetry`; None if it cannot tell."""
@@ -463,16 +463,6 @@ def _concatenated(results: Sequence[StepResult]) -> StepResult:
     merged = merge_infos(infos, [len(each) for each in obs])
     obs, rewards = np.concatenate(obs), np.concatenate(rewards)
     return obs, rewards, np.concatenate(terminated), np.concatenate(truncated), merged
-
-
-def _added(parts: Iterable[dict[str, tuple[float, Number]]]) -> dict[str, tuple[float, Number]]:
-    """Add up name -> (sum, count) over all parts."""
-    found: dict[str, tuple[float, Number]] = {}
-    for part in parts:
-        for name, (total, count) in part.items():
-            before = found.get(name, (0.0, 0))
-            found[name] = before[0] + total, before[1] + count
-    return found
 
 
 def _stop_all(workers: list[WorkerProcess]) -> None:

@@ -40,7 +40,7 @@ from envs.pool.replay_format import (
 from envs.state.game_state import GameState
 from envs.state.layout import CAR_BASIS, Float
 from envs.state.view import bases
-from fabric_rl.base.files import open_regular
+from fabric_rl.base.files import open_regular, read_error_context
 
 MOST_UNPACKED_BYTES = 1 << 30
 
@@ -72,12 +72,9 @@ class Game:
             ValueError: A chunk is damaged; the message names the file.
         """
         empty = [{c.name: np.zeros((0, *c.shape), np.float32) for c in self._columns}]
-        try:
+        with read_error_context(str(self._path)):
             parts = [unpack_chunk(self._columns, chunk) for chunk in self._chunks] or empty
-            found = {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
-        except ValueError as error:
-            raise ValueError(f"{self._path}: {error}") from error
-        return found
+            return {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,17 @@
 import inspect
 import math
 
-from envs import rewards
-from envs.rewards import CombinedReward, Reward, RewardSignals, WrappedReward
+import envs as library
+from envs.rewards.base import Reward
+from envs.rewards.combinators import CombinedReward, PhasedReward, RewardSignals, WrappedReward
 
 
 def all_classes() -> list[type[Reward]]:
-    """Return every exported reward class, sorted by name."""
-    found = (c for c in vars(rewards).values() if isinstance(c, type) and issubclass(c, Reward))
-    chosen = (c for c in found if not inspect.isabstract(c) and c is not WrappedReward)
-    return sorted(chosen, key=lambda reward: reward.__name__)
+    """Return every reward class of this package that `envs` exports, sorted by name; not the one for phases."""
+    found = (c for c in vars(library).values() if isinstance(c, type) and issubclass(c, Reward))
+    package = Reward.__module__.removesuffix("base")
+    own = (c for c in found if c.__module__.startswith(package) and not inspect.isabstract(c))
+    return sorted((c for c in own if c not in (WrappedReward, PhasedReward)), key=lambda reward: reward.__name__)
 
 
 def rewards_to_choose_from() -> list[str]:

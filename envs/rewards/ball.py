@@ -12,7 +12,6 @@ from envs.rewards.base import (
     ZERO,
     RememberingReward,
     Reward,
-    nonzero_weights,
     team_sums,
     team_to_cars,
     zero_absent_cars,
@@ -74,6 +73,7 @@ class BallTravelReward(RememberingReward):
     """
 
     unit = "per event"
+    needs_a_weight = True
 
     own_touch: Finite = 0.0
     """Weight when the same car touches again."""
@@ -91,10 +91,6 @@ class BallTravelReward(RememberingReward):
     """Weight when it leads to an own goal."""
     by_height: bool = False
     """Measure the area under the path, over half the field times half its height, so that a high ball counts more."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.weights = nonzero_weights(self)
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         travelled = np.zeros(state.num_arenas, np.float32)

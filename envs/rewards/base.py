@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.component import Component
+from envs.component import Component, begin_rows
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 from fabric_rl.base.settings import annotations_of, describe_value
@@ -82,9 +82,17 @@ class RememberingReward(Reward):
             return gained / 1000
     """
 
+    needs_a_weight: ClassVar[bool] = False
+    """True if the float settings are weights, which are also kept as `weights`, and not all of them may be zero."""
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self._kept: dict[str, NDArray[Any]] = {}
+        if self.needs_a_weight:
+            settings = {name: getattr(self, name) for name in annotations_of(type(self))}
+            self.weights = {name: value for name, value in settings.items() if isinstance(value, float)}
+            if not any(self.weights.values()):
+                raise ValueError(f"{type(self).__name__}: all weights are zero; set one of {', '.join(self.weights)}")
 
     @abstractmethod
     def _first(self, state: GameState) -> dict[str, NDArray[Any]]:
@@ -92,11 +100,7 @@ class RememberingReward(Reward):
 
     def reset(self, mask: Bool, state: GameState) -> None:
         first = self._first(state)
-        if [v.shape for v in first.values()] != [v.shape for v in self._kept.values()]:
-            self._kept = {name: np.array(array) for name, array in first.items()}
-        else:
-            for name, array in first.items():
-                self._kept[name] = replace_rows(mask, array, self._kept[name])
+        self._kept = {name: begin_rows(mask, array, self._kept.get(name)) for name, array in first.items()}
 
     def _recall(self) -> dict[str, NDArray[Any]]:
         if not self._kept:
@@ -122,22 +126,6 @@ class RememberingReward(Reward):
         return True
 
 
-# ---------------------------------------------------------------- checks
-
-
-def nonzero_weights(reward: Reward) -> dict[str, float]:
-    """Return the float settings, which are weights; raise a ValueError if all of them are zero."""
-    settings = {name: getattr(reward, name) for name in annotations_of(type(reward))}
-    weights = {name: value for name, value in settings.items() if isinstance(value, float)}
-    if not any(weights.values()):
-        owner = type(reward).__name__
-        raise ValueError(f"{owner}: all weights are zero; set one of {', '.join(weights)}")
-    return weights
-
-
-# ---------------------------------------------------------------- arrays
-
-
 def zeros(state: GameState) -> Float:
     """Return zeros `[A, C]`."""
     return np.zeros((state.num_arenas, state.num_cars), np.float32)
@@ -155,25 +143,20 @@ def team_to_cars(state: GameState, both: NDArray[Any]) -> NDArray[Any]:
     return both if state.num_blue == 1 and state.num_orange == 1 else both.take(state.team, axis=1)
 
 
-def replace_rows(mask: Bool, first: NDArray[Any], kept: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy of `kept [A, ...]` with the rows of `first` where `mask [A]`."""
-    rows = kept.copy()
-    rows[mask] = first[mask]
-    return rows
-
-
 def team_sums(state: GameState, cars: NDArray[Any]) -> NDArray[Any]:
     """Return the sums `[A, 2]` of `cars [A, C]` over blue and over orange cars; counts for bools."""
     blue = state.num_blue
     return np.stack((cars[:, :blue].sum(axis=1), cars[:, blue:].sum(axis=1)), axis=1)
 
 
-class TermStatistics:
+class TermStatistics(Component):
     """Running sums of each term's rewards.
 
     Metrics: `reward/<part>`, mean per car and step; `reward_percent/<part>`, share of the sum of absolute rewards over
     all terms, 0..100.
     """
+
+    _in_state_dict: ClassVar[dict[str, str]] = {"sums": "_sums", "sizes": "_sizes", "count": "_count"}
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = tuple(names)
@@ -195,14 +178,9 @@ class TermStatistics:
         self._sums, self._sizes, self._count = np.zeros(len(sums)), np.zeros(len(sums)), 0
         return metrics
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return copies of the sums."""
-        return {"sums": self._sums.copy(), "sizes": self._sizes.copy(), "count": self._count}
-
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a `state_dict`; state dicts of older versions lack the sizes."""
-        self._sums, self._count = state["sums"].copy(), int(state["count"])
-        self._sizes = state["sizes"].copy() if "sizes" in state else np.zeros(len(self.names))
+        super().load_state_dict({"sizes": np.zeros(len(self.names))} | state)
 
 
 def prefix_metrics(

@@ -12,7 +12,6 @@ from envs.rewards.base import (
     ZERO,
     RememberingReward,
     Reward,
-    nonzero_weights,
     zero_absent_cars,
 )
 from envs.rewards.combinators import CombinedReward, PerSecondReward
@@ -212,16 +211,13 @@ class BoostChangeReward(_BoostDifference):
     """
 
     unit = "per change"
+    needs_a_weight = True
     value_range = (-1, 1)
 
     gain: Finite = 1.0
     """Factor on gains."""
     loss: NonNegative = 1.0
     """Factor on losses, at least 0; they are negative already."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        nonzero_weights(self)
 
     @staticmethod
     def _amount(state: GameState) -> Float:

@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.component import Phased, unique_names
+from envs.component import Phased, added_metrics, begin_rows, unique_names
 from envs.rewards.base import (
     Reward,
     TermStatistics,
     prefix_metrics,
-    replace_rows,
     team_sums,
     team_to_cars,
     zero_absent_cars,
@@ -64,9 +63,7 @@ class PerSecondReward(WrappedReward):
 
     def reset(self, mask: Bool, state: GameState) -> None:
         super().reset(mask, state)
-        shared = state.quantities
-        kept = self._ticks if len(self._ticks) == state.num_arenas else shared.ticks
-        self._ticks = replace_rows(mask, shared.ticks, kept)
+        self._ticks = begin_rows(mask, state.quantities.ticks, self._ticks)
 
     def compute(self, state: GameState) -> Float:
         if len(self._ticks) != state.num_arenas:
@@ -244,6 +241,7 @@ class CombinedReward(Reward):
 
     unit = "as the inner reward"
     weighed = "rewards"
+    _in_state_dict: ClassVar[dict[str, str]] = {"terms": "rewards", "": "_parts"}
 
     rewards: Sequence[Reward]
     """The terms."""
@@ -288,14 +286,6 @@ class CombinedReward(Reward):
         total: Float = terms.sum(axis=0)
         return total
 
-    def state_dict(self) -> dict[str, Any]:
-        return {"terms": [r.state_dict() for r in self.rewards], **self._parts.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        for reward, kept in zip(self.rewards, state["terms"], strict=True):
-            reward.load_state_dict(kept)
-        self._parts.load_state_dict(state)
-
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """Return the metrics of `TermStatistics`, and the terms' own metrics as `reward/<name>/...`, also weighted."""
         metrics = self._parts.drain(self.factors)
@@ -317,6 +307,7 @@ class RewardSignals(Reward):
     """
 
     unit = "as the inner reward"
+    _in_state_dict: ClassVar[dict[str, str]] = {"": "signals"}
 
     signals: dict[str, Reward]
     """Rewards by name; use a `CombinedReward` as a signal for a weighted sum."""
@@ -343,13 +334,6 @@ class RewardSignals(Reward):
         for signal, reward in self.signals.items():
             metrics |= prefix_metrics(signal, reward.drain_metrics())
         return metrics
-
-    def state_dict(self) -> dict[str, Any]:
-        return {name: reward.state_dict() for name, reward in self.signals.items()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        for name, reward in self.signals.items():
-            reward.load_state_dict(state[name])
 
 
 @dataclass(eq=False, repr=False)
@@ -397,12 +381,7 @@ class PhasedReward(Reward, Phased):
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """Return the rewards' metrics, added up over the phases, so that the names stay the same."""
-        metrics: dict[str, tuple[float, float]] = {}
-        for reward in self.rewards.values():
-            for name, (total, count) in reward.drain_metrics().items():
-                before = metrics.get(name, (0.0, 0.0))
-                metrics[name] = (before[0] + total, before[1] + count)
-        return metrics
+        return added_metrics(reward.drain_metrics() for reward in self.rewards.values())
 
     def state_dict(self) -> dict[str, Any]:
         states = {name: self.rewards[name].state_dict() for name in self.phases if name in self._begun}

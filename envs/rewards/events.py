@@ -12,7 +12,6 @@ from envs.rewards.base import (
     RememberingReward,
     Reward,
     TermStatistics,
-    nonzero_weights,
     team_sums,
     team_to_cars,
     zero_absent_cars,
@@ -60,6 +59,7 @@ class EventReward(RememberingReward):
     """
 
     unit = "per event"
+    needs_a_weight = True
 
     goal: Finite = 0.0
     """For the scorer."""
@@ -82,8 +82,7 @@ class EventReward(RememberingReward):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.weights = weights = nonzero_weights(self)
-        self._parts = TermStatistics([event for event, weight in weights.items() if weight])
+        self._parts = TermStatistics([event for event, weight in self.weights.items() if weight])
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         now = state.quantities
@@ -140,6 +139,7 @@ class DemoReward(RememberingReward):
     """
 
     unit = "per event"
+    needs_a_weight = True
     value_range = (-1, 1)
 
     attacker: Finite = 1.0
@@ -148,10 +148,6 @@ class DemoReward(RememberingReward):
     """Penalty for being demolished, at least 0."""
     bump: Finite = 0.0
     """For bumps, see above. If not zero, every step reads more from the simulation (2 us per car)."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.weights = nonzero_weights(self)
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         cooldown = state.bump_cooldown if self.weights["bump"] else zeros(state)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, CAR_MAX_SPEED, RAMP_HEIGHT
 
-from envs.rewards.base import ZERO, RememberingReward, nonzero_weights, zero_absent_cars, zeros
+from envs.rewards.base import ZERO, RememberingReward, zero_absent_cars, zeros
 from envs.state.game_state import GameState
 from envs.state.layout import Float
 from envs.state.quantities import dot, length
@@ -26,16 +26,13 @@ class FlipResetReward(RememberingReward):
     """
 
     unit = "per event"
+    needs_a_weight = True
     value_range = (0, 2)
 
     obtain: Finite = 1.0
     """For the flip reset."""
     hit: Finite = 1.0
     """For a touch after the regained flip was used."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.weights = nonzero_weights(self)
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         none = np.zeros(state.present.shape, np.bool_)
@@ -114,6 +111,7 @@ class AerialDistanceReward(RememberingReward):
     """
 
     unit = "per event"
+    needs_a_weight = True
     value_range = (0, math.inf)
 
     first_touch: Finite = 1.0
@@ -122,10 +120,6 @@ class AerialDistanceReward(RememberingReward):
     """Factor for the car's path, at least 0."""
     ball: NonNegative = 1.0
     """Factor for the ball's path, at least 0."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        nonzero_weights(self)
 
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         shape = state.present.shape

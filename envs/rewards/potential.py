@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league import common_values as game
 from rlgym.rocket_league.common_values import BALL_RADIUS, GOAL_CENTER_TO_POST, GOAL_HEIGHT, GOAL_THRESHOLD
 
+from envs.component import begin_rows
 from envs.rewards.base import ZERO, RememberingReward, team_to_cars, zero_absent_cars
 from envs.rewards.combinators import WrappedReward
 from envs.state.game_state import GameState
@@ -44,9 +45,7 @@ class PotentialReward(WrappedReward):
 
     def reset(self, mask: Bool, state: GameState) -> None:
         super().reset(mask, state)
-        first = self._potential(state)
-        kept = self._before if self._before.shape == first.shape else first
-        self._before = np.where(mask[:, None], first, kept)
+        self._before = begin_rows(mask, self._potential(state), self._before)
 
     def _potential(self, state: GameState) -> Float:
         paid = zero_absent_cars(state, self.reward(state))

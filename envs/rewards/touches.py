@@ -13,7 +13,6 @@ from envs.rewards.base import (
     ZERO,
     RememberingReward,
     Reward,
-    nonzero_weights,
     team_sums,
     team_to_cars,
     zero_absent_cars,
@@ -85,16 +84,13 @@ class AdvancedTouchReward(_TouchReward):
     """
 
     unit = "per touching step"
+    needs_a_weight = True
     value_range = (0, 1)
 
     touch: Finite = 1.0
     """For the touch itself."""
     acceleration: Finite = 0.0
     """Factor on the change of the ball's velocity over 6000 uu/s."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.weights = nonzero_weights(self)
 
     def _of_touches(self, state: GameState) -> Float:
         change = length(state.world.ball_vel - self._kept["vel"][:, 0]) / np.float32(BALL_MAX_SPEED)

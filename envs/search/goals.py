@@ -3,13 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_WALL_Y, GOAL_CENTER_TO_POST, GOAL_HEIGHT, TICKS_PER_SECOND
 
-from envs.component import Component
+from envs.component import Component, begin_rows
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE, Bool, Float
 from envs.state.quantities import length
@@ -43,7 +41,7 @@ class Score(Goal):
     """Score a goal. Progress: nearness to the ball, up to 0.5; after a touch, nearness of the ball to the goal."""
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        self._touched = _cleared(getattr(self, "_touched", None), mask, False)
+        self._touched = begin_rows(mask, np.zeros(len(mask), np.bool_), getattr(self, "_touched", None))
 
     def progress(self, state: GameState, ended: Bool) -> Float:
         self._touched |= state.quantities.touched[:, 0]
@@ -59,7 +57,7 @@ class Save(Goal):
     """Concede no goal. Progress: nearness to the ball, up to 0.5; after a touch, the ball's speed toward +y."""
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        self._touched = _cleared(getattr(self, "_touched", None), mask, False)
+        self._touched = begin_rows(mask, np.zeros(len(mask), np.bool_), getattr(self, "_touched", None))
 
     def progress(self, state: GameState, ended: Bool) -> Float:
         self._touched |= state.quantities.touched[:, 0]
@@ -87,7 +85,7 @@ class FirstToBall(Goal):
     """
 
     def reset(self, mask: Bool, state: GameState) -> None:
-        self._at = _cleared(getattr(self, "_at", None), mask, -1)
+        self._at = begin_rows(mask, np.full(len(mask), -1), getattr(self, "_at", None))
 
     def progress(self, state: GameState, ended: Bool) -> Float:
         touched, ticks = state.quantities.touched, state.episode_ticks
@@ -122,9 +120,3 @@ def _forward(state: GameState) -> Float:
     """Return the ball's speed toward +y, from -2000 uu/s (0) to 2000 uu/s (1)."""
     forward: Float = np.clip(state.world.ball_vel[:, 1] / np.float32(4000) + _HALF, 0, 1)
     return forward
-
-
-def _cleared(memory: NDArray[Any] | None, mask: Bool, value: int) -> NDArray[Any]:
-    """Return the memory `[A]` with `value` where an attempt begins."""
-    fresh = np.full(len(mask), value)
-    return fresh if memory is None or len(memory) != len(mask) else np.where(mask, fresh, memory)

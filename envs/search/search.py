@@ -18,7 +18,7 @@ from rlgym.rocket_league.common_values import BALL_MAX_SPEED, CAR_MAX_SPEED, TIC
 from envs.actions import ContinuousAction
 from envs.actions.tables import lookup_rows
 from envs.checks import check_seed
-from envs.dones import BallOnGroundCondition, DoneCondition
+from envs.dones import BallOnGroundCondition, DoneCondition, TimeoutCondition
 from envs.matches.exam import LONGEST_FLIGHT_SECONDS, shot_over
 from envs.pool.players import Bot, TeamBots, play
 from envs.pool.rocket_pool import RocketSimPool
@@ -146,7 +146,7 @@ def replay(
     """Play a solution in one arena; yield every state, first the initial one, and True when the goal is reached."""
     setter = _Placed(start)
     limit = np.array([min(start.seconds, rules.seconds)])
-    with closing(_pool(setter, _Never(), rules, team_size, 1, 1)) as pool:
+    with closing(_pool(setter, TimeoutCondition(1e6), rules, team_size, 1, 1)) as pool:
         steps = play(pool, _FirstCar(_Played(controls), opponent))
         yield next(steps), False
         goal.reset(np.ones(1, np.bool_), pool.state)
@@ -370,8 +370,3 @@ class _Placed(PerArenaSetter):
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
         self._start.place(state, arena)
-
-
-class _Never(DoneCondition):
-    def check(self, state: GameState) -> Bool:
-        return np.zeros(state.num_arenas, np.bool_)

@@ -104,7 +104,11 @@ class FlagParser(ArgumentParser):
         before = namespace and namespace.clone()
         for name, value in [*obj.items()] if before and self._class is not object else ():
             earlier = before.get(name)
-            if isinstance(earlier, dict) and isinstance(value, dict) and not all(map(_names_class, value.values())):
+            if (
+                isinstance(earlier, dict)
+                and isinstance(value, dict)
+                and any(isinstance(spec, dict) and spec.keys() == {"init_args"} for spec in value.values())
+            ):
                 for part in value:
                     _check_part(name, part, earlier)
                 own = {part: {"class_path": earlier[part]["class_path"]} | spec for part, spec in value.items()}
@@ -178,10 +182,6 @@ class FlagParser(ArgumentParser):
                 hint = "it comes without a flag"
             message = f"{self._owner} has no setting {unknown['name']} ({hint})"
         super().error(message, ex)
-
-
-def _names_class(value: Any) -> bool:  # noqa: ANN401 - a setting of any kind
-    return not isinstance(value, dict) or value.keys() != {"init_args"}
 
 
 def _check_part(setting: str, name: str, parts: Mapping[str, Any]) -> None:

@@ -347,19 +347,21 @@ class DebugCheckpoints(_DebugTopic):
     """
 
     name = "checkpoints"
+    _in_state_dict: ClassVar = {"known": "_known"}
 
     def __init__(self) -> None:
         super().__init__()
         self._heard = BufferingHandler(sys.maxsize)
         self._ended = time.time()
-        self._restored = False
+        self._known = False  # saved as True, so that a resumed run knows that callbacks were restored
 
     def on_train_start(self, state: TrainState) -> None:
+        restored, self._known = self._known, True
         if not state.fabric.is_global_zero:
             return
         logger.addHandler(self._heard)
         if state.iteration:
-            whole = " and the callbacks' state" if self._restored else "; Debug was not among the saved callbacks"
+            whole = " and the callbacks' state" if restored else "; Debug was not among the saved callbacks"
             end = f"{state.steps:,} of {state.args.total_timesteps:,} steps, iteration {state.iteration}"
             self.log(state, f"resumed at {end}: weights, optimizer, counters{whole}")
         else:
@@ -379,12 +381,6 @@ class DebugCheckpoints(_DebugTopic):
 
     def on_exception(self, state: TrainState, error: BaseException) -> None:
         logger.removeHandler(self._heard)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"known": True}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._restored = True
 
     def _report(self, state: TrainState) -> None:
         records, self._heard.buffer = self._heard.buffer, []

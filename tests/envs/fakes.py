@@ -3,10 +3,10 @@
 import numpy as np
 from jsonargparse import ArgumentParser
 
+from envs import Reward
 from envs.dones import GoalCondition, NoTouchCondition, TimeoutCondition
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import Kickoff, MixedStates, RandomState, StateSetter
-from envs.rewards import Reward
 from envs.state.game_state import GameState
 from envs.state.layout import BOOST, IS_DEMOED, ON_GROUND, TOUCHED
 

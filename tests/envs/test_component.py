@@ -7,12 +7,12 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from envs import CombinedReward, EventReward, FaceBallReward, GoalReward, Reward, RewardSignals, TouchReward
 from envs.component import Component
 from envs.factories import to_config, unwrap_partial
 from envs.pool.rocket_pool import RocketSimPool
 from envs.processes.process_pool import ProcessPool
 from envs.resets import Kickoff
-from envs.rewards import CombinedReward, EventReward, FaceBallReward, GoalReward, Reward, RewardSignals, TouchReward
 from envs.state.game_state import GameState
 from fabric_rl.base.parser import FlagParser
 from fabric_rl.types import EnvFactory

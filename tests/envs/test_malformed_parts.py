@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from benchmarks.rlgym_guide import build_env
+from envs import CombinedReward, GoalReward, Reward, RewardSignals
 from envs.actions import LookupTable
 from envs.adapters.rlgym_pool import RLGymPool
 from envs.dones import AllOf, AnyOf, DoneCondition, GoalCondition
 from envs.obs import AdvancedObs, ObsBuilder, PrivilegedObs, StackedObs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import Kickoff, MirroredStates, MixedStates, ShuffledCars, StateSetter
-from envs.rewards import CombinedReward, GoalReward, Reward, RewardSignals
 
 
 def one_line(error, message):
@@ -190,7 +190,7 @@ def test_the_innermost_setter_is_named():
         ("a", "RocketSimPool: actions must be an array of numbers, got str"),
         (["a"] * 4, "RocketSimPool: actions must be an array of numbers"),
         ([[1], [1, 2], 3, 4], "RocketSimPool: actions must be an array of numbers"),
-        (3, "RocketSimPool: actions must have 4 rows, one per car, got one number"),
+        (3, "RocketSimPool: actions must have 4 rows, one per car, got shape"),
         ([1, 2, 90, 4], "LookupTable: action 90"),
     ],
 )

@@ -5,14 +5,21 @@ from functools import partial
 import numpy as np
 import pytest
 
-from envs import PhasedReward, PhasedStates
+from envs import (
+    CombinedReward,
+    FaceBallReward,
+    GoalReward,
+    InAirReward,
+    MechanicsLanes,
+    PhasedReward,
+    PhasedStates,
+    PotentialReward,
+)
 from envs.actions import LookupTable
 from envs.dones import TimeoutCondition
-from envs.mechanics import MechanicsLanes
 from envs.pool.rocket_pool import RocketSimPool
 from envs.processes.process_pool import ProcessPool
 from envs.resets import Kickoff, MixedStates, RandomState, TurtledStart
-from envs.rewards import CombinedReward, FaceBallReward, GoalReward, InAirReward, PotentialReward
 from tests.envs.processes.process_pool_parts import Spends
 
 IDLE = int(np.flatnonzero(~LookupTable().table.any(axis=1))[0])

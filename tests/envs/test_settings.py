@@ -9,7 +9,7 @@ from rlgym.rocket_league.reward_functions import TouchReward as RLGymTouch
 
 import envs
 import envs.bots
-import envs.mechanics
+import envs.mechanics.lanes
 import envs.parameters
 from envs.component import Component
 from envs.factories import to_config
@@ -51,7 +51,7 @@ FROM_FILES = {"ReplayedStates", "TrainingPack"}
 KINDS = sorted(
     {
         kind
-        for module in (envs, envs.bots, envs.mechanics, envs.parameters)
+        for module in (envs, envs.bots, envs.mechanics.lanes, envs.parameters)
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, Component) and "__dataclass_fields__" in vars(kind)
         if not inspect.isabstract(kind) and kind.__name__ not in FROM_FILES

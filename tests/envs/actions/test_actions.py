@@ -88,9 +88,7 @@ def test_a_table_hands_out_its_rows(parser):
     assert balanced(parser.table)
 
 
-def test_own_tables_and_controls_without_a_state():
-    np.testing.assert_array_equal(told(LookupTable().controls(np.array([89, 0]))), LookupTable().table[[89, 0]])
-    assert len(LookupTable().controls(np.array([], np.int64))) == 0
+def test_own_tables():
     rows = [[0] * 8, [1, 0.25, 0, 0, 0, 0, 1, 0]]
     np.testing.assert_array_equal(ActionTable(rows).parse(np.array([1]), grounded()).rows, rows[1:])
     assert StateAwareTable(rows).action_space.n == 2

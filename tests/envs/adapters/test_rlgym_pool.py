@@ -13,19 +13,12 @@ from rlgym.rocket_league.reward_functions import TouchReward as RLGymTouch
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
 
 from benchmarks.rlgym_guide import InAir, SpeedTowardBall, VelocityBallToGoal, build_env
+from envs import CombinedReward, GoalReward, InAirReward, SpeedTowardBallReward, TouchReward, VelocityBallToGoalReward
 from envs.adapters.rlgym_pool import RLGymPool, RLGymReward, to_rlgym
 from envs.dones import GoalCondition, TimeoutCondition
 from envs.loggers import GameMetrics, StateLogger
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import Kickoff, MixedStates, RandomState
-from envs.rewards import (
-    CombinedReward,
-    GoalReward,
-    InAirReward,
-    SpeedTowardBallReward,
-    TouchReward,
-    VelocityBallToGoalReward,
-)
 
 
 def short_env(team_size=1, seconds=1.0):

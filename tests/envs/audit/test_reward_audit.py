@@ -13,7 +13,7 @@ from envs.audit.resets import reset_rows
 from envs.audit.trace import reward_trace
 from envs.matches.matches import MatchTrace, PoolFactory, record_trace
 from envs.resets.initial_states import summarize_ranges
-from envs.rewards import default_reward
+from envs.rewards.car import default_reward
 from envs.rewards.parts import reward_terms, term_label
 from tests.envs.audit.wrong_rewards import AnyGoal, BluesGoal, FirstCar, NearBall, RightHalf, SaysPerSecond
 from tests.envs.fakes import Scene

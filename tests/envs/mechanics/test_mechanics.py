@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from envs.actions import LookupTable
-from envs.dones import GoalCondition, TimeoutCondition
-from envs.mechanics import (
-    NO_LANE,
+from envs import (
     AirDribbleLane,
     DribbleLane,
     FlipResetLane,
@@ -16,9 +13,11 @@ from envs.mechanics import (
     Lane,
     MechanicsLanes,
     WallToAerialLane,
-    default_lanes,
 )
+from envs.actions import LookupTable
+from envs.dones import GoalCondition, TimeoutCondition
 from envs.mechanics.base import Seen
+from envs.mechanics.lanes import NO_LANE, default_lanes
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import Kickoff, MixedStates, RandomState, StateSetter, check_start
 from envs.state.game_state import GameState

@@ -2,6 +2,7 @@
 
 import math
 from collections import deque
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from envs.actions import LookupTable
 from envs.dones import GoalCondition, NoTouchCondition, TimeoutCondition
 from envs.obs import AdvancedObs, AdvancedObsPlus, EntityObs, PrivilegedObs, RelativeObs, StackedObs
+from envs.obs.base import slices
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import MixedStates, RandomState
 from envs.state.game_state import GameState
@@ -18,6 +20,15 @@ from tests.envs.fakes import build, random_play
 BLUE, ORANGE = 0, 1
 UNITS = {"pos_coef": 1 / 1000, "lin_vel_coef": 1 / 1000, "ang_vel_coef": 1.0}
 CAR_VECTORS = [slice(at.start + CAR_PHYSICS, at.stop + CAR_PHYSICS) for at in VECTORS]
+
+
+def places(builder):
+    """Columns by name in 1v1: of the groups (`BALL_POS`), and within the blocks of cars (`CAR_POS`, `OTHER_POS`)."""
+    found = {name.upper(): at for name, at in builder.columns(1, 1).items()}
+    for prefix, group in (("CAR", "self"), ("OTHER", "other_0")):
+        inside = [m._replace(group=m.name) for m in builder.meanings(1, 1) if m.group == group]
+        found |= {f"{prefix}_{name.upper()}": at for name, at in slices(inside).items()}
+    return SimpleNamespace(**found)
 
 
 def write_mirrored(state):
@@ -63,8 +74,8 @@ def close(actual, expected):
 
 
 def test_advanced_by_hand(scene):
-    obs = build(AdvancedObs(**UNITS), scene)[0]
-    at = AdvancedObs
+    builder = AdvancedObs(**UNITS)
+    obs, at = build(builder, scene)[0], places(builder)
     close(obs[BLUE, at.BALL_POS], (0.5, 0, 0.1))
     close(obs[ORANGE, at.BALL_POS], (-0.5, 0, 0.1))
     close(obs[ORANGE, at.BALL_VEL], (0, -1, 0))
@@ -73,21 +84,21 @@ def test_advanced_by_hand(scene):
     assert np.flatnonzero(obs[BLUE, at.PADS] == 0).tolist() == [13, 26]
     assert np.flatnonzero(obs[ORANGE, at.PADS] == 0).tolist() == [33 - 26, 33 - 13]
     assert set(obs[:, at.PADS].flat) == {0, 1}
-    me, other = obs[BLUE, at.SELF], obs[BLUE, at.OTHERS]
+    me, other = obs[BLUE, at.SELF], obs[BLUE, at.OTHER_0]
     close(me[at.CAR_TO_BALL], (0.5, 1, 0.083))
     close(me[at.CAR_BALL_VEL], (-0.1, 1, 0))
     close(me[at.CAR_POS], (0, -1, 0.017))
     close(me[at.CAR_FORWARD], (0, 1, 0))
     close(me[at.CAR_UP], (0, 0, 1))
     close(me[at.CAR_ANG_VEL], (0, 0, 0.5))
-    close(me[[at.CAR_BOOST, at.CAR_ON_GROUND, at.CAR_HAS_FLIP, at.CAR_DEMOED]], (0.25, 1, 1, 0))
-    close(other[at.CAR_TO_BALL], (0.5, -2, 0.083))
-    close(other[at.CAR_VEL], (0, -2, 0))
-    close(other[[at.CAR_BOOST, at.CAR_ON_GROUND, at.CAR_HAS_FLIP, at.CAR_DEMOED]], (1, 0, 0, 1))
+    close(me[at.CAR_BOOST.start : at.CAR_DEMOED.stop], (0.25, 1, 1, 0))
+    close(other[at.OTHER_TO_BALL], (0.5, -2, 0.083))
+    close(other[at.OTHER_VEL], (0, -2, 0))
+    close(other[at.OTHER_BOOST.start : at.OTHER_DEMOED.stop], (1, 0, 0, 1))
     close(other[at.OTHER_OFFSET], (0, 3, 0))
     close(other[at.OTHER_REL_VEL], (-0.1, -2, 0))
-    close(obs[ORANGE, at.OTHERS][at.OTHER_OFFSET], (0, 3, 0))
-    close(obs[ORANGE, at.OTHERS][at.OTHER_REL_VEL], (-0.1, -2, 0))
+    close(obs[ORANGE, at.OTHER_0][at.OTHER_OFFSET], (0, 3, 0))
+    close(obs[ORANGE, at.OTHER_0][at.OTHER_REL_VEL], (-0.1, -2, 0))
 
 
 def rlgym_advanced(car, others, state, action):
@@ -143,7 +154,7 @@ def test_advanced_agrees_with_rlgyms_reader(rlgym_reader, head_on):
 
 def test_plus_by_hand(scene):
     builder = AdvancedObsPlus(pads_near_car=2, pads_near_ball=1, **UNITS)
-    obs, at, columns = build(builder, scene)[0], AdvancedObsPlus, builder.columns(1, 1)
+    obs, at, columns = build(builder, scene)[0], places(builder), builder.columns(1, 1)
     close(obs[ORANGE, at.BALL_POS], (-0.5, 0, 0.1))
     close(obs[ORANGE, at.POS], (0, -2, 0.017))
     close(obs[ORANGE, at.FORWARD], (0, 1, 0))
@@ -181,18 +192,18 @@ def test_plus_by_hand(scene):
     close(other[at.OTHER_LOCAL_TO_BALL], (-2, -0.5, 0.083))
     close(other[at.OTHER_POS], (0, 2, 0.017))
     close(other[at.OTHER_VEL], (0, -2, 0))
-    close(other[at.OTHER_STATUS], (1, 0.2, 0, 0, 0, 1))
+    close(other[at.OTHER_BOOST.start : at.OTHER_SUPERSONIC.stop], (1, 0.2, 0, 0, 0, 1))
 
 
 def test_plus_at_its_limits(scene):
     scene.ticks_since_touch[0] = 60 * 120
-    obs = build(AdvancedObsPlus(), scene)[0]
-    close(obs[:, AdvancedObsPlus.STATUS.start], (0.25, 1))
-    close(obs[:, AdvancedObsPlus.TOUCH_TIME], 1)
+    obs, at = build(AdvancedObsPlus(), scene)[0], places(AdvancedObsPlus())
+    close(obs[:, at.STATUS.start], (0.25, 1))
+    close(obs[:, at.TOUCH_TIME], 1)
     scene.world.car_pos[0, BLUE] = (3584, 0, 17)
     write_mirrored(scene)
     builder = AdvancedObsPlus(pads_near_car=34, **UNITS)
-    pads = build(builder, scene)[0, BLUE, builder.PADS.start :][: 34 * 6].reshape(34, 6)
+    pads = build(builder, scene)[0, BLUE, places(builder).PAD_NEAR_CAR_0.start :][: 34 * 6].reshape(34, 6)
     close(pads[0], (0, 0, 0.056, 1, 1, 0))
     assert pads[:, 3].sum() == 6
     assert (np.diff(np.linalg.norm(pads[:, :3], axis=1)) >= -1e-6).all()
@@ -203,7 +214,7 @@ def test_plus_at_its_limits(scene):
 
 def test_relative_by_hand(scene):
     builder = RelativeObs(num_pads=1, **UNITS)
-    obs, at, columns = build(builder, scene)[0], RelativeObs, builder.columns(1, 1)
+    obs, at, columns = build(builder, scene)[0], places(builder), builder.columns(1, 1)
     close(obs[BLUE, at.VEL], (0, -0.1, 0))
     close(obs[ORANGE, at.VEL], (2, 0, 0))
     close(obs[ORANGE, at.ANG_VEL], (0, 4, 0))
@@ -224,15 +235,15 @@ def test_relative_by_hand(scene):
     close(other[at.OTHER_FORWARD], (-1, 0, 0))
     close(other[at.OTHER_UP], (0, 0, 1))
     close(other[at.OTHER_ANG_VEL], (0, 0, 0.5))
-    close(other[at.OTHER_STATUS], (0.25, 0, 1, 1, 0, 0))
+    close(other[at.OTHER_BOOST.start : at.OTHER_SUPERSONIC.stop], (0.25, 0, 1, 1, 0, 0))
     # Nose up, wheels on the wall at +x: forward is +z, the roof points to -x, the right side to -y.
     world = scene.world
     world.car_forward[0, BLUE], world.car_right[0, BLUE], world.car_up[0, BLUE] = (0, 0, 1), (0, -1, 0), (-1, 0, 0)
     write_mirrored(scene)
     obs = build(RelativeObs(**UNITS), scene)[0, BLUE]
-    close(obs[RelativeObs.BALL_POS], (0.083, -1, -0.5))
-    close(obs[RelativeObs.WORLD_UP], (1, 0, 0))
-    close(obs[RelativeObs.OPPONENT_GOAL], (0.304388, -6.12, 0))
+    close(obs[at.BALL_POS], (0.083, -1, -0.5))
+    close(obs[at.WORLD_UP], (1, 0, 0))
+    close(obs[at.OPPONENT_GOAL], (0.304388, -6.12, 0))
 
 
 def rotation(yaw, pitch, roll):
@@ -268,10 +279,11 @@ def test_relative_does_not_change_when_the_scene_turns_about_the_car(played, car
         if name in ("opponent_goal", "own_goal", "world_up") or name.startswith("pad_"):
             continue
         np.testing.assert_allclose(after[:, at], before[:, at], rtol=0, atol=1e-5, err_msg=name)
-    assert np.abs(after[:, builder.OWN_GOAL] - before[:, builder.OWN_GOAL]).max() > 0.1
+    own_goal = builder.columns(2, 2)["own_goal"]
+    assert np.abs(after[:, own_goal] - before[:, own_goal]).max() > 0.1
     plus = AdvancedObsPlus()
-    assert np.abs(build(plus, turned)[:, car, plus.POS] - build(plus, played)[:, car, plus.POS]).max() < 1e-5
-    assert np.abs(build(plus, turned)[:, car, plus.BALL_POS] - build(plus, played)[:, car, plus.BALL_POS]).max() > 0.1
+    moved = np.abs(build(plus, turned)[:, car] - build(plus, played)[:, car])
+    assert moved[:, plus.columns(2, 2)["pos"]].max() < 1e-5 and moved[:, plus.columns(2, 2)["ball_pos"]].max() > 0.1
 
 
 # ---------------------------------------------------------------- EntityObs
@@ -315,7 +327,7 @@ def test_entities_by_hand(scene):
     close(obs[ORANGE][rows["goals"], at.OFFSET], [(0, 7.12, 0.304388), (0, -3.12, 0.304388)])
     builder = EntityObs(3)
     obs = build(builder, scene)
-    mask = EntityObs.padding_mask(obs)
+    mask = obs[..., EntityObs.PRESENT] == 0
     assert mask.dtype == np.bool_ and mask.shape == (1, 2, 7)
     assert mask[0].tolist() == [[False, False, True, True, False, True, True]] * 2
     assert (obs[mask] == 0).all() and (obs[~mask] != 0).any(axis=-1).all()

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 import RocketSim
 
-from envs import StateSetter
+from envs import CombinedReward, GoalReward, InAirReward, Reward, StateSetter, VelocityBallToGoalReward
 from envs.dones import GoalCondition, NoTouchCondition, TimeoutCondition
 from envs.obs import DefaultObs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import Kickoff, MixedStates, RandomState
-from envs.rewards import CombinedReward, GoalReward, InAirReward, Reward, VelocityBallToGoalReward
 from envs.state.layout import IS_DEMOED
 from tests.envs.fakes import assert_same
 

@@ -9,13 +9,13 @@ import pytest
 import RocketSim
 from gymnasium.vector import AutoresetMode, VectorEnv
 
+from envs import CombinedReward, GoalReward, InAirReward, Reward, RewardSignals, TouchReward
 from envs.actions import ActionTable, ContinuousAction, HybridTable, LookupTable, RepeatAction, StickyButtons
 from envs.actions.base import JUMP
 from envs.dones import GoalCondition, NoTouchCondition, TimeoutCondition
 from envs.obs import AdvancedObs, StackedObs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import Kickoff, MixedStates, RandomState, ReplayedStates, StateSetter, save_states
-from envs.rewards import CombinedReward, GoalReward, InAirReward, Reward, RewardSignals, TouchReward
 from envs.state.game_state import GameState
 from tests.envs.fakes import assert_same
 

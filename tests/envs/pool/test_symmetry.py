@@ -12,6 +12,7 @@ from envs import (
     AdvancedObs,
     AdvancedObsPlus,
     ClipAction,
+    CombinedReward,
     ContinuousAction,
     DefaultObs,
     DelayAction,
@@ -22,15 +23,16 @@ from envs import (
     ProcessPool,
     RandomState,
     RepeatAction,
+    Reward,
     RocketSimPool,
     StateAwareTable,
+    TouchReward,
 )
 from envs.dones import DoneCondition
 from envs.obs import ObsBuilder
 from envs.pool.symmetry import reflect_state
 from envs.resets import StateSetter
 from envs.resets.mixtures import PADS_MIRRORED_X
-from envs.rewards import CombinedReward, Reward, TouchReward
 from envs.rewards.combinators import AnnealedReward, PhasedReward
 from envs.state.layout import NUM_PADS
 from fabric_rl.base.symmetry import Symmetry

@@ -10,10 +10,10 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from benchmarks.rlgym_guide import build_env
+from envs import GoalReward, InAirReward, Reward, RewardSignals
 from envs.adapters.rlgym_pool import RLGymPool
 from envs.dones import GoalCondition, NoTouchCondition, TimeoutCondition
 from envs.pool.rocket_pool import RocketSimPool
-from envs.rewards import GoalReward, InAirReward, Reward, RewardSignals
 
 
 def short_games(num_arenas=6, seed=0, num_threads=None, team_size=1, first_arena=0):

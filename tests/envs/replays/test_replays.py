@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from imageio_ffmpeg import read_frames
 
-from envs import GoalReward, RocketSimPool, SpeedTowardBallReward
+from envs import CombinedReward, GoalReward, RocketSimPool, SpeedTowardBallReward
 from envs.actions import LookupTable
 from envs.bots import BallChaser, Diagnostics, IdleBot, KickoffThenShoot, PolicyBot, TeamBots
 from envs.matches.matches import RecordedMatch
@@ -16,7 +16,6 @@ from envs.pool.recorder import ReplayRecorder
 from envs.pool.replay_format import FLAGS, game_columns
 from envs.pool.videos import write_video
 from envs.replays.replay import Replay, read_replay, render_frames, states_at
-from envs.rewards import CombinedReward
 from envs.rewards.parts import reward_terms
 from envs.state.game_state import GameState
 

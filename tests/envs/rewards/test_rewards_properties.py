@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import envs
-import envs.rewards as library
 from envs import CombinedReward, GameState, TouchReward
 from envs.rewards.__main__ import all_classes, rewards_table, rewards_to_choose_from, takes_rewards
 from envs.state.quantities import Quantities
@@ -16,11 +15,11 @@ from tests.envs.fakes import Crash, HeadOn, Scene, configured, path_of, rearrang
 EVENTS = {"goal": 5, "team_goal": 2, "concede": -3, "touch": 1, "shot": 1, "save": 1, "demo": 1, "demoed": -1}
 WITH_SETTINGS = {
     "EventReward": partial(envs.EventReward, **EVENTS, boost_pickup=0.1),
-    "DemoReward": partial(library.DemoReward, bump=0.5),
-    "BallTravelReward": partial(library.BallTravelReward, 1, 2, 3, -4, 5, 6, -7, by_height=True),
-    "AdvancedTouchReward": partial(library.AdvancedTouchReward, acceleration=0.5),
+    "DemoReward": partial(envs.DemoReward, bump=0.5),
+    "BallTravelReward": partial(envs.BallTravelReward, 1, 2, 3, -4, 5, 6, -7, by_height=True),
+    "AdvancedTouchReward": partial(envs.AdvancedTouchReward, acceleration=0.5),
 }
-BUILD = {name: WITH_SETTINGS.get(name, getattr(library, name)) for name in rewards_to_choose_from()}
+BUILD = {name: WITH_SETTINGS.get(name, getattr(envs, name)) for name in rewards_to_choose_from()}
 BUILD |= {
     "signed speed": partial(envs.SpeedTowardBallReward, signed=True),
     "per second": lambda: envs.PerSecondReward(envs.FaceBallReward()),
@@ -30,7 +29,7 @@ BUILD |= {
     "clipped": lambda: envs.ClippedReward(envs.StrongHitReward(), 0.0, 2.0),
     "normalised": lambda: envs.EMANormalizedReward(envs.StrongHitReward(), half_life=50),
     "centred": lambda: envs.EMANormalizedReward(envs.FaceBallReward(), half_life=50, center=True, clip=3.0),
-    "potential": lambda: envs.PotentialReward(library.LiuDistancePlayerToBallReward(), gamma=0.99),
+    "potential": lambda: envs.PotentialReward(envs.LiuDistancePlayerToBallReward(), gamma=0.99),
     "sum": lambda: envs.CombinedReward([envs.FaceBallReward(), envs.StrongHitReward()], [0.1, 2.0]),
     "signals": lambda: envs.RewardSignals({"style": envs.FaceBallReward(), "hit": envs.StrongHitReward()}),
 }
@@ -146,7 +145,7 @@ def sums_at(tick_skip, rewards):
     return {name: total[usable] for name, total in paid.items()}
 
 
-class KeepAll(library.Reward):
+class KeepAll(envs.Reward):
     """Adds up what each reward pays; arenas with a demolition or a goal are spoiled."""
 
     def __init__(self, rewards, paid):
@@ -167,9 +166,9 @@ def test_per_second_and_per_change_do_not_depend_on_the_tick_skip():
     def build():
         dense = {n: BUILD[n]() for n in rewards_to_choose_from() if BUILD[n]().unit == "per step"}
         rated = {f"rated {name}": envs.PerSecondReward(reward) for name, reward in dense.items()}
-        rated["BoostKeepReward"] = library.BoostKeepReward()
+        rated["BoostKeepReward"] = envs.BoostKeepReward()
         exact = {n: BUILD[n]() for n in ("RecoveryAndLandingReward", "GoalViewReward", "BoostChangeReward")}
-        exact["potential"] = envs.PotentialReward(library.LiuDistancePlayerToBallReward())
+        exact["potential"] = envs.PotentialReward(envs.LiuDistancePlayerToBallReward())
         return {n: BUILD[n]() for n in dense} | rated | exact, rated, exact
 
     rewards, rated, exact = build()
@@ -209,7 +208,7 @@ class Counting(GameState):
 def test_shared_by_all_terms_and_only_for_one_step():
     scene = Scene()
     scene.state.__class__ = Counting
-    terms = [TouchReward(), library.JumpShotReward(), library.BasicAerialReward(), library.PossessionReward()]
+    terms = [TouchReward(), envs.JumpShotReward(), envs.BasicAerialReward(), envs.PossessionReward()]
     reward = CombinedReward(terms, [1, 0, 0, 1])
     scene.put(touched=[0, 0]).first(reward)
     scene.state.asked = 0

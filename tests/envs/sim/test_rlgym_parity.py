@@ -15,11 +15,11 @@ from rlgym.rocket_league.reward_functions import GoalReward as RLGymGoalReward
 from rlgym.rocket_league.sim import RocketSimEngine
 from rlgym.rocket_league.state_mutators import FixedTeamSizeMutator, KickoffMutator, MutatorSequence
 
+from envs import GoalReward, InAirReward, Reward, SpeedTowardBallReward, TouchReward, VelocityBallToGoalReward
 from envs.dones import GoalCondition, NoTouchCondition, TimeoutCondition
 from envs.obs import DefaultObs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import ExplicitState, Kickoff, MixedStates, RandomState, StateSetter
-from envs.rewards import GoalReward, InAirReward, Reward, SpeedTowardBallReward, TouchReward, VelocityBallToGoalReward
 
 GUIDE = {
     "zero_padding": None,

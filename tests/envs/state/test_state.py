@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from envs import EventReward, GoalReward, SpeedTowardBallReward, TouchReward
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import ExplicitState, RandomState
-from envs.rewards import EventReward, GoalReward, SpeedTowardBallReward, TouchReward
 from envs.state.__main__ import fields, fields_table
 from envs.state.game_state import GameState
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 import envs
-from envs.mechanics import MechanicsLanes
+from envs import MechanicsLanes
 from fabric_rl.base.argv import DEFAULT_CONFIG
 from fabric_rl.base.messages import one_line
 from fabric_rl.cli.command_line import read_settings

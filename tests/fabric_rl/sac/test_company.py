@@ -27,7 +27,7 @@ from envs import (
 )
 from envs.demonstrations.file import DemonstrationWriter, columns_of_states
 from envs.demonstrations.record import StateRecorder, states_header
-from envs.rewards import default_reward
+from envs.rewards.car import default_reward
 from fabric_rl import (
     ActOutput,
     Callback,
