@@ -34,6 +34,8 @@ export class Play {
     this.stage.cameras.reach = 0.72;
     this.stage.renderer.render(this.stage.scene, this.stage.camera);
     this.input = new Input(byId("picture"), (name) => this.tap(name), (event) => this.send(event.timeStamp));
+    this.input.listenTo(byId("touch"), () => document.body.classList.add("touching"));
+    byId("ballcam").addEventListener("click", () => this.tap("camera"));
     this.socket = connect({ bytes: (data) => this.frame(data), said: (it) => this.said(it), ended: (text) => this.end(text) });
     setInterval(() => this.send(performance.now()), PULSE_MS);
     new ResizeObserver(() => this.stage.resize()).observe(byId("picture"));
@@ -119,6 +121,10 @@ export class Play {
       this.game = new LiveGame(status.teams.length);
       this.stage.cameras.choose("chase");
     }
+    if (status.phase === "goal" && before.phase !== "goal" && this.game?.ready && status.scorer !== null) {
+      const facing = status.scorer ? 1 : -1; // out of the net
+      this.scored = { at: performance.now(), place: this.game.ball.position.clone(), team: status.scorer, facing, gone: true };
+    } else if (status.phase !== "goal" && status.phase !== "paused") this.scored = null;
     this.hud();
   }
 
@@ -177,7 +183,8 @@ export class Play {
     game.take(performance.now() / 1000, this.status.phase === "play");
     const camera = this.ballCamera ? "chase" : "car";
     if (stage.cameras.name !== camera) stage.cameras.choose(camera);
-    stage.draw(game, game, { selected: game.own, marked: false, trails: true, elapsed: Math.min(0.1, passed) });
+    const goal = this.scored && { ...this.scored, age: (performance.now() - this.scored.at) / 1000 };
+    stage.draw(game, game, { selected: game.own, marked: false, trails: true, elapsed: Math.min(0.1, passed), goal });
     this.shown(echo);
     stage.adapt(passed);
     this.frames++;
