@@ -13,7 +13,6 @@ from envs.state.game_state import GameState
 from envs.state.layout import Bool
 from fabric_rl.base.settings import Positive, check_value, describe_value
 
-
 CELEBRATION_SECONDS = 2.0
 """Game time that recordings show after a goal."""
 
@@ -38,7 +37,7 @@ class GoalCondition(DoneCondition):
 
 
 class PastGoal(DoneCondition):
-    """Another condition, except that an episode that ends with a goal goes on for `CELEBRATION_SECONDS`; for recordings.
+    """Another condition, but an episode that it ends with a goal goes on for `CELEBRATION_SECONDS`; for recordings.
 
     Attributes:
         held: `[A]` bool, arenas in which such an episode goes on.

@@ -96,11 +96,12 @@ export class Cameras {
   }
 
   // Beside the field, wide before a kickoff is taken and closer the closer cars are to the ball. Returns the pace.
-  direct({ ball, cars, kickoff }) {
+  direct({ ball, cars, kickoff: begins }) {
     const { wanted, camera } = this;
+    const kickoff = begins && cars.every((car) => car.position.distanceTo(ball.position) > 14);
     const there = cars.filter((car) => car.visible).map((car) => [car.position, Math.exp(-car.position.distanceTo(ball.position) / 18)]);
     const weight = there.reduce((sum, [, share]) => sum + share, 0);
-    const spread = there.reduce((sum, [place, share]) => sum + share * place.distanceTo(ball.position), 0) / (weight + 0.02);
+    const spread = there.reduce((sum, [place, share]) => sum + share * place.distanceTo(ball.position), 0) / (weight + 0.15);
     const upright = camera.aspect * this.free[0] < this.free[1]; // blue's goal is at the bottom of an upright picture, else on the left
     const tight = upright ? 1.15 : Math.max(0.6, Math.min(1, this.free[1] * 1.2, camera.aspect * this.free[0] - 0.15));
     const reach = (kickoff ? 78 : 13 + 1.3 * spread + 0.35 * ball.position.y) / tight;

@@ -163,7 +163,7 @@ class App {
     const goal = this.game.goalAt(before);
     if (goal && this.view === "director" && !this.stage.calm) {
       const due = Math.min(goal.seconds + REPLAY.starts, this.game.seconds[this.game.lastOf(goal.frame)] - 1e-3);
-      if (before <= due && this.seconds > due && due > goal.seconds) return this.replayGoal(goal, due);
+      if (before < due && this.seconds >= due && due > goal.seconds) return this.replayGoal(goal, due);
     }
     if (this.seconds < end) return;
     this.seconds = end;
