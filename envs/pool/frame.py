@@ -30,7 +30,7 @@ _FONT = bytes.fromhex(
 
 
 class Shot(NamedTuple):
-    """What a film adds to the picture of a state.
+    """Names, banner and explosion that a film adds to the picture of a state.
 
     Attributes:
         names: Names of blue and of orange.

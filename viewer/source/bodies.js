@@ -187,7 +187,13 @@ export class Car {
     this.trail = new Trail(scene, colour, 0.3, 0.65);
   }
 
-  show(position, rotation, { visible, boosting, steer, selected, time }) {
+  // Makes it a ghost, which is seen through.
+  fade(opacity) {
+    this.group.traverse(({ material }) => material && Object.assign(material, { opacity, transparent: true }));
+    this.trail.mesh.visible = false;
+  }
+
+  show(position, rotation, { visible, boosting = false, steer, selected = false, time }) {
     this.group.visible = this.shadow.visible = visible;
     this.marker.visible = visible && selected;
     this.group.position.copy(position);
