@@ -269,8 +269,6 @@ def test_fingers_drive_steer_and_boost(opened, served):
     throttle, steer, pitch, yaw, roll, jump, boosting, slide = page.evaluate("[...viewer.input.read()]")
     assert throttle > 100 and steer == yaw > 60 and pitch < -60 and (roll, jump, boosting, slide) == (0, 0, 127, 0)
     until(page, "viewer.game.cars[0].velocity.length() > 3 && viewer.game.cars[0].steer > 0.4")
-    touch("touchEnd", held)
-    assert page.evaluate("viewer.input.read()[6]") == 0 and page.evaluate("viewer.input.read()[0]") > 100
     touch("touchEnd")
     assert not any(page.evaluate("[...viewer.input.read()]"))
     ball = page.evaluate("viewer.ballCamera")
@@ -301,8 +299,10 @@ def test_the_bots_own_attempt_is_seen_beside_the_persons(opened, served):
     own = page.evaluate("viewer.game.cars[0].position.toArray()")
     assert places[0][[0, 2, 1]] / 100 == pytest.approx(own, abs=0.05)
     steps = np.linalg.norm(np.diff(places, axis=0), axis=1)
-    assert len(places) > 30 and steps.max() > 40 and steps.max() < 2300 * 8 / 120 + 1  # the chaser drives, no car is faster
-    page.keyboard.press("d")
+    assert (
+        len(places) > 30 and steps.max() > 40 and steps.max() < 2300 * 8 / 120 + 1
+    )
+    page.keyboard.press("d", delay=300)
     until(page, f"viewer.ghost.group.position.distanceTo({{x: {own[0]}, y: {own[1]}, z: {own[2]}}}) > 5")
     page.keyboard.press("n")
     phase(page, "ready")
