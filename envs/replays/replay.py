@@ -195,7 +195,7 @@ _BEFORE_SECONDS, _AFTER_SECONDS, _SLOWER = 2.4, 1.3, 2
 
 def film(replay: Replay, game: Game, frames_per_second: float) -> list[tuple[float, Shot]]:
     """Return the time in ticks of each picture of a game, and what else is in it; goals are shown again, slowly."""
-    ticks, names = game.columns["ticks"].astype(float), tuple(map(str, replay.about["names"]))
+    ticks, names = game.columns["ticks"].astype(float), (str(replay.about["names"][0]), str(replay.about["names"][1]))
     begins = np.append(np.flatnonzero(game.columns["begins"]), game.num_frames)
     step = TICKS_PER_SECOND / frames_per_second
     moments: list[tuple[float, Event | None]] = [(float(tick), None) for tick in np.arange(0, ticks[-1] + 1, step)]

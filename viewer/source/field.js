@@ -139,7 +139,8 @@ function floorGeometry() {
     return piece;
   };
   const rows = ys.filter((y, i) => !i || y - ys[i - 1] > 1);
-  const net = (sign) => sheet([0, 1, 2].map((k) => sign * (BACK + (k / 2) * (NET - BACK))), () => POST);
+  // The floors of the goals lie over the field's edge, so that there is no gap.
+  const net = (sign) => sheet([0, 1, 2].map((k) => sign * (BACK - 40 + (k / 2) * (NET - BACK + 40))), () => POST);
   const geometry = mergeGeometries([sheet(rows, wide), net(-1), net(1)]);
   const { position: at, uv } = geometry.attributes;
   const across = (NET * 2 * 1024) / 1500;

@@ -108,6 +108,7 @@ class Chart {
     g.textAlign = "center";
     for (let k = 0; k * TICK <= BEFORE + AFTER; k++) {
       const time = (Math.ceil(begin / TICK) + k) * TICK;
+      if (right(time) > width + 1) break;
       g.beginPath(), g.moveTo(right(time), height - BOTTOM), g.lineTo(right(time), height - BOTTOM + 3), g.stroke();
       g.fillText(clock(time), Math.min(right(time), width - 11), height - 1);
     }

@@ -231,13 +231,11 @@ class App {
     this.play(true);
     this.rerun = { goal, until, back };
     this.stage.cameras.choose("replay");
-    document.body.classList.add("rerun");
   }
 
   endReplay(back = this.rerun?.back) {
     if (!this.rerun) return;
     this.rerun = null;
-    document.body.classList.remove("rerun");
     this.stage.cameras.choose(this.view, true);
     if (!back) return;
     this.seconds = back.seconds;

@@ -32,7 +32,7 @@ export class Stage {
     this.camera = new PerspectiveCamera(50, 1, 0.3, 600);
     this.field = new Field(this.scene, software);
     this.hemisphere = new HemisphereLight(0xffffff, 0x33404d, 1.6);
-    this.sun = new DirectionalLight(0xffffff, software ? 1.5 : 2.2);
+    this.sun = new DirectionalLight(0xffffff, software ? 1.3 : 2.2);
     this.sun.position.set(30, 80, 45);
     this.scene.add(this.hemisphere, this.sun);
     this.cameras = new Cameras(this.camera, canvas);
@@ -66,7 +66,7 @@ export class Stage {
 
   setTheme(dark) {
     this.scene.background = new Color(dark ? 0x0b1119 : 0xd6e0ea);
-    this.hemisphere.intensity = (dark ? 1.7 : 2.4) * (this.software ? 0.7 : 1); // its colours are brighter where they follow no curve
+    this.hemisphere.intensity = (dark ? 1.7 : 2.4) * (this.software ? 0.9 : 1); // its colours are brighter where they follow no curve
     this.field.setTheme(dark);
   }
 

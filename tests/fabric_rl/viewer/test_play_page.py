@@ -299,9 +299,7 @@ def test_the_bots_own_attempt_is_seen_beside_the_persons(opened, served):
     own = page.evaluate("viewer.game.cars[0].position.toArray()")
     assert places[0][[0, 2, 1]] / 100 == pytest.approx(own, abs=0.05)
     steps = np.linalg.norm(np.diff(places, axis=0), axis=1)
-    assert (
-        len(places) > 30 and steps.max() > 40 and steps.max() < 2300 * 8 / 120 + 1
-    )
+    assert len(places) > 30 and steps.max() > 40 and steps.max() < 2300 * 8 / 120 + 1
     page.keyboard.press("d", delay=300)
     until(page, f"viewer.ghost.group.position.distanceTo({{x: {own[0]}, y: {own[1]}, z: {own[2]}}}) > 5")
     page.keyboard.press("n")
