@@ -5,7 +5,7 @@ import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 
 export const CAMERAS = ["director", "free", "chase", "ball", "top", "car"];
 const FIELD = [46, 57]; // where a camera beside the play may be, half of width and length
-const GOAL = 51.2;
+const [SIDE, GOAL] = [41, 51.2];
 
 const UP = new Vector3(0, 1, 0);
 
@@ -109,9 +109,11 @@ export class Cameras {
     for (const [place, share] of there) wanted.target.addScaledVector(place.clone().sub(ball.position), (0.7 * share) / (weight + 0.6));
     if (kickoff) wanted.target.multiplyScalar(0.3);
     wanted.target.y = 0.6 * wanted.target.y + 0.6;
+    const near = upright ? "z" : "x"; // little is seen of what lies outside the field
+    wanted.target[near] = Math.max(wanted.target[near], 0.45 * reach - (upright ? GOAL : SIDE));
     const height = 0.34 + 0.25 * Math.min(1, reach / 60);
     const along = -0.3 * (wanted.target.z / GOAL);
-    const way = upright ? new Vector3(-0.3 * (wanted.target.x / 41), height, -1) : new Vector3(-1, height, along);
+    const way = upright ? new Vector3(-0.3 * (wanted.target.x / SIDE), height, -1) : new Vector3(-1, height, along);
     wanted.position.copy(wanted.target).addScaledVector(way.normalize(), reach);
     return kickoff ? 1.2 : 2.2;
   }
