@@ -13,6 +13,9 @@ from envs.state.game_state import GameState
 from envs.state.layout import Bool
 from fabric_rl.base.settings import Positive, check_value, describe_value
 
+CELEBRATION_SECONDS = 2.0
+"""Game time that recordings show after a goal."""
+
 
 class DoneCondition(Component, ABC):
     """Base class: decide which arenas end their episode."""
@@ -31,6 +34,32 @@ class GoalCondition(DoneCondition):
 
     def check(self, state: GameState) -> Bool:
         return state.goal_scored
+
+
+class PastGoal(DoneCondition):
+    """Another condition, but an episode that it ends with a goal goes on for `CELEBRATION_SECONDS`; for recordings.
+
+    Attributes:
+        held: `[A]` bool, arenas in which such an episode goes on.
+    """
+
+    def __init__(self, condition: DoneCondition) -> None:
+        """Hold episodes that `condition` ends with a goal."""
+        self.condition, self.truncates = condition, condition.truncates
+        self.held, self._until = np.zeros(0, np.bool_), np.zeros(0)
+
+    def check(self, state: GameState) -> Bool:
+        done = check_done(self.condition, state)
+        new = done & state.goal_scored & ~self.held
+        self._until[new] = state.episode_ticks[new] + CELEBRATION_SECONDS * TICKS_PER_SECOND
+        self.held |= new
+        ended: Bool = np.where(self.held, state.episode_ticks >= self._until, done)
+        return ended
+
+    def reset(self, mask: Bool, state: GameState) -> None:
+        if len(self.held) != state.num_arenas:
+            self.held, self._until = np.zeros(state.num_arenas, np.bool_), np.zeros(state.num_arenas)
+        self.held[mask] = False
 
 
 @dataclass(eq=False, repr=False)

@@ -13,8 +13,9 @@ const target = join(here, "..", "fabric_rl", "viewer");
 const read = (name) => readFileSync(join(here, name), "utf8").replaceAll("\r\n", "\n");
 const sha256 = (text) => createHash("sha256").update(text).digest("hex");
 
+const licence = read("node_modules/three/LICENSE").trim(); // its text must be in every copy, and the script is in every page
 const options = { bundle: true, minify: true, write: false, legalComments: "inline", charset: "utf8" };
-const script = (await build({ ...options, entryPoints: [join(here, "source/main.js")], format: "iife", target: "es2022" }))
+const script = (await build({ ...options, entryPoints: [join(here, "source/main.js")], format: "iife", target: "es2022", banner: { js: `/*! three.js: ${licence} */` } }))
   .outputFiles[0].text;
 const style = async (name) => (await build({ ...options, entryPoints: [join(here, `source/${name}`)] })).outputFiles[0].text.trim();
 const page = async (name, css) => read(`source/${name}`).replace(`/* ${css} */`, (await style(css)).replaceAll("$", "$$$$"));

@@ -14,7 +14,7 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 from envs.actions import ContinuousAction
 from envs.checks import check_seed, parse_team_sizes
 from envs.component import Phased
-from envs.dones import GoalCondition
+from envs.dones import GoalCondition, PastGoal
 from envs.factories import unwrap_partial
 from envs.matches.statistics import Counts, GameStatistics, MatchKickoffs, get_count, pair_totals
 from envs.pool.players import Bot, SplitBot, TeamBots, play
@@ -210,7 +210,8 @@ class RecordedMatch:
         """Build the arena; `seed` seeds the kickoffs. See `ReplayRecorder` and `RocketSimPool` for the rest."""
         check_value("RecordedMatch: team_size", team_size, Count)
         about = {"names": names, "seed": seed, "tick_skip": tick_skip}
-        self.recorder = ReplayRecorder(sink, bots, about, rewards, chunk_frames=chunk_frames)
+        goal = PastGoal(GoalCondition())
+        self.recorder = ReplayRecorder(sink, bots, about, rewards, chunk_frames=chunk_frames, holds=[goal])
         self._kickoffs = MatchKickoffs([np.random.SeedSequence(seed)], 2 * team_size)
         self._steps: Iterator[GameState] = iter(())
         self._pool = RocketSimPool(
@@ -218,7 +219,7 @@ class RecordedMatch:
             team_size=team_size,
             action=ContinuousAction(),
             state_setter=self._kickoffs,
-            done=GoalCondition(),
+            done=goal,
             tick_skip=tick_skip,
             action_delay_ticks=action_delay_ticks,
             num_threads=1,

@@ -234,6 +234,11 @@ class NextShots(TrainingPack):
         super().__post_init__()
         self._shots = np.random.default_rng(self.order_seed).permutation(self._shots)
 
+    @property
+    def shot(self) -> NDArray[np.float64]:
+        """The current shot `[4, 3]`, see `Pack`."""
+        shot: NDArray[np.float64] = self._shots[self.number % len(self)]
+        return shot
+
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
-        shot = self._shots[self.number % len(self)]
-        place_shot(state, arena, shot, lambda side, placed: self._free_place(placed, side, rng))
+        place_shot(state, arena, self.shot, lambda side, placed: self._free_place(placed, side, rng))

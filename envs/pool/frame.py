@@ -2,7 +2,7 @@
 
 import math
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,35 @@ VIEW_DEGREES = 64.0
 """Horizontal field of view."""
 _DIGITS = (31599, 11415, 29671, 29647, 23497, 31183, 31215, 29257, 31727, 31695, 1040)
 """Bitmaps of 0 to 9 and a colon: three columns by five rows, 15 bits, the first dot highest."""
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.!"
+_FONT = bytes.fromhex(
+    "3a31fc6317a31f463e3a308422e7a318c63e7e10f421f7e10f42103a30bc62e4631fc63138842108e1c4210a4c4654c525142108421f"
+    "4775ac6314739ace713a318c62e7a31f42103a318d64d7a31f52513e107043e7c842108446318c62e46318a9444631ad771462a22a31"
+    "462a210847c222221f3a33ae62e11842108e3a213221f3a213062e08ca97c427e1e0862e3a10f462e7c22211083a317462e3a317842e"
+    "00000001f00007000000000018c108421004"
+)
+"""Bitmaps of `_LETTERS`: five columns by seven rows, 36 bits each, the last one lowest."""
+
+
+class Shot(NamedTuple):
+    """Names, banner and explosion that a film adds to the picture of a state.
+
+    Attributes:
+        names: Names of blue and of orange.
+        banner: Text in the color of `team`.
+        team: Team that scores, 0 or 1.
+        burst: `[3]` place in uu where the ball exploded, or None while it is there.
+        age: Seconds since the goal.
+        again: True for a replay, which is seen from the scorer's side.
+    """
+
+    names: tuple[str, str] = ("", "")
+    banner: str = ""
+    team: int = 0
+    burst: Vector | None = None
+    age: float = 0.0
+    again: bool = False
 
 
 class Canvas:
@@ -81,6 +110,17 @@ class Canvas:
             dots = dots.repeat(dot, axis=0).repeat(dot, axis=1)
             self.pixels[top : top + 5 * dot, left : left + 3 * dot][dots] = 255
             left += 4 * dot
+
+    def words(self, text: str, left: int, top: int, dot: int) -> None:
+        """Draw letters and digits in white, as capitals, each `5 * dot` pixels wide; others are left blank."""
+        for number, letter in enumerate(text.upper()):
+            at = left + 6 * dot * number
+            if letter not in _LETTERS or at < 0:
+                continue
+            bits = np.unpackbits(np.frombuffer(_FONT, np.uint8)).reshape(-1, 36)[_LETTERS.index(letter), 1:]
+            part = self.pixels[top : top + 7 * dot, at : at + 5 * dot]
+            dots = bits.reshape(7, 5).repeat(dot, axis=0).repeat(dot, axis=1) > 0
+            part[dots[: part.shape[0], : part.shape[1]]] = 255
 
     def _window(self, low: Vector, high: Vector) -> tuple[Vector, Vector, NDArray[np.uint8]]:
         """Return the centres of columns and rows in a rectangle, and its pixels; empty outside the image."""
@@ -220,6 +260,7 @@ def _team(y: Vector) -> Vector:
 SIZE = (640, 360)
 """Default width and height of an image, pixels."""
 _LIGHT = np.array([-0.33, -0.19, 0.92])
+_SHOT = Shot()
 _Paint = tuple[int, int, int]
 _Face = tuple[Vector, Vector | None, _Paint]
 """In a car's frame: corners `[n, 3]`, the outward unit normal (None for fire), and the colour."""
@@ -228,7 +269,9 @@ _OWN = (-1, -1, -1)
 """Placeholder for the colour of the team."""
 
 
-def render_frame(state: GameState, arena: int = 0, size: tuple[int, int] = SIZE) -> NDArray[np.uint8]:
+def render_frame(
+    state: GameState, arena: int = 0, size: tuple[int, int] = SIZE, shot: Shot = _SHOT
+) -> NDArray[np.uint8]:
     """Draw an arena from a camera beside the field, like a TV broadcast, with blue's goal on the left.
 
     The camera follows the ball and the cars close to it; the image depends only on the state. The arrow on a car points
@@ -238,28 +281,34 @@ def render_frame(state: GameState, arena: int = 0, size: tuple[int, int] = SIZE)
         state: State from a pool, from numbers or from a replay.
         arena: Row of the arena in `state`.
         size: Width and height in pixels; use even numbers to make a video.
+        shot: What else is in the picture.
 
     Returns:
         `[H, W, 3]` uint8, red, green, blue.
     """
     world, alive = state.world, np.flatnonzero(state.present[arena] & ~state.is_demoed[arena])
     places = np.concatenate((world.ball_pos[arena][None], world.car_pos[arena, alive])).astype(float)
-    canvas = _following(places, size)
+    if shot.burst is not None:
+        places[0] = shot.burst
+    canvas = _from_scorer(places[0], shot.team, size) if shot.again else _following(places, size)
     draw_arena(canvas)
     _draw_pads(canvas, world.pad_timers[arena] <= 0)
     radii = np.array([BALL_RADIUS, *[60.0] * len(alive)]) * (1 + places[:, 2] / 4000)
+    radii[0] *= shot.burst is None
     _draw_discs(canvas, places * (1, 1, 0), radii, (8, 14, 12), 0.5 * np.exp(-places[:, 2] / 1400))
     at, depth = canvas.project(places)
     for thing in np.argsort(-np.linalg.norm(places - canvas.position, axis=1)):
-        if thing == 0 and depth[0] > NEAR:
+        if thing == 0 and shot.burst is None and depth[0] > NEAR:
             radius = BALL_RADIUS * canvas.focal / depth[0]
             canvas.ellipse(at[0], (radius, radius), (225, 228, 232), ball=True)
-        elif depth[thing] > 3 * NEAR:
+        elif thing and depth[thing] > 3 * NEAR:
             car = alive[thing - 1]
             axes = np.stack([getattr(world, f"car_{axis}")[arena, car] for axis in ("forward", "right", "up")])
             flame = 1 + 0.1 * math.sin(state.episode_ticks[arena] + car) if state.is_boosting[arena, car] else 0.0
             _draw_car(canvas, places[thing], axes, TEAM_COLOURS[state.team[car]], flame)
-    _draw_score(canvas, state, arena)
+    if shot.burst is not None:
+        _draw_burst(canvas, shot)
+    _draw_score(canvas, state, arena, shot)
     return canvas.pixels
 
 
@@ -273,6 +322,35 @@ def _following(places: Vector, size: tuple[int, int]) -> Canvas:
     height = 0.36 + 0.25 * min(1.0, distance / 5500)
     way = np.array([-math.sqrt(1 - height**2), -0.12 * target[1] / 2500, height])
     return Canvas(target + distance * way, target, size)
+
+
+def _from_scorer(ball: Vector, team: int, size: tuple[int, int]) -> Canvas:
+    """Return a canvas behind the ball, as the scorer's team saw it going to the goal."""
+    side = 1 - 2 * team
+    away = (ball - (0, side * game.BACK_WALL_Y, 0)) * (1, 1, 0) - (0, side * 600, 0)
+    place = ball + 1600 * away / np.linalg.norm(away) + (-350 * np.copysign(1, ball[0]), 0, 0)
+    low, high = np.array([-3300.0, -4500, 260]), np.array([3300.0, 4500, 1500])
+    place[2] = 0.6 * ball[2] + 320
+    return Canvas(np.clip(place, low, high), ball * (1, 1, 0.8) + (0, 0, 40), size)
+
+
+_SPARKS = 90
+
+
+def _draw_burst(canvas: Canvas, shot: Shot) -> None:
+    """Draw the sparks of a goal in the color of its team; the same at the same age."""
+    number = np.arange(_SPARKS)
+    up, around = 1 - (2 * number + 1) / _SPARKS, number * 2.39996
+    far = (900 + 800 * (number * 0.618 % 1)) * (1 - math.exp(-2.6 * shot.age))
+    flat = np.sqrt(1 - up**2)
+    way = np.stack((flat * np.cos(around), flat * np.sin(around) - 0.5 * (1 - 2 * shot.team), 0.7 * up), axis=1)
+    places = shot.burst + way * far[:, None] - np.array([0, 0, 220 * shot.age**2])
+    places[:, 2] = np.maximum(places[:, 2], 15)
+    left = max(0.0, 1 - shot.age / 1.8)
+    colour = TEAM_COLOURS[shot.team] + (255 - TEAM_COLOURS[shot.team]) * 0.5 * left
+    for at, depth in zip(*canvas.project(places), strict=True):
+        if depth > 6 * NEAR:
+            canvas.ellipse(at, (20 * canvas.focal / depth,) * 2, colour, left**0.7)
 
 
 def _draw_discs(canvas: Canvas, places: Vector, radii: Vector, colour: ArrayLike, opacity: ArrayLike) -> None:
@@ -339,8 +417,8 @@ def _car() -> tuple[list[_Face], list[_Face], list[_Face]]:
     return cabin, body, fire
 
 
-def _draw_score(canvas: Canvas, state: GameState, arena: int) -> None:
-    """Draw the goals of both teams, and the time between them, at the top center."""
+def _draw_score(canvas: Canvas, state: GameState, arena: int, shot: Shot) -> None:
+    """Draw the goals of both teams with the names beside them, the time between them, and the banner below."""
     dot, middle = max(1, canvas.pixels.shape[1] // 213), canvas.pixels.shape[1] // 2
     minutes, seconds = divmod(int(state.episode_ticks[arena]) // TICKS_PER_SECOND, 60)
     canvas.pixels[: 9 * dot, middle - 15 * dot : middle + 15 * dot] = (22, 27, 36)
@@ -349,3 +427,13 @@ def _draw_score(canvas: Canvas, state: GameState, arena: int) -> None:
         canvas.pixels[: 9 * dot, at - 7 * dot : at + 7 * dot] = TEAM_COLOURS[team] * 0.8
         goals = int(state.goals[arena, state.team == team].sum())
         canvas.text(str(min(999, goals)), at, 2 * dot, dot)
+        name, small = shot.names[team][:20], max(1, dot * 2 // 3)
+        wide, edge = 6 * small * len(name) + 3 * small, at + (2 * team - 1) * 7 * dot
+        start = edge - (1 - team) * wide
+        canvas.pixels[: 9 * dot, max(0, start) : start + wide] = (22, 27, 36) if name else 0
+        canvas.words(name, start + 2 * small, (9 * dot - 7 * small) // 2, small)
+    if shot.banner:
+        letters = max(1, min(dot + dot // 3, canvas.pixels.shape[1] // (6 * len(shot.banner) + 8)))
+        half, top = (6 * len(shot.banner) + 5) * letters // 2, 13 * dot
+        canvas.pixels[top : top + 11 * letters, max(0, middle - half) : middle + half] = TEAM_COLOURS[shot.team] * 0.8
+        canvas.words(shot.banner, middle - half + 3 * letters, top + 2 * letters, letters)

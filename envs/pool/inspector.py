@@ -11,7 +11,7 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 from envs.actions import ContinuousAction
 from envs.actions.base import nested_parsers
 from envs.actions.tables import ActionTable
-from envs.dones import TimeoutCondition
+from envs.dones import PastGoal, TimeoutCondition
 from envs.loggers import TurtleRecoveryLogger
 from envs.pool.players import Diagnostics, PolicyBot, PolicyFn, TeamBots, play
 from envs.pool.recorder import ReplayRecorder
@@ -97,14 +97,15 @@ class PoolInspector:
         bot = PolicyBot(policy(mind.tell), obs, action, pool.tick_skip, pool.action_delay_ticks, mind)
         about = {"names": ("blue", "orange"), "title": title, "seconds": seconds, "seed": seed}
         about |= {"tick_skip": pool.tick_skip}
-        recorder = ReplayRecorder(sink, TeamBots(bot, bot), about, reward_terms(pool.reward))
+        holds = [PastGoal(condition) for condition in own]
+        recorder = ReplayRecorder(sink, TeamBots(bot, bot), about, reward_terms(pool.reward), holds=holds)
         sizes = self._team_sizes()
         spare = type(pool)(
             1,
             sizes,
             action=ContinuousAction(),
             state_setter=setter,
-            done=own,
+            done=holds,
             tick_skip=pool.tick_skip,
             action_delay_ticks=pool.action_delay_ticks,
             num_threads=1,

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_RADIUS, BOOST_LOCATIONS, TICKS_PER_SECOND
 
+from envs.dones import PastGoal
 from envs.loggers import StateLogger
 from envs.pool.players import TeamBots
 from envs.pool.replay_format import CHUNK_FRAMES, FLAGS, MOST_ACTIONS, Event, ReplayWriter, Sink, game_columns
@@ -32,6 +33,7 @@ class ReplayRecorder(StateLogger):
         rewards: Sequence[RewardTerm] = (),
         arena: int = 0,
         chunk_frames: int = CHUNK_FRAMES,
+        holds: Sequence[PastGoal] = (),
     ) -> None:
         """Set up the recorder; nothing is written before the first game begins.
 
@@ -42,12 +44,14 @@ class ReplayRecorder(StateLogger):
             rewards: Terms of a reward, which are computed again for the replay.
             arena: Index of the arena.
             chunk_frames: See `ReplayWriter`.
+            holds: Conditions of the pool; while they keep an episode going past its goal, nothing is paid or scored.
         """
         self.score, self.bots = [0, 0], bots
         self._sink, self._arena, self._chunk_frames = sink, arena, chunk_frames
         self._about = {"ball_radius": BALL_RADIUS, **about}
         self._part_names = [term_label(part.name) for part in rewards]
         self._rewards: list[Reward] = [part.copy_weighted() for part in rewards]
+        self._holds, self._is_over = holds, False
         self._writer: ReplayWriter | None = None
         self._pending: tuple[dict[str, NDArray[Any]], list[Event]] | None = None
         self._playing = False
@@ -66,8 +70,9 @@ class ReplayRecorder(StateLogger):
         self._emit(decided=True)
         self._ticks += int(one.episode_ticks[0]) - self._episode_ticks
         self._episode_ticks = int(one.episode_ticks[0])
-        paid = [reward(one)[0] for reward in self._rewards]
+        paid = [reward(one)[0] * (not self._is_over) for reward in self._rewards]
         self._keep(one, self._events(one), paid)
+        self._is_over = any(hold.held[self._arena] for hold in self._holds)
 
     def reset(self, mask: Bool, state: GameState) -> None:
         if not mask[self._arena]:
@@ -83,6 +88,7 @@ class ReplayRecorder(StateLogger):
         self._episode_ticks = 0
         self._touched, self._demos, self._scored = np.zeros(one.num_cars, np.bool_), one.demos[0].copy(), False
         self._last_touch: list[int | None] = [None, None]
+        self._is_over = False
         self._keep(one, [], [np.zeros(one.num_cars, np.float32)] * len(self._rewards), begins=1)
 
     def end_game(self) -> None:
@@ -177,7 +183,7 @@ class ReplayRecorder(StateLogger):
         for car in np.flatnonzero(demos > self._demos).tolist():
             found.append({"kind": "demo", "team": team[car], "car": car})
         scoring = int(state.scoring_team[0])
-        if scoring >= 0 and not self._scored:
+        if scoring >= 0 and not self._scored and not self._is_over:
             self.score[scoring] += 1
             found.append({"kind": "goal", "team": scoring, "car": self._last_touch[scoring], "score": self.score[:]})
         self._touched, self._demos, self._scored = touched.copy(), demos.copy(), scoring >= 0

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.pool.frame import SIZE, render_frame
+from envs.pool.frame import SIZE, Shot, render_frame
 from envs.pool.replay_format import (
     BEGIN,
     CHUNK,
@@ -178,13 +178,44 @@ _AT_ONCE = 64
 def render_frames(
     replay: Replay, frames_per_second: float, size: tuple[int, int] = SIZE
 ) -> Iterator[NDArray[np.uint8]]:
-    """Yield images `[H, W, 3]` uint8 of all games; motion is interpolated linearly between frames of the replay."""
-    teams = replay.about["teams"]
+    """Yield images `[H, W, 3]` uint8 of all games, see `film`; motion is interpolated linearly between frames."""
     for game in (game for game in replay.games if game.num_frames):
-        times = np.arange(0, float(game.columns["ticks"][-1]) + 1, TICKS_PER_SECOND / frames_per_second)
-        for first in range(0, len(times), _AT_ONCE):
-            states = states_at(game, teams, times[first : first + _AT_ONCE])
-            yield from (render_frame(states, row, size) for row in range(states.num_arenas))
+        shots = film(replay, game, frames_per_second)
+        for first in range(0, len(shots), _AT_ONCE):
+            times, some = zip(*shots[first : first + _AT_ONCE], strict=True)
+            states = states_at(game, replay.about["teams"], np.array(times))
+            yield from (render_frame(states, row, size, shot) for row, shot in enumerate(some))
+
+
+_BEFORE_SECONDS, _AFTER_SECONDS, _SLOWER = 2.4, 1.3, 2
+
+
+def film(replay: Replay, game: Game, frames_per_second: float) -> list[tuple[float, Shot]]:
+    """Return the time in ticks of each picture of a game, and what else is in it; goals are shown again, slowly."""
+    ticks, names = game.columns["ticks"].astype(float), (str(replay.about["names"][0]), str(replay.about["names"][1]))
+    begins = np.append(np.flatnonzero(game.columns["begins"]), game.num_frames)
+    step = TICKS_PER_SECOND / frames_per_second
+    moments: list[tuple[float, Event | None]] = [(float(tick), None) for tick in np.arange(0, ticks[-1] + 1, step)]
+    goals = {event["frame"]: event for event in game.events if event["kind"] == "goal"}
+    ends = {frame: ticks[begins[begins > frame][0] - 1] for frame in goals}
+    for frame, goal in sorted(goals.items(), reverse=True):
+        first = max(ticks[begins[begins <= frame].max(initial=0)], ticks[frame] - _BEFORE_SECONDS * TICKS_PER_SECOND)
+        until = min(ends[frame] - 1, ticks[frame] + _AFTER_SECONDS * TICKS_PER_SECOND)
+        after = sum(tick < ends[frame] for tick, again in moments if again is None)
+        moments[after:after] = [(float(tick), goal) for tick in np.arange(first, until, step / _SLOWER)]
+
+    def shot(tick: float, again: Event | None) -> Shot:
+        goal = again or next(
+            (goals[frame] for frame in goals if 0 <= tick - ticks[frame] < ends[frame] - ticks[frame]), None
+        )
+        if goal is None:
+            return Shot(names)
+        age = (tick - ticks[goal["frame"]]) / TICKS_PER_SECOND
+        burst = game.columns["ball_pos"][goal["frame"]].astype(float) if age > 0 else None
+        banner = f"{'replay' if again else 'goal!'} {names[goal['team']][:20]}"
+        return Shot(names, banner, goal["team"], burst, age, again is not None)
+
+    return [(tick, shot(tick, again)) for tick, again in moments]
 
 
 def states_at(game: Game, teams: Sequence[int], times: NDArray[np.float64]) -> GameState:

@@ -7,11 +7,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
-from rlgym.rocket_league.common_values import TICKS_PER_SECOND
-
 from envs.pool.replay_format import SUFFIX
 from envs.pool.videos import FORMATS, Frame, write_video
-from envs.replays.replay import read_replay, render_frames
+from envs.replays.replay import film, read_replay, render_frames
 from fabric_rl.base.files import write_text
 from fabric_rl.base.settings import Between
 from fabric_rl.base.tables import progress
@@ -109,14 +107,13 @@ def export_replay(file: Path, out: Path, width: int = 640) -> int:
 def write_film(file: Path, out: Path, width: int = 640) -> None:
     """Write a video (.mp4 or .gif) of all games in a replay, and print its path."""
     replay, rate = read_replay(file), _FRAMES_PER_SECOND[out.suffix]
-    lengths = [float(game.columns["ticks"][-1]) / TICKS_PER_SECOND for game in replay.games if game.num_frames]
-    if not lengths:
+    pictures = sum(len(film(replay, game, rate)) for game in replay.games if game.num_frames)
+    if not pictures:
         raise ValueError(f"{file}: there are no frames to draw")
-    seconds = sum(lengths) + len(lengths) / rate
 
     def frames() -> Iterator[Frame]:
         for number, frame in enumerate(render_frames(replay, rate, (width, width * 9 // 16))):
-            tell(number / rate / seconds)
+            tell(number / pictures)
             yield frame
 
     with progress(f"drawing {out.name}") as tell:

@@ -5,6 +5,7 @@ import math
 import os
 import re
 import struct
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -21,12 +22,14 @@ from envs.demonstrations.file import DemonstrationWriter, columns_of_states
 from envs.demonstrations.record import EPISODE_SECONDS, StateRecorder, states_header
 from envs.dones import DoneCondition, GoalCondition, TimeoutCondition
 from envs.loggers import StateLogger
+from envs.matches.exam import run_exam
 from envs.matches.real_time import FullBoostKickoff, NextShots, RealTimeGame, SlowBot, TickClock
 from envs.matches.statistics import MatchKickoffs
 from envs.pool.recorder import ReplayRecorder
 from envs.pool.replay_format import SUFFIX as REPLAY
+from envs.replays.replay import read_replay
 from envs.resets import StateSetter
-from envs.resets.training_packs import TIME_LIMIT_SECONDS
+from envs.resets.training_packs import TIME_LIMIT_SECONDS, Pack
 from envs.state.layout import BLUE, ORANGE, Float
 from fabric_rl.evaluation.players import MatchSettings, PlayerSpec, load_player, short_name
 from fabric_rl.evaluation.settings import PlaySettings
@@ -106,6 +109,7 @@ class PlaySession:
         self._paused, self._games, self._lost = False, 0, 0.0
         self._shots_ahead: int | None = None
         self._controls = PlayerInput()
+        self._attempted: tuple[int, list[list[float]]] = (-1, [])
         feed.tell(options=self._options, pads=BOOST_LOCATIONS, ball_radius=BALL_RADIUS, speed=1.0, saved="")
 
     def stop(self) -> None:
@@ -160,7 +164,8 @@ class PlaySession:
         self._games += 1
         length = TIME_LIMIT_SECONDS if choice.mode == PACKS else 60 * self._minutes
         self._feed.tell(phase="loading", choice=choice._asdict(), score=[0, 0], length=length)
-        self._feed.tell(began=0, shot=1, speed=1.0, saved="")
+        self._feed.tell(began=0, shot=1, speed=1.0, saved="", ghost=[], skip=self._rules.tick_skip)
+        self._attempted = (-1, [])
         bots, seed, rules = self._bots(choice), self._play.seed + self._games, self._rules
         sizes = (choice.cars, choice.cars) if choice.mode == MATCH else (1, 0)
         names = ("you", choice.opponent if choice.mode == MATCH else choice.mode)
@@ -234,7 +239,7 @@ class PlaySession:
                 freeze = GOAL_SECONDS
                 self._hold("countdown", COUNTDOWN_SECONDS)
             elif choice.mode == PACKS:
-                self._feed.tell(phase="ready")
+                self._feed.tell(phase="ready", ghost=self._attempt(choice, setter))
                 while self._is_away() or not any(self._feed.controls().values):
                     self._look()
             self._feed.tell(phase="play")
@@ -256,6 +261,33 @@ class PlaySession:
                 self._feed.tell(shot=setter.number + 1)
             if choice.mode != MATCH:
                 game.restart()
+
+    def _attempt(self, choice: Choice, setter: StateSetter) -> list[list[float]]:
+        """Let the bot play the shot, too; return position (uu) and quaternion of its car, `[steps, 7]`."""
+        assert isinstance(setter, NextShots)
+        if setter.number != self._attempted[0]:
+            rules = self._rules
+            player = self._spec(self._bot).build(rules.team_size, rules.tick_skip)
+            pack = Pack({"type": choice.kind}, setter.shot[None], np.array([TIME_LIMIT_SECONDS]))
+            about = {"names": ("bot", ""), "seed": 0, "tick_skip": rules.tick_skip}
+            with tempfile.TemporaryDirectory() as folder, Path(folder, f"shot{REPLAY}").open("wb") as sink:
+                run_exam(
+                    player,
+                    [pack],
+                    (rules.team_size, rules.team_size),
+                    self._play.seed,
+                    rules.tick_skip,
+                    rules.action_delay_ticks,
+                    1,
+                    1,
+                    record=lambda bot: ReplayRecorder(sink, TeamBots(bot, IdleBot()), about),
+                )
+                sink.flush()
+                columns = read_replay(sink.name).games[0].columns
+            end = np.append(np.flatnonzero(columns["begins"]), len(columns["begins"]))[1]
+            rows = np.concatenate((columns["car_pos"][:end, 0], columns["car_rotation"][:end, 0]), axis=1)
+            self._attempted = setter.number, rows.round(3).tolist()
+        return self._attempted[1]
 
     # ---------------------------------------------------------------- time
 

@@ -10,7 +10,7 @@ from rlgym.rocket_league.done_conditions import GoalCondition as RLGymGoal
 from rlgym.rocket_league.done_conditions import TimeoutCondition as RLGymTimeout
 
 from envs import GameState, GoalCondition, NoTouchCondition, RandomState, RocketSimPool, TimeoutCondition
-from envs.dones import AllOf, AnyOf, BallOnGroundCondition, DoneCondition
+from envs.dones import AllOf, AnyOf, BallOnGroundCondition, DoneCondition, PastGoal
 from envs.resets import ExplicitState
 from tests.envs.fakes import configured, path_of
 
@@ -213,3 +213,21 @@ def test_goals_timeouts_and_combinations_by_hand():
     assert AllOf(TimeoutCondition(), NoTouchCondition()).truncates is True
     assert AnyOf(GoalCondition(), TimeoutCondition(), truncates=True).truncates is True
     assert AllOf(TimeoutCondition(), truncates=False).truncates is False
+
+
+def test_an_episode_continues_for_two_seconds_past_its_goal():
+    """Only where the condition ends it with a goal; also if the ball leaves the goal again, and again after a reset."""
+    state, goal = GameState(3, 1, 1), PastGoal(GoalCondition())
+    timeout = PastGoal(TimeoutCondition(1.0))
+    everywhere = np.ones(3, bool)
+    for _ in range(2):
+        goal.reset(everywhere, state)
+        timeout.reset(everywhere, state)
+        state.world.ball_pos[:, 1], state.episode_ticks[:] = (5300, 0, -5300), 80
+        assert not goal.check(state).any() and goal.held.tolist() == [True, False, True]
+        assert not timeout.check(state).any() and not timeout.held.any()
+        state.world.ball_pos[:, 1], state.episode_ticks[:] = (5000, 5300, -5300), 312
+        assert not goal.check(state).any()
+        assert timeout.check(state).tolist() == [True, False, False] and timeout.truncates
+        state.episode_ticks[:] = 320
+        assert goal.check(state).tolist() == [True, False, True]

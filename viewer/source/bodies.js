@@ -1,14 +1,16 @@
 // What moves: the ball, cars with wheels and boost flames, shadows and trails.
 
 import {
-  AdditiveBlending, BoxGeometry, BufferAttribute, BufferGeometry, CircleGeometry, Color, ConeGeometry, CylinderGeometry,
+  AdditiveBlending, BoxGeometry, BufferAttribute, BufferGeometry, CanvasTexture, CircleGeometry, Color, ConeGeometry, CylinderGeometry,
   DoubleSide, DynamicDrawUsage, ExtrudeGeometry, Group, IcosahedronGeometry, Mesh, MeshBasicMaterial, MeshPhongMaterial,
-  NormalBlending, Object3D, RingGeometry, Shape, SphereGeometry, Vector3,
+  NormalBlending, Object3D, Points, PointsMaterial, RingGeometry, Shape, SphereGeometry, Vector3,
 } from "three";
 import { mergeGeometries } from "three/addons/utils/BufferGeometryUtils.js";
 import { TEAM, UNIT } from "./place.js";
 
 const BALL = 0.9125;
+export const BURST_SECONDS = 1.8;
+const WHITE = new Color(0xffffff);
 
 // A side view (along the nose, height; uu) made as wide as it says, centred.
 function extruded(points, width, bevel) {
@@ -24,6 +26,10 @@ const WING = extruded([[-58, 34], [-42, 34], [-40, 38], [-60, 38]], 78, 1);
 const STRUT = new BoxGeometry(0.06, 0.16, 0.5).translate(-0.48, 0.28, 0);
 const WHEEL = new CylinderGeometry(1, 1, 0.16, 14).rotateX(Math.PI / 2);
 const WHEELS = [[46, 36, 14], [46, -36, 14], [-36, 38, 16], [-36, -38, 16]];
+const GRILLE = new BoxGeometry(0.05, 0.07, 0.34).translate(0.7, 0.02, 0);
+const STRIPE = new CircleGeometry(0.24, 3).scale(1, 0.62, 1).rotateX(-Math.PI / 2).rotateZ(-0.22).translate(0.44, 0.21, 0); // points forward
+// A team is known by its mark, too: a disc on blue's roof, a triangle on orange's.
+const MARKS = [24, 3].map((corners) => new CircleGeometry([0.15, 0.2][Number(corners === 3)], corners).rotateX(-Math.PI / 2).translate(-0.08, 0.425, 0));
 const FLAME = new ConeGeometry(0.15, 1, 12, 1, true).translate(0, 0.5, 0).rotateZ(Math.PI / 2);
 
 // Parts in one colour each as one body, which is drawn at once.
@@ -66,7 +72,7 @@ export class Ball {
       at.lookAt(at.position.clone().multiplyScalar(2));
       at.position.multiplyScalar(1.005);
       at.updateMatrix();
-      parts.push([new CircleGeometry(0.3, 5).applyMatrix4(at.matrix), 0x55677a]);
+      parts.push([new CircleGeometry(0.33, 5).applyMatrix4(at.matrix), parts.length % 4 === 1 ? 0xd2452f : 0x243242]);
     }
     this.group.add(new Mesh(merged(parts), shiny()));
     scene.add(this.group);
@@ -77,7 +83,8 @@ export class Ball {
     this.trail = new Trail(scene, new Color(0xcfe3ff), 0.55, 0.7);
   }
 
-  show(position, rotation) {
+  show(position, rotation, visible) {
+    this.group.visible = this.shadow.visible = this.ring.visible = visible;
     this.group.position.copy(position);
     this.group.quaternion.copy(rotation);
     this.shadow.position.set(position.x, 0.05, position.z);
@@ -88,18 +95,72 @@ export class Ball {
   }
 }
 
+const SPARKS = 150;
+
+function spot() {
+  const canvas = Object.assign(document.createElement("canvas"), { width: 32, height: 32 });
+  const g = canvas.getContext("2d");
+  const glow = g.createRadialGradient(16, 16, 3, 16, 16, 16);
+  for (const [at, share] of [[0, 1], [0.35, 0.9], [1, 0]]) glow.addColorStop(at, `rgba(255,255,255,${share})`);
+  g.fillStyle = glow;
+  g.fillRect(0, 0, 32, 32);
+  return new CanvasTexture(canvas);
+}
+
+// What a goal sets off: sparks in the team's colour, and a wave of light; the same at the same age.
+export class Burst {
+  constructor(scene) {
+    const geometry = new BufferGeometry().setAttribute("position", new BufferAttribute(new Float32Array(3 * SPARKS), 3));
+    this.sparks = new Points(geometry, new PointsMaterial({ size: 0.7, map: spot(), transparent: true, depthWrite: false }));
+    const light = () => new MeshBasicMaterial({ transparent: true, depthWrite: false, side: DoubleSide });
+    this.wave = new Mesh(new SphereGeometry(1, 20, 14), light());
+    this.ring = new Mesh(new RingGeometry(0.86, 1, 48).rotateX(-Math.PI / 2), light());
+    this.group = new Group().add(this.sparks, this.wave, this.ring);
+    this.sparks.frustumCulled = this.group.visible = false;
+    scene.add(this.group);
+  }
+
+  // `age` seconds after the goal; without a goal (null) nothing is seen.
+  show(goal, calm) {
+    this.group.visible = Boolean(goal) && goal.age < BURST_SECONDS;
+    if (!this.group.visible) return;
+    const { age, place: from, team, facing } = goal;
+    this.group.position.copy(from);
+    const left = 1 - age / BURST_SECONDS;
+    for (const { material } of [this.sparks, this.wave, this.ring]) material.color.set(TEAM[team]);
+    this.sparks.visible = !calm;
+    const at = this.sparks.geometry.attributes.position;
+    for (let k = 0; k < SPARKS && !calm; k++) {
+      const up = 1 - (2 * k + 1) / SPARKS;
+      const around = k * 2.39996;
+      const far = (9 + 8 * ((k * 0.618) % 1)) * (1 - Math.exp(-2.6 * age));
+      const flat = Math.sqrt(1 - up * up) * far;
+      at.setXYZ(k, flat * Math.cos(around), Math.max(0.1 - from.y, 0.7 * up * far - 2.2 * age * age), flat * Math.sin(around) + facing * far * 0.5);
+    }
+    at.needsUpdate = true;
+    this.sparks.material.opacity = left ** 0.7;
+    this.sparks.material.color.lerp(WHITE, 0.35 * left);
+    this.wave.scale.setScalar(calm ? 3 : 1 + 5 * (1 - Math.exp(-5 * age)));
+    this.wave.material.opacity = 0.3 * left ** 3;
+    this.ring.scale.setScalar(calm ? 6 : 2 + 16 * (1 - Math.exp(-2 * age)));
+    this.ring.position.y = 0.12 - from.y;
+    this.ring.material.opacity = 0.8 * left;
+  }
+}
+
 export class Car {
   constructor(scene, team, index) {
-    const colour = new Color(TEAM[team]).offsetHSL(index * 0.025, 0, index * 0.03);
+    const colour = new Color(TEAM[team]).offsetHSL(0, 0, [0, 0.1, -0.1][index % 3]);
     this.colour = colour;
     this.group = new Group();
     const wheel = (radius) => [
       [WHEEL.clone().scale(radius * UNIT, radius * UNIT, 1), 0x15181c],
       [WHEEL.clone().scale(radius * 0.55 * UNIT, radius * 0.55 * UNIT, 1.08), 0xaab4c0],
     ];
-    const parts = [[BODY, colour], [CABIN, 0x10161f], [WING, colour], [STRUT, 0x10161f]];
+    const parts = [[BODY, colour], [CABIN, 0x10161f], [WING, colour], [STRUT, 0x10161f], [GRILLE, 0x10161f], [STRIPE, 0xf4f7fb]];
+    parts.push([MARKS[team], 0xf4f7fb]);
     for (const z of [-0.24, 0.24]) {
-      parts.push([new SphereGeometry(0.07, 8, 6).translate(0.68, 0.06, z), 0xfff6d8]);
+      parts.push([new SphereGeometry(0.08, 8, 6).translate(0.68, 0.07, z * 1.1), 0xfff6d8]);
       parts.push([new BoxGeometry(0.04, 0.05, 0.14).translate(-0.55, 0.15, z), 0xff3344]);
     }
     for (const [x, y, radius] of WHEELS.slice(2)) {
@@ -126,7 +187,13 @@ export class Car {
     this.trail = new Trail(scene, colour, 0.3, 0.65);
   }
 
-  show(position, rotation, { visible, boosting, steer, selected, time }) {
+  // Makes it a ghost, which is seen through.
+  fade(opacity) {
+    this.group.traverse(({ material }) => material && Object.assign(material, { opacity, transparent: true }));
+    this.trail.mesh.visible = false;
+  }
+
+  show(position, rotation, { visible, boosting = false, steer, selected = false, time }) {
     this.group.visible = this.shadow.visible = visible;
     this.marker.visible = visible && selected;
     this.group.position.copy(position);

@@ -1,9 +1,11 @@
-// Five ways to look at a game.
+// Ways to look at a game.
 
 import { MathUtils, Vector3 } from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 
-export const CAMERAS = ["orbit", "chase", "ball", "top", "car"];
+export const CAMERAS = ["director", "free", "chase", "ball", "top", "car"];
+const FIELD = [46, 57]; // where a camera beside the play may be, half of width and length
+const [SIDE, GOAL] = [41, 51.2];
 
 const UP = new Vector3(0, 1, 0);
 
@@ -16,13 +18,14 @@ export class Cameras {
     this.reach = 1; // how far from its car a camera is
     this.free = [1, 1]; // shares of width and height that no panel covers
     this.wanted = { position: new Vector3(), target: new Vector3() };
-    this.choose("orbit");
+    this.choose("director");
   }
 
-  choose(name) {
+  // `here`: the free camera begins where the camera is, and not with the whole field.
+  choose(name, here = false) {
     this.name = name;
-    this.orbit.enabled = name === "orbit";
-    if (name === "orbit") this.home();
+    this.orbit.enabled = name === "free";
+    if (name === "free" && !here) this.home();
     this.snap = true;
   }
 
@@ -30,7 +33,7 @@ export class Cameras {
   home() {
     const wide = this.camera.aspect * this.free[0];
     const factor = Math.max(1, 0.72 / this.free[1], (wide > this.free[1] ? 1.45 : 0.55) / wide);
-    if (wide > this.free[1]) this.camera.position.set(80, 56, 0);
+    if (wide > this.free[1]) this.camera.position.set(-80, 56, 0);
     else this.camera.position.set(0, 74, -88);
     this.camera.position.multiplyScalar(factor);
     this.orbit.target.set(0, 2, 0);
@@ -38,9 +41,9 @@ export class Cameras {
   }
 
   // Follows what is shown; `seconds` have passed since the last picture. Returns whether the camera moved.
-  update(sample, selected, seconds) {
+  update(sample, selected, seconds, goal = null) {
     const { camera, wanted } = this;
-    if (this.name === "orbit") {
+    if (this.name === "free") {
       const fov = 50;
       const moved = this.orbit.update() || camera.fov !== fov;
       this.lens(fov);
@@ -50,16 +53,21 @@ export class Cameras {
     const ball = sample.ball.position;
     const car = sample.cars[selected];
     let pace = 6;
-    if (this.name === "top") {
+    if (this.name === "replay" || (this.name === "director" && goal?.gone)) {
+      pace = this.name === "replay" ? 3 : 1.5;
+      this.fromScorer(goal?.gone ? goal.place : ball, sample.scorer, goal?.gone ? 20 : 11);
+    } else if (this.name === "director") {
+      pace = this.direct(sample);
+    } else if (this.name === "top") {
       const wide = camera.aspect * this.free[0] > this.free[1];
       const [across, along] = wide ? [126, 90] : [90, 126];
       this.lens(50);
       const reach = 2 * Math.tan(MathUtils.degToRad(camera.fov) / 2);
       wanted.target.set(0, 0, 0);
-      wanted.position.set(wide ? 0.01 : 0, Math.max(along / this.free[1], across / camera.aspect / this.free[0]) / reach, wide ? 0 : -0.01);
+      wanted.position.set(wide ? -0.01 : 0, Math.max(along / this.free[1], across / camera.aspect / this.free[0]) / reach, wide ? 0 : -0.01);
     } else if (this.name === "ball") {
       wanted.target.copy(ball);
-      const away = new Vector3(62, 0, ball.z * 0.75).sub(ball).setY(0).normalize();
+      const away = new Vector3(-62, 0, ball.z * 0.75).sub(ball).setY(0).normalize();
       wanted.position.copy(ball).addScaledVector(away, 24).add({ x: 0, y: 11, z: 0 });
       pace = 3.5;
     } else {
@@ -78,13 +86,49 @@ export class Cameras {
       pace = this.name === "chase" ? 9 : 14;
     }
     this.lens(this.name === "car" || this.name === "chase" ? 70 : 50);
-    const far = camera.position.distanceTo(wanted.position) > 45;
+    const far = camera.position.distanceTo(wanted.position) > (this.name === "director" ? 80 : 45);
     const share = this.snap || far ? 1 : 1 - Math.exp(-pace * seconds);
     camera.position.lerp(wanted.position, share);
     this.target.lerp(wanted.target, share);
     camera.lookAt(this.target);
     this.snap = false;
     return before.distanceToSquared(camera.position) > 1e-8;
+  }
+
+  // Beside the field, wide before a kickoff is taken and closer the closer cars are to the ball. Returns the pace.
+  direct({ ball, cars, kickoff: begins }) {
+    const { wanted, camera } = this;
+    const kickoff = begins && cars.every((car) => car.position.distanceTo(ball.position) > 14);
+    const there = cars.filter((car) => car.visible).map((car) => [car.position, Math.exp(-car.position.distanceTo(ball.position) / 18)]);
+    const weight = there.reduce((sum, [, share]) => sum + share, 0);
+    const spread = there.reduce((sum, [place, share]) => sum + share * place.distanceTo(ball.position), 0) / (weight + 0.15);
+    const upright = camera.aspect * this.free[0] < this.free[1]; // blue's goal is at the bottom of an upright picture, else on the left
+    const tight = upright ? 1.15 : Math.max(0.6, Math.min(1, this.free[1] * 1.2, camera.aspect * this.free[0] - 0.15));
+    const reach = (kickoff ? 78 : 13 + 1.3 * spread + 0.35 * ball.position.y) / tight;
+    wanted.target.copy(ball.position).multiplyScalar(0.94);
+    for (const [place, share] of there) wanted.target.addScaledVector(place.clone().sub(ball.position), (0.7 * share) / (weight + 0.6));
+    if (kickoff) wanted.target.multiplyScalar(0.3);
+    wanted.target.y = 0.6 * wanted.target.y + 0.6;
+    const near = upright ? "z" : "x"; // little is seen of what lies outside the field
+    wanted.target[near] = Math.max(wanted.target[near], 0.45 * reach - (upright ? GOAL : SIDE));
+    const height = 0.34 + 0.25 * Math.min(1, reach / 60);
+    const along = -0.3 * (wanted.target.z / GOAL);
+    const way = upright ? new Vector3(-0.3 * (wanted.target.x / SIDE), height, -1) : new Vector3(-1, height, along);
+    wanted.position.copy(wanted.target).addScaledVector(way.normalize(), reach);
+    return kickoff ? 1.2 : 2.2;
+  }
+
+  // Behind the ball, as the scorer's team saw it going to the goal; `scorer` is that team.
+  fromScorer(ball, scorer, back) {
+    const { wanted } = this;
+    const goal = new Vector3(0, 0, scorer ? -GOAL : GOAL);
+    const away = ball.clone().sub(goal).setY(0).add({ x: 0, y: 0, z: scorer ? 6 : -6 }).normalize();
+    const reach = back / Math.max(0.5, Math.min(1, this.camera.aspect * this.free[0]));
+    wanted.target.copy(ball);
+    wanted.position.copy(ball).addScaledVector(away, reach);
+    wanted.position.x = MathUtils.clamp(wanted.position.x + (ball.x > 0 ? -3 : 3), -FIELD[0] + 8, FIELD[0] - 8);
+    wanted.position.z = MathUtils.clamp(wanted.position.z, -FIELD[1] + 10, FIELD[1] - 10);
+    wanted.position.y = Math.max(2.2, ball.y * 0.6 + back * 0.27);
   }
 
   // Where a car goes: on wheels along its nose, in the air along its flight; one that flips or lies goes on as it went.

@@ -2,8 +2,8 @@
 
 import {
   BufferGeometry, CanvasTexture, Color, CylinderGeometry, DoubleSide, Float32BufferAttribute, Group, InstancedMesh,
-  LinearMipmapNearestFilter, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial, MeshLambertMaterial, RingGeometry,
-  Shape, ShapeGeometry, SphereGeometry, SRGBColorSpace, Vector3,
+  LinearMipmapNearestFilter, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial, MeshLambertMaterial, PlaneGeometry, RingGeometry,
+  SphereGeometry, SRGBColorSpace, Vector3,
 } from "three";
 import { mergeGeometries } from "three/addons/utils/BufferGeometryUtils.js";
 import { BLUE, ORANGE, place, UNIT } from "./place.js";
@@ -16,11 +16,41 @@ const CORNER = 1152;
 const POST = 893;
 const BAR = 643;
 
+const TURN = 768; // radius of the corners, seen from above
+const [RAMP, BACK_RAMP, ARCH] = [256, 160, 512]; // radii where walls meet the floor, at the side and at the back, and the ceiling
+
 const OUTLINE = [
-  [SIDE, -BACK + CORNER], [SIDE, BACK - CORNER], [SIDE - CORNER, BACK], [POST, BACK], [-POST, BACK],
-  [-SIDE + CORNER, BACK], [-SIDE, BACK - CORNER], [-SIDE, -BACK + CORNER], [-SIDE + CORNER, -BACK], [-POST, -BACK],
-  [POST, -BACK], [SIDE - CORNER, -BACK],
+  [SIDE, -BACK + CORNER], [SIDE, 0], [SIDE, BACK - CORNER], [SIDE - CORNER, BACK], [POST, BACK], [-POST, BACK],
+  [-SIDE + CORNER, BACK], [-SIDE, BACK - CORNER], [-SIDE, 0], [-SIDE, -BACK + CORNER], [-SIDE + CORNER, -BACK],
+  [-POST, -BACK], [POST, -BACK], [SIDE - CORNER, -BACK],
 ];
+const next = (list, i) => list[(i + 1) % list.length];
+
+// Points of the walls seen from above, with their normals inward; corners are arcs of `TURN`.
+const RIM = OUTLINE.flatMap(([x, y], i) => {
+  const [[px, py], [qx, qy]] = [OUTLINE.at(i - 1), next(OUTLINE, i)];
+  const [a, b] = [Math.atan2(py - y, x - px), Math.atan2(y - qy, qx - x)];
+  const bend = Math.atan2(Math.sin(b - a), Math.cos(b - a));
+  const steps = Math.abs(bend) > 0.1 ? 4 : 0;
+  const far = TURN / Math.cos(bend / 2);
+  const middle = a + bend / 2;
+  return Array.from({ length: steps + 1 }, (_, k) => {
+    const angle = steps ? a + (bend * k) / steps : a;
+    const [nx, ny] = [Math.sin(angle), Math.cos(angle)];
+    return steps ? { x: x + Math.sin(middle) * far - nx * TURN, y: y + Math.cos(middle) * far - ny * TURN, nx, ny, end: k % steps === 0 } : { x, y, nx, ny, end: x !== 0 && y === 0 };
+  });
+});
+const isMouth = (p, q) => Math.abs(p.x) === POST && p.x === -q.x;
+const rampOf = ({ ny }) => RAMP - (RAMP - BACK_RAMP) * Math.max(0, 3 * Math.abs(ny) - 2);
+
+// A wall from the floor to the ceiling at a point of the rim: [distance inward, height]; above a goal it begins at the bar.
+function profile(p, mouth) {
+  const ramp = rampOf(p);
+  const arc = Array.from({ length: 7 }, (_, k) => (k / 6) * (Math.PI / 2));
+  const low = arc.map((a) => (mouth ? [0, BAR] : [ramp * (1 - Math.sin(a)), ramp * (1 - Math.cos(a))]));
+  const high = arc.map((a) => [ARCH * (1 - Math.cos(a)), CEILING - ARCH * (1 - Math.sin(a))]);
+  return [...low, [0, 900], ...high].map(([inward, z]) => [p.x + p.nx * inward, p.y + p.ny * inward, z]);
+}
 
 // Grass with stripes and lines, painted once; blue's half is at the bottom.
 function floorTexture(dark, plain) {
@@ -46,7 +76,7 @@ function floorTexture(dark, plain) {
   g.strokeStyle = dark ? "rgba(220,240,255,.5)" : "rgba(255,255,255,.85)";
   g.lineWidth = 26;
   const path = (draw) => (g.beginPath(), draw(), g.stroke());
-  path(() => OUTLINE.forEach(([x, y], i) => (i ? g.lineTo(x * 0.985, y * 0.985) : g.moveTo(x * 0.985, y * 0.985))) || g.closePath());
+  path(() => RIM.forEach((p) => g.lineTo(...profile(p)[0])) || g.closePath());
   path(() => (g.moveTo(-SIDE, 0), g.lineTo(SIDE, 0)));
   path(() => g.arc(0, 0, 950, 0, 7));
   g.fillStyle = g.strokeStyle;
@@ -56,9 +86,8 @@ function floorTexture(dark, plain) {
     path(() => (g.moveTo(-POST, sign * BACK), g.lineTo(POST, sign * BACK)));
   }
   const texture = new CanvasTexture(canvas);
-  texture.colorSpace = SRGBColorSpace;
   if (plain) texture.minFilter = LinearMipmapNearestFilter;
-  else texture.anisotropy = 4;
+  else Object.assign(texture, { anisotropy: 4, colorSpace: SRGBColorSpace });
   return texture;
 }
 
@@ -68,33 +97,54 @@ function lines(points, colour, opacity) {
   return new LineSegments(geometry, new LineBasicMaterial({ color: colour, transparent: true, opacity }));
 }
 
-// A wall between two points of the floor, glass that fades upward; seen from inside only, so that no camera is blocked.
+// Walls with ramps, glass that fades upward; seen from inside only, so that no camera is blocked.
 function wallGeometry() {
   const positions = [];
   const colours = [];
-  const blue = new Color(BLUE);
-  const orange = new Color(ORANGE);
-  const grey = new Color(0x9fb4c8);
-  OUTLINE.forEach(([x, y], i) => {
-    const [u, v] = OUTLINE[(i + 1) % OUTLINE.length];
-    const goal = Math.abs(x) === POST && Math.abs(u) === POST;
-    const [low, high] = goal ? [BAR, CEILING] : [0, CEILING];
-    const corner = (px, py, pz) => {
-      positions.push(...place(px, py, pz).toArray());
-      const c = grey.clone().lerp(py < 0 ? blue : orange, Math.min(1, Math.abs(py) / BACK) ** 2);
-      colours.push(c.r, c.g, c.b, 0.2 * (1 - pz / CEILING) ** 1.5 + 0.03);
-    };
-    const steps = 4;
-    for (let s = 0; s < steps; s++) {
-      const a = low + ((high - low) * s) / steps;
-      const b = low + ((high - low) * (s + 1)) / steps;
-      corner(x, y, a), corner(u, v, a), corner(u, v, b);
-      corner(x, y, a), corner(u, v, b), corner(x, y, b);
+  const [blue, orange, grey] = [new Color(BLUE), new Color(ORANGE), new Color(0x9fb4c8)];
+  const corner = ([x, y, z]) => {
+    positions.push(...place(x, y, z).toArray());
+    const c = grey.clone().lerp(y < 0 ? blue : orange, Math.min(1, Math.abs(y) / BACK) ** 2);
+    colours.push(c.r, c.g, c.b, 0.24 * (1 - z / CEILING) ** 1.5 + 0.03 + 0.3 * Math.max(0, 1 - z / RAMP) ** 1.5);
+  };
+  RIM.forEach((p, i) => {
+    const q = next(RIM, i);
+    const [left, right] = [p, q].map((at) => profile(at, isMouth(p, q)));
+    for (let k = 1; k < left.length; k++) {
+      corner(left[k - 1]), corner(right[k - 1]), corner(right[k]);
+      corner(left[k - 1]), corner(right[k]), corner(left[k]);
     }
   });
   const geometry = new BufferGeometry();
   geometry.setAttribute("position", new Float32BufferAttribute(positions, 3));
   geometry.setAttribute("color", new Float32BufferAttribute(colours, 4));
+  return geometry;
+}
+
+// The floor in small pieces: large ones tear where pictures are computed without a graphics card.
+function floorGeometry() {
+  const ys = [...RIM.map(({ y }) => y), ...Array.from({ length: 17 }, (_, k) => (k / 8 - 1) * BACK)].sort((a, b) => a - b);
+  const wide = (y) => {
+    const at = RIM.findIndex((p, i) => p.x > 0 && next(RIM, i).x > 0 && p.y < next(RIM, i).y && p.y <= y + 1 && y <= next(RIM, i).y + 1);
+    const [p, q] = [RIM[at], next(RIM, at)];
+    return p.x + ((q.x - p.x) * (y - p.y)) / (q.y - p.y);
+  };
+  const sheet = (rows, half) => {
+    const piece = new PlaneGeometry(2, 2, 12, rows.length - 1);
+    const at = piece.attributes.position;
+    for (let i = 0; i < at.count; i++) {
+      const y = rows[Math.floor(i / 13)];
+      at.setXYZ(i, at.getX(i) * half(y) * UNIT, 0, y * UNIT);
+    }
+    return piece;
+  };
+  const rows = ys.filter((y, i) => !i || y - ys[i - 1] > 1);
+  // The floors of the goals lie over the field's edge, so that there is no gap.
+  const net = (sign) => sheet([0, 1, 2].map((k) => sign * (BACK - 40 + (k / 2) * (NET - BACK + 40))), () => POST);
+  const geometry = mergeGeometries([sheet(rows, wide), net(-1), net(1)]);
+  const { position: at, uv } = geometry.attributes;
+  const across = (NET * 2 * 1024) / 1500;
+  for (let i = 0; i < at.count; i++) uv.setXY(i, at.getX(i) / UNIT / across + 0.5, at.getZ(i) / UNIT / (2 * NET) + 0.5);
   return geometry;
 }
 
@@ -133,27 +183,16 @@ const FLOOR_LIGHT = { true: 1.12, false: 1.34 };
 export class Field {
   constructor(scene, plain) {
     this.plain = plain;
-    const shape = new Shape();
-    OUTLINE.forEach(([x, y], i) => {
-      if (i === 3) for (const px of [POST, -POST]) shape.lineTo(px * UNIT, (px > 0 ? BACK : NET) * UNIT), shape.lineTo(px * UNIT, (px > 0 ? NET : BACK) * UNIT);
-      else if (i === 9) for (const px of [-POST, POST]) shape.lineTo(px * UNIT, (px < 0 ? -BACK : -NET) * UNIT), shape.lineTo(px * UNIT, (px < 0 ? -NET : -BACK) * UNIT);
-      else if (i !== 4 && i !== 10) i ? shape.lineTo(x * UNIT, y * UNIT) : shape.moveTo(x * UNIT, y * UNIT);
-    });
-    const geometry = new ShapeGeometry(shape).rotateX(Math.PI / 2);
-    const at = geometry.attributes.position;
-    const uv = geometry.attributes.uv;
-    const wide = (NET * 2 * 1024) / 1500;
-    for (let i = 0; i < at.count; i++) uv.setXY(i, at.getX(i) / UNIT / wide + 0.5, at.getZ(i) / UNIT / (2 * NET) + 0.5);
-    this.floor = new Mesh(geometry, new MeshBasicMaterial({ side: DoubleSide }));
+    this.floor = new Mesh(floorGeometry(), new MeshBasicMaterial({ side: DoubleSide }));
     scene.add(this.floor);
-
     const glass = new MeshBasicMaterial({ vertexColors: true, transparent: true, depthWrite: false });
     scene.add(new Mesh(wallGeometry(), glass));
     const edges = [];
-    OUTLINE.forEach(([x, y], i) => {
-      const [u, v] = OUTLINE[(i + 1) % OUTLINE.length];
-      edges.push([x, y, CEILING], [u, v, CEILING]);
-      if (Math.abs(x) !== POST) edges.push([x, y, 0], [x, y, CEILING], [x, y, 10], [u, v, 10]);
+    RIM.forEach((p, i) => {
+      const q = next(RIM, i);
+      const [a, b] = [p, q].map((at) => profile(at, isMouth(p, q)));
+      for (const k of isMouth(p, q) ? [8, 14] : [6, 8, 14]) edges.push(a[k], b[k]);
+      if (p.end) for (let k = 1; k < a.length; k++) edges.push(a[k - 1], a[k]);
     });
     scene.add(lines(edges, 0x9fc4ff, 0.25));
     scene.add(goal(-1, BLUE), goal(1, ORANGE));

@@ -14,6 +14,7 @@ const TAPS = ["camera", "retry", "next", "menu"]; // act once, when pressed
 const PAD = { jump: 0, boost: 1, slide: 2, camera: 3, rollLeft: 4, rollRight: 5, backward: 6, forward: 7, retry: 8, menu: 9 };
 const STORED = "fabric-rl-controls";
 const MOST = 127;
+const gas = (y) => Math.sign(y) * Math.min(1, Math.max(0, Math.abs(y) - 0.15) * 2); // a stick that is held sideways does not drive
 const within = (value) => Math.max(-1, Math.min(1, value));
 
 export const keyName = (code) =>
@@ -23,7 +24,7 @@ export const keyName = (code) =>
 export class Input {
   // `tap(name)` is called for actions that act once, `changed(event)` when a held key has changed.
   constructor(surface, tap, changed) {
-    Object.assign(this, { tap, changed, held: new Set(), padHeld: new Set(), enabled: true, waiting: null });
+    Object.assign(this, { stick: { x: 0, y: 0 }, tap, changed, held: new Set(), padHeld: new Set(), enabled: true, waiting: null });
     this.load();
     document.addEventListener("keydown", (event) => this.press(event.code, event));
     document.addEventListener("keyup", (event) => this.release(event.code, event));
@@ -34,6 +35,39 @@ export class Input {
     document.addEventListener("pointerup", (event) => event.pointerType === "mouse" && this.release(`Mouse${event.button}`, event));
     document.addEventListener("contextmenu", (event) => event.preventDefault());
     window.addEventListener("blur", (event) => this.clear(event));
+  }
+
+  // Fingers: the stick on the left drives and steers, the buttons on the right are held. `begin()` is called at the first touch.
+  listenTo(pad, begin) {
+    const [knob, fingers] = [pad.querySelector("i"), new Map()];
+    const lean = (event) => {
+      const box = knob.parentElement.getBoundingClientRect();
+      const half = box.width / 2;
+      const [x, y] = [event.clientX - box.left - half, event.clientY - box.top - half].map((at) => at / half);
+      const long = Math.max(1, Math.hypot(x, y));
+      this.stick = { x: x / long, y: y / long };
+      knob.style.transform = `translate(${this.stick.x * half * 0.6}px, ${this.stick.y * half * 0.6}px)`;
+    };
+    document.addEventListener("pointerdown", (event) => event.pointerType === "touch" && begin());
+    pad.addEventListener("pointerdown", (event) => {
+      const part = event.target.closest("[data-hold]");
+      if (!part) return;
+      event.preventDefault();
+      pad.setPointerCapture(event.pointerId);
+      fingers.set(event.pointerId, part.dataset.hold);
+      if (part.dataset.hold === "stick") lean(event);
+      else this.held.add(`Touch-${part.dataset.hold}`), part.classList.add("held");
+      this.changed(event);
+    });
+    pad.addEventListener("pointermove", (event) => fingers.get(event.pointerId) === "stick" && (lean(event), this.changed(event)));
+    for (const kind of ["pointerup", "pointercancel"])
+      pad.addEventListener(kind, (event) => {
+        const name = fingers.get(event.pointerId);
+        if (!fingers.delete(event.pointerId)) return;
+        if (name === "stick") (this.stick = { x: 0, y: 0 }), (knob.style.transform = "");
+        else this.held.delete(`Touch-${name}`), pad.querySelector(`[data-hold=${name}]`).classList.remove("held");
+        this.changed(event);
+      });
   }
 
   load() {
@@ -97,6 +131,7 @@ export class Input {
 
   clear(event) {
     this.held.clear();
+    this.stick = { x: 0, y: 0 };
     this.changed(event);
   }
 
@@ -119,13 +154,14 @@ export class Input {
   read() {
     const pad = this.pad();
     if (!this.enabled) return new Int8Array(8);
-    const key = (name) => Math.max(this.keys[name].some((code) => this.held.has(code)) ? 1 : 0, pad?.button(name) ?? 0);
-    const turn = within(key("right") - key("left") + (pad?.x ?? 0));
-    const keyboard = (name) => (this.keys[name].some((code) => this.held.has(code)) ? 1 : 0);
-    const pitch = within(keyboard("backward") - keyboard("forward") + (pad?.y ?? 0));
+    const { x, y } = this.stick;
+    const keyboard = (name) => (this.held.has(`Touch-${name}`) || this.keys[name].some((code) => this.held.has(code)) ? 1 : 0);
+    const key = (name) => Math.max(keyboard(name), pad?.button(name) ?? 0);
+    const turn = within(key("right") - key("left") + (pad?.x ?? 0) + x);
+    const pitch = within(keyboard("backward") - keyboard("forward") + (pad?.y ?? 0) + y);
     const slide = key("slide") > 0.5;
     const roll = within(key("rollRight") - key("rollLeft") + (slide ? turn : 0));
-    const axes = [key("forward") - key("backward"), turn, pitch, slide ? 0 : turn, roll];
+    const axes = [within(key("forward") - key("backward") - gas(y)), turn, pitch, slide ? 0 : turn, roll];
     const buttons = [key("jump") > 0.5, key("boost") > 0.5, slide];
     return Int8Array.from([...axes, ...buttons].map((value) => Math.round(MOST * value)));
   }

@@ -5,7 +5,8 @@ import { clock } from "./timeline.js";
 const BEFORE = 8;
 const AFTER = 4;
 const KMH = 0.036; // of one uu/s
-const [LEFT, BOTTOM, TICK] = [36, 14, 4]; // pixels beside and below a chart for its numbers; seconds
+const [BOTTOM, TICK] = [14, 4]; // pixels below a chart for its numbers; seconds
+const SPIKE = 4; // times what 98 % of the numbers reach: what is higher, such as a goal, is cut off and marked with its number
 const COLOURS = ["#4c9bff", "#ff9640", "#42c98b", "#e45fa5", "#b28bff", "#e2c044", "#47c5d6", "#f0695c", "#9fb17c", "#8796ab"];
 const NAMES = ["throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake"];
 
@@ -77,35 +78,41 @@ class Chart {
     const last = Math.min(game.frames - 1, game.frameAt(begin + BEFORE + AFTER) + 1);
     let present = game.frameAt(seconds);
     if (present && Number.isNaN(at(present, 0))) present--; // nothing is decided in the last frame
-    let low = 0;
-    let high = 0;
+    const sizes = [];
+    let [low, high] = [0, 0];
     for (let f = first; f <= last; f++) {
       for (let k = 0; k < this.names.length; k++) {
         const value = this.off.has(k) ? NaN : at(f, k);
         if (value < low) low = value;
         if (value > high) high = value;
+        if (value) sizes.push(Math.abs(value));
       }
     }
+    const usual = sizes.sort((a, b) => a - b)[Math.floor(sizes.length * 0.98)] ?? 0;
+    const cut = sizes.at(-1) > SPIKE * usual ? 1.4 * usual : Infinity;
+    [low, high] = [Math.max(low, -cut), Math.min(high, cut)];
     if (high - low < 1e-6) high = low + 1;
-    const right = (time) => LEFT + ((time - begin) / (BEFORE + AFTER)) * (width - LEFT);
+    g.font = "10px system-ui, sans-serif";
+    const left = 6 + Math.max(24, ...[low, high].map((value) => g.measureText(short(value)).width));
+    const right = (time) => left + ((time - begin) / (BEFORE + AFTER)) * (width - left);
     const x = (f) => right(game.seconds[f]);
     const y = (value) => height - BOTTOM - 4 - ((value - low) / (high - low)) * (height - BOTTOM - 8);
     const style = getComputedStyle(this.canvas);
     g.strokeStyle = style.getPropertyValue("--line");
     g.fillStyle = style.getPropertyValue("--faint");
-    g.font = "10px system-ui, sans-serif";
     g.lineWidth = 1;
-    g.beginPath(), g.moveTo(LEFT, y(0)), g.lineTo(width, y(0)), g.stroke();
+    g.beginPath(), g.moveTo(left, y(0)), g.lineTo(width, y(0)), g.stroke();
     g.textAlign = "right";
-    g.fillText(short(high), LEFT - 4, 11);
-    g.fillText(short(low), LEFT - 4, height - BOTTOM - 1);
+    g.fillText(short(high), left - 4, 11);
+    g.fillText(short(low), left - 4, height - BOTTOM - 1);
     g.textAlign = "center";
     for (let k = 0; k * TICK <= BEFORE + AFTER; k++) {
       const time = (Math.ceil(begin / TICK) + k) * TICK;
+      if (right(time) > width + 1) break;
       g.beginPath(), g.moveTo(right(time), height - BOTTOM), g.lineTo(right(time), height - BOTTOM + 3), g.stroke();
       g.fillText(clock(time), Math.min(right(time), width - 11), height - 1);
     }
-    g.save(), g.beginPath(), g.rect(LEFT, 0, width - LEFT, height - BOTTOM), g.clip();
+    g.save(), g.beginPath(), g.rect(left, 0, width - left, height - BOTTOM), g.clip();
     this.names.forEach((_, k) => {
       this.rows[k].textContent = short(at(present, k));
       if (this.off.has(k)) return;
@@ -118,6 +125,7 @@ class Chart {
         if (Number.isNaN(value)) open = false;
         else if (open) g.lineTo(x(f), y(value));
         else g.moveTo(x(f), y(value)), (open = true);
+        if (Math.abs(value) > cut) g.fillText(`${short(value)} ${value > 0 ? "▲" : "▼"}`, x(f) - 22, value > 0 ? 9 : height - BOTTOM - 2);
       }
       g.stroke();
     });
@@ -175,7 +183,7 @@ export class Inspector {
       const box = make("section", "actions");
       box.append(make("header", "", "most likely actions"));
       this.list = make("ol", "");
-      this.items = Array.from({ length: 5 }, () => {
+      this.items = Array.from({ length: window.innerHeight < 900 ? 3 : 5 }, () => {
         const item = make("li", "");
         item.append(make("i", ""), make("span", ""), make("b", ""));
         this.list.append(item);

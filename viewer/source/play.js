@@ -1,13 +1,17 @@
 // The page of a game that one plays: controls, stream, score and menu around the picture.
 
+import { Car } from "./bodies.js";
 import { Input, keyName, NAMES } from "./input.js";
 import { LiveGame } from "./live.js";
+import { place, turn } from "./place.js";
 import { connect } from "./source.js";
 import { Stage } from "./stage.js";
 import { clock } from "./timeline.js";
 
 const PULSE_MS = 8; // how often a gamepad is read
 const HEARTBEAT_MS = 50; // how often the server hears of controls that do not change
+const TICKS_PER_SECOND = 120;
+const STILL = [0, 0, 0, 1, 0, 0, 0];
 const ARC = 235.6; // length of the boost gauge's arc
 const LABELS = { mode: "Game", opponent: "Opponent", cars: "Players", every: "Reactions", kind: "Shots" };
 const TEXTS = {
@@ -34,6 +38,8 @@ export class Play {
     this.stage.cameras.reach = 0.72;
     this.stage.renderer.render(this.stage.scene, this.stage.camera);
     this.input = new Input(byId("picture"), (name) => this.tap(name), (event) => this.send(event.timeStamp));
+    this.input.listenTo(byId("touch"), () => document.body.classList.add("touching"));
+    byId("ballcam").addEventListener("click", () => this.tap("camera"));
     this.socket = connect({ bytes: (data) => this.frame(data), said: (it) => this.said(it), ended: (text) => this.end(text) });
     setInterval(() => this.send(performance.now()), PULSE_MS);
     new ResizeObserver(() => this.stage.resize()).observe(byId("picture"));
@@ -117,8 +123,14 @@ export class Play {
     if (status.teams && status.teams.join() !== before.teams?.join()) {
       this.stage.populate({ about: { pads: status.pads, teams: status.teams }, ballRadius: status.ball_radius });
       this.game = new LiveGame(status.teams.length);
+      this.ghost = new Car(this.stage.bodies, 1, 0);
+      this.ghost.fade(0.4);
       this.stage.cameras.choose("chase");
     }
+    if (status.phase === "goal" && before.phase !== "goal" && this.game?.ready && status.scorer !== null) {
+      const facing = status.scorer ? 1 : -1; // out of the net
+      this.scored = { at: performance.now(), place: this.game.ball.position.clone(), team: status.scorer, facing, gone: true };
+    } else if (status.phase !== "goal" && status.phase !== "paused") this.scored = null;
     this.hud();
   }
 
@@ -177,7 +189,9 @@ export class Play {
     game.take(performance.now() / 1000, this.status.phase === "play");
     const camera = this.ballCamera ? "chase" : "car";
     if (stage.cameras.name !== camera) stage.cameras.choose(camera);
-    stage.draw(game, game, { selected: game.own, marked: false, trails: true, elapsed: Math.min(0.1, passed) });
+    const goal = this.scored && { ...this.scored, age: (performance.now() - this.scored.at) / 1000 };
+    this.showGhost(game.frames.at(-1).seconds - this.status.began);
+    stage.draw(game, game, { selected: game.own, marked: false, trails: true, elapsed: Math.min(0.1, passed), goal });
     this.shown(echo);
     stage.adapt(passed);
     this.frames++;
@@ -204,6 +218,17 @@ export class Play {
     this.latencies.push(performance.now() - this.pending.at);
     if (this.latencies.length > 500) this.latencies.shift();
     this.pending = null;
+  }
+
+  // In training packs: where the bot's car was so long after it began with the same shot.
+  showGhost(played) {
+    const { ghost = [], skip, choice, phase } = this.status;
+    const at = Math.max(0, (played * TICKS_PER_SECOND) / skip);
+    const [from, to] = [ghost[Math.floor(at)], ghost[Math.floor(at) + 1]];
+    const visible = Boolean(to) && choice.mode === "training pack" && ["ready", "play"].includes(phase);
+    const [a, b] = visible ? [from, to] : [STILL, STILL];
+    const rotation = turn(...a.slice(3)).slerp(turn(...b.slice(3)), at % 1);
+    this.ghost.show(place(a[0], a[1], a[2]).lerp(place(b[0], b[1], b[2]), at % 1), rotation, { visible, steer: 0, time: 0 });
   }
 
   // ------------------------------------------------------------------ the menu

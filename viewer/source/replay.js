@@ -161,6 +161,17 @@ export class Game {
     return this.frames ? this.seconds[this.frames - 1] : 0;
   }
 
+  // The last goal at or before a time.
+  goalAt(seconds) {
+    return this.events.findLast((event) => event.kind === "goal" && event.seconds <= seconds + 1e-3);
+  }
+
+  // The frame in which the episode of a frame ends.
+  lastOf(frame) {
+    while (frame + 1 < this.frames && !this.columns.begins[frame + 1]) frame++;
+    return frame;
+  }
+
   // The last frame at or before a time.
   frameAt(seconds) {
     let low = 0;

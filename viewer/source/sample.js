@@ -38,6 +38,7 @@ export class Sample {
     const span = game.seconds[j] - game.seconds[i];
     const share = span > 0 ? Math.min(1, Math.max(0, (seconds - game.seconds[i]) / span)) : 0;
     this.frame = i;
+    this.kickoff = Math.hypot(...c.ball_vel.subarray(3 * i, 3 * i + 2)) < 10 && Math.hypot(...c.ball_pos.subarray(3 * i, 3 * i + 2)) < 10;
     this.seconds = seconds;
     between(c.ball_pos, c.ball_vel, 3 * i, 3 * j, 0, share, span, this.ball.position);
     this.ball.position.y = Math.max(this.ball.position.y, game.replay.ballRadius * UNIT);

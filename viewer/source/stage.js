@@ -1,9 +1,9 @@
 // The picture: scene, lights and renderer, drawn no finer than the machine can.
 
 import {
-  Color, DirectionalLight, Fog, Group, HemisphereLight, PerspectiveCamera, Scene, Vector3, WebGLRenderer,
+  Color, ColorManagement, DirectionalLight, Group, HemisphereLight, LinearSRGBColorSpace, PerspectiveCamera, Scene, Vector3, WebGLRenderer,
 } from "three";
-import { Ball, Car } from "./bodies.js";
+import { Ball, Burst, Car } from "./bodies.js";
 import { Cameras } from "./cameras.js";
 import { Field } from "./field.js";
 
@@ -21,18 +21,24 @@ function isSoftware() {
 
 export class Stage {
   constructor(canvas) {
-    const software = isSoftware();
-    this.renderer = new WebGLRenderer({ canvas, antialias: !software, powerPreference: "high-performance" });
+    const software = (this.software = isSoftware());
+    const context = canvas.getContext("webgl2", { alpha: false, antialias: !software, powerPreference: "high-performance" }); // three's own is mixed with the page behind it
+    this.renderer = new WebGLRenderer({ canvas, context });
+    if (software) { // without a curve of brightness to compute for every pixel
+      ColorManagement.enabled = false;
+      this.renderer.outputColorSpace = LinearSRGBColorSpace;
+    }
     this.scene = new Scene();
     this.camera = new PerspectiveCamera(50, 1, 0.3, 600);
     this.field = new Field(this.scene, software);
     this.hemisphere = new HemisphereLight(0xffffff, 0x33404d, 1.6);
-    this.sun = new DirectionalLight(0xffffff, 2.2);
+    this.sun = new DirectionalLight(0xffffff, software ? 1.3 : 2.2);
     this.sun.position.set(30, 80, 45);
     this.scene.add(this.hemisphere, this.sun);
     this.cameras = new Cameras(this.camera, canvas);
+    this.calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.most = Math.min(window.devicePixelRatio || 1, 2);
-    this.quality = software ? 0.7 * this.most : this.most;
+    this.quality = software ? 0.85 : this.most;
     document.body.classList.toggle("coarse", software);
     this.pictures = this.passed = 0;
     this.patience = 3;
@@ -47,6 +53,7 @@ export class Stage {
     this.bodies = new Group();
     this.scene.add(this.bodies);
     this.ball = new Ball(this.bodies, ballRadius);
+    this.burst = new Burst(this.bodies);
     const seen = [0, 0];
     this.cars = about.teams.map((team) => new Car(this.bodies, team, seen[team]++));
   }
@@ -59,8 +66,7 @@ export class Stage {
 
   setTheme(dark) {
     this.scene.background = new Color(dark ? 0x0b1119 : 0xd6e0ea);
-    this.scene.fog = new Fog(dark ? 0x0b1119 : 0xd6e0ea, 150, 330);
-    this.hemisphere.intensity = dark ? 1.7 : 2.4;
+    this.hemisphere.intensity = (dark ? 1.7 : 2.4) * (this.software ? 0.9 : 1); // its colours are brighter where they follow no curve
     this.field.setTheme(dark);
   }
 
@@ -75,7 +81,7 @@ export class Stage {
     const [right, bottom] = this.covered;
     this.camera.setViewOffset(width, height, right / 2, bottom / 2, width, height);
     this.cameras.free = [1 - right / width, Math.max(0.3, 1 - bottom / height)];
-    if (this.cameras.name === "orbit" && !this.touched) this.cameras.home();
+    if (this.cameras.name === "free" && !this.touched) this.cameras.home();
     this.cameras.snap = true;
   }
 
@@ -86,8 +92,8 @@ export class Stage {
     if (this.passed < 1 || this.pictures < 3) return;
     const rate = this.pictures / this.passed;
     this.pictures = this.passed = 0;
-    const next = this.quality * (rate < 18 ? 0.6 : rate < 28 ? 0.8 : rate > 50 && this.patience-- < 0 ? 1.25 : 1);
-    const quality = Math.max(0.4, Math.min(this.most, next));
+    const next = this.quality * (rate < 20 ? 0.75 : rate < 26 ? 0.88 : rate > 45 && this.patience-- < 0 ? 1.25 : 1);
+    const quality = Math.max(0.6, Math.min(this.most, next));
     if (Math.abs(quality - this.quality) < 0.04) return;
     if (quality < this.quality) this.patience = 10;
     this.quality = quality;
@@ -95,16 +101,18 @@ export class Stage {
     this.resize();
   }
 
-  draw(game, sample, { selected, trails, elapsed, marked = true }) {
+  // `goal`: the last one, if it was a moment ago: its age in seconds, place, team, the way out of its net, whether the ball is gone.
+  draw(game, sample, { selected, trails, elapsed, marked = true, goal = null }) {
     this.field.showPads(game.columns.pad_timers, sample.frame);
-    this.ball.show(sample.ball.position, sample.ball.rotation);
+    this.ball.show(sample.ball.position, sample.ball.rotation, !goal?.gone);
+    this.burst.show(goal, this.calm);
     sample.cars.forEach((car, k) => {
       const how = { visible: car.visible, boosting: car.is_boosting && car.visible, steer: car.steer, selected: marked && k === selected, time: sample.seconds };
       this.cars[k].show(car.position, car.rotation, how);
     });
-    const moved = this.cameras.update(sample, selected, elapsed);
+    const moved = this.cameras.update(sample, selected, elapsed, goal);
     const past = trails ? sample.history(game, sample.seconds, TRAIL_POINTS, TRAIL_SECONDS / TRAIL_POINTS) : null;
-    this.ball.trail.update(past?.ball ?? [], past?.ball.map(() => true) ?? [], this.camera);
+    this.ball.trail.update((!goal?.gone && past?.ball) || [], past?.ball.map(() => true) ?? [], this.camera);
     this.cars.forEach((car, k) => car.trail.update(past?.cars[k].points ?? [], past?.cars[k].boosting ?? [], this.camera));
     this.renderer.render(this.scene, this.camera);
     return moved;

@@ -12,10 +12,11 @@ from envs.actions import LookupTable
 from envs.bots import BallChaser, Diagnostics, IdleBot, KickoffThenShoot, PolicyBot, TeamBots
 from envs.matches.matches import RecordedMatch
 from envs.obs import DefaultObs
+from envs.pool.frame import render_frame
 from envs.pool.recorder import ReplayRecorder
 from envs.pool.replay_format import FLAGS, game_columns
 from envs.pool.videos import write_video
-from envs.replays.replay import Replay, read_replay, render_frames, states_at
+from envs.replays.replay import Replay, film, read_replay, render_frames, states_at
 from envs.rewards.parts import reward_terms
 from envs.state.game_state import GameState
 
@@ -74,7 +75,7 @@ def test_goals_touches_and_score(game):
     assert goals and one.result["score"] == [len(goals), 0] and goals[-1]["score"] == [len(goals), 0]
     assert all(goal["team"] == 0 and goal["car"] == 0 for goal in goals)
     first = goals[0]["frame"]
-    assert one.columns["ball_pos"][first, 1] > 5215 and one.columns["begins"][first + 1] == 1
+    assert one.columns["ball_pos"][first, 1] > 5215 and one.columns["begins"][first + 31] == 1  # two seconds later
     assert goals[0]["seconds"] == pytest.approx(one.columns["ticks"][first] / 120, abs=1e-3)
     touches = [event["frame"] for event in one.events if event["kind"] == "touch" and event["car"] == 0]
     flags = one.columns["car_flags"][:, 0].astype(int) >> FLAGS.index("touched") & 1
@@ -89,7 +90,8 @@ def test_reward_by_part_is_what_the_pool_would_pay(game):
     assert replay.about["rewards"] == ["SpeedTowardBall", "Goal"]
     parts = one.columns["rewards"]
     goal = next(event["frame"] for event in one.events if event["kind"] == "goal")
-    assert parts[goal, :, 1].tolist() == [10, -10] and not parts[one.columns["begins"] == 1].any()
+    assert parts[goal, :, 1].tolist() == [10, -10] and not parts[goal + 1 : goal + 32].any()
+    assert not parts[one.columns["begins"] == 1].any()
     reward = SpeedTowardBallReward()
     step = np.flatnonzero(one.columns["begins"] == 0)[40]
     expected = 0.5 * reward.compute(states[40])[0]
@@ -213,7 +215,7 @@ def recorded(tmp_path_factory):
         match.begin()
         while match.recorder.score == [0, 0] or match.recorder.seconds < 3:
             match.step()
-        for _ in range(20):
+        for _ in range(50):
             match.step()
         match.close()
     return path, read_replay(path), states
@@ -283,7 +285,8 @@ def test_a_film_lasts_as_long_as_its_game(recorded, tmp_path):
     short = Replay(replay.about, [replay.games[0]])
     seconds = float(short.games[0].columns["ticks"][-1]) / 120
     pictures = list(render_frames(short, 4, (160, 90)))
-    assert len(pictures) == int(seconds * 4) + 1
+    again = [tick for tick, shot in film(short, short.games[0], 4) if shot.again]
+    assert len(pictures) == int(seconds * 4) + 1 + len(again)
     for name in ("a.mp4", "a.gif"):
         write_video(tmp_path / name, pictures, 4)
     reader = read_frames(str(tmp_path / "a.mp4"))
@@ -291,6 +294,29 @@ def test_a_film_lasts_as_long_as_its_game(recorded, tmp_path):
     assert about["size"] == (160, 90) and len(list(reader)) == len(pictures)
     assert (tmp_path / "a.gif").read_bytes()[:6] == b"GIF89a"
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.gif", "a.mp4"]
+
+
+def test_a_film_shows_a_goal_again_with_names_and_a_banner(recorded):
+    """At half speed from the scorer's side, after the celebration and before the kickoff."""
+    _, replay, _ = recorded
+    game, goal = replay.games[0], next(event for event in replay.games[0].events if event["kind"] == "goal")
+    scored, shots = game.columns["ticks"][goal["frame"]], film(replay, game, 30)
+    again = [tick for tick, shot in shots if shot.again]
+    assert np.diff(again) == pytest.approx(2) and again[0] == pytest.approx(max(0, scored - 288))
+    assert again[-1] == pytest.approx(scored + 156, abs=3)
+    first = next(number for number, (_, shot) in enumerate(shots) if shot.again)
+    assert scored + 200 < shots[first - 1][0] < scored + 240 <= shots[first + len(again)][0]
+    usual = [tick for tick, shot in shots if not shot.again]
+    assert usual == pytest.approx(np.arange(0, game.columns["ticks"][-1] + 1, 4))
+    after = next(shot for tick, shot in shots if tick > scored)
+    assert after.names == ("one", "two") and after.banner == "goal! one" and after.burst is not None
+    assert shots[0][1].banner == "" and shots[first][1].banner == "replay one"
+    blue = []
+    for tick, shot in (shots[0], shots[first - 40], shots[first]):
+        picture = render_frame(states_at(game, replay.about["teams"], np.array([tick])), 0, (640, 360), shot)
+        blue.append((np.abs(picture[36:80].astype(int) - (38, 98, 204)).sum(axis=-1) < 6).sum())
+        assert (picture[5:22, 100:200] == 255).all(axis=-1).any()  # a name
+    assert blue[0] < 50 and min(blue[1:]) > 1500
 
 
 def test_a_film_that_fails_leaves_nothing(tmp_path):

@@ -48,7 +48,7 @@ def ready(page):
     return page
 
 
-def picture(page, seconds, camera="orbit"):
+def picture(page, seconds, camera="free"):
     """`[height, width, 3]` of the canvas at a moment, as numbers."""
     data = page.evaluate(f"viewer.still({seconds}, '{camera}')").partition(",")[2]
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"), np.float64)
@@ -71,7 +71,7 @@ def test_what_the_page_says_of_the_game(page):
     picture(page, 12)
     assert page.text_content("#score") == "0 : 0"
     picture(page, GOAL["seconds"] + 0.5)
-    assert page.text_content("#score") == "1 : 0" and page.text_content("#banner") == "Goal! school_1v1"
+    assert page.text_content("#score") == "1 : 0" and page.text_content("#banner").startswith("Goal! school_1v1")
     marks = page.eval_on_selector_all("#timeline .marks i", "all => all.map(mark => mark.className)")
     assert marks == [f"{event['kind']} team{event['team']}" for event in GAME.events]
 
@@ -159,12 +159,12 @@ def test_a_ball_of_another_size_lies_on_the_ground(opened, tmp_path):
 
 
 @pytest.mark.slow
-def test_five_cameras_show_five_pictures(page):
-    pictures = [picture(page, 6, camera) for camera in ("orbit", "chase", "ball", "top", "car")]
+def test_cameras_show_different_pictures(page):
+    pictures = [picture(page, 6, camera) for camera in ("director", "free", "chase", "ball", "top", "car")]
     for number, one in enumerate(pictures):
         assert one.std() > 10
         assert all(np.abs(one - other).mean() > 2 for other in pictures[:number])
-    page.keyboard.press("4")
+    page.keyboard.press("5")
     assert page.get_attribute("#cameras button[value=top]", "aria-pressed") == "true"
 
 
@@ -301,7 +301,8 @@ def smoothed(image, size=6):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("camera", "seconds"), [("orbit", 3.0), ("chase", 11.0), ("ball", 6.0), ("top", 13.6), ("car", 8.0)]
+    ("camera", "seconds"),
+    [("free", 3.0), ("chase", 11.0), ("ball", 6.0), ("top", 13.6), ("car", 8.0), ("director", 12.0)],
 )
 def test_pictures_are_those_of_the_reference(page, camera, seconds):
     """Everywhere, so that no car and no ball is missed; smoothed, since drivers draw edges differently."""
@@ -316,18 +317,18 @@ def test_pictures_are_those_of_the_reference(page, camera, seconds):
 
 @pytest.mark.slow
 def test_from_above_everything_is_where_the_numbers_say(page):
-    """Computed here: orange's goal is on the left, x grows downward; a mirrored field has them elsewhere."""
+    """Computed here: orange's goal is on the right, x grows upward; a mirrored field has them elsewhere."""
     before, after = (picture(small(page), seconds, "top") for seconds in (2.0, 9.0))
-    bar = page.locator("#bar").bounding_box()["y"]  # the middle of the picture is the middle of what the bar leaves
-    height = max(90 / (bar / 300), 126 / (480 / 300)) / (2 * np.tan(np.radians(25)))  # of the camera, in 100 uu
+    rows, columns = before.shape[:2]
+    height = max(90, 126 / (columns / rows)) / (2 * np.tan(np.radians(25)))  # of the camera, in 100 uu
     changed = smoothed(np.abs(after - before).max(axis=-1), 3)
     frames = [page.evaluate(f"viewer.game.frameAt({seconds})") for seconds in (2.0, 9.0)]
     moved = [GAME.columns["ball_pos"][frames], GAME.columns["car_pos"][frames, 0]]  # the other car stays where it is
     for places in moved:
         assert np.linalg.norm(places[1] - places[0]) > 500
         for x, y, z in places:
-            scale = 300 / (2 * np.tan(np.radians(25))) / (height - z / 100) / 100  # pixels per uu
-            left, top = int(240 - y * scale), int(bar / 2 + x * scale)
+            scale = rows / (2 * np.tan(np.radians(25))) / (height - z / 100) / 100  # pixels per uu
+            left, top = int(240 + y * scale), int(rows / 2 - x * scale)
             assert changed[top - 4 : top + 3, left - 4 : left + 3].max() > 25, (x, y, z)
 
 

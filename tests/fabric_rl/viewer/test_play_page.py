@@ -4,6 +4,7 @@ import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
+import numpy as np
 import pytest
 
 import fabric_rl
@@ -241,3 +242,67 @@ def test_play_in_a_notebook(opened, tmp_path):
         playing.stop()
     with pytest.raises(ValueError, match="no such"):
         fabric_rl.play("nobody", runs_dir=tmp_path)
+
+
+def test_fingers_drive_steer_and_boost(opened, served):
+    page = opened(served("idle"), 844, 390)
+    phase(page, "play")
+    screen = page.context.new_cdp_session(page)
+    screen.send("Emulation.setTouchEmulationEnabled", {"enabled": True, "maxTouchPoints": 5})
+
+    def touch(kind, *points):
+        fingers = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]
+        screen.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": fingers})
+
+    def middle(selector):
+        box = page.locator(selector).bounding_box()
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    assert page.is_hidden("#touch")
+    touch("touchStart", (400, 200))
+    touch("touchEnd")
+    until(page, "document.getElementById('stick').offsetWidth > 0")
+    stick, boost = middle("#stick"), middle("[data-hold=boost]")
+    held = (stick[0] + 40, stick[1] - 50)
+    touch("touchStart", held)
+    touch("touchStart", held, boost)
+    throttle, steer, pitch, yaw, roll, jump, boosting, slide = page.evaluate("[...viewer.input.read()]")
+    assert throttle > 100 and steer == yaw > 60 and pitch < -60 and (roll, jump, boosting, slide) == (0, 0, 127, 0)
+    until(page, "viewer.game.cars[0].velocity.length() > 3 && viewer.game.cars[0].steer > 0.4")
+    touch("touchEnd")
+    assert not any(page.evaluate("[...viewer.input.read()]"))
+    ball = page.evaluate("viewer.ballCamera")
+    page.click("#ballcam")
+    assert page.evaluate("viewer.ballCamera") != ball
+
+
+def test_a_goal_explodes_where_the_ball_was(opened, served):
+    page = opened(served("chaser"))  # against a person who stands still
+    phase(page, "goal")
+    until(page, "viewer.stage.burst.group.visible && !viewer.stage.ball.group.visible")
+    assert abs(page.evaluate("viewer.stage.burst.group.position.z")) > 48
+    phase(page, "countdown")
+    until(page, "viewer.stage.ball.group.visible")
+
+
+def test_the_bots_own_attempt_is_seen_beside_the_persons(opened, served):
+    pytest.importorskip("rlgym_tools")
+    page = opened(served("chaser"))
+    phase(page, "play")
+    assert not page.evaluate("viewer.ghost.group.visible")
+    page.keyboard.press("Escape")
+    page.select_option("select[name=mode]", label="Training pack")
+    page.click("#start")
+    phase(page, "ready")
+    until(page, "viewer.ghost.group.visible")
+    places = np.array(page.evaluate("viewer.status.ghost"))[:, :3]
+    own = page.evaluate("viewer.game.cars[0].position.toArray()")
+    assert places[0][[0, 2, 1]] / 100 == pytest.approx(own, abs=0.05)
+    steps = np.linalg.norm(np.diff(places, axis=0), axis=1)
+    assert len(places) > 30 and steps.max() > 40 and steps.max() < 2300 * 8 / 120 + 1
+    page.keyboard.press("d", delay=300)
+    until(page, f"viewer.ghost.group.position.distanceTo({{x: {own[0]}, y: {own[1]}, z: {own[2]}}}) > 5")
+    page.keyboard.press("n")
+    phase(page, "ready")
+    until(page, "viewer.status.shot === 2")
+    assert not np.allclose(np.array(page.evaluate("viewer.status.ghost"))[0, :3], places[0])
