@@ -45,10 +45,7 @@ def play_bot(
         raise ValueError(f"--record {record} must be a folder")
     feed = PlayFeed()
     feed.tell(phase="loading")
-    name = bot.partition("#")[0]
-    places = Path(play.runs_dir, name), Path(name), Path(__file__).parents[1] / "pretrained" / name
-    found = bot in BOTS or any(place.exists() for place in places)
-    if not found or (play.team_size and bot not in BOTS):
+    if not can_load_later(bot, play):
         _session(feed, bot, play).check()  # before the browser opens
     server = ViewerServer(feed, host, port)
     try:
@@ -63,6 +60,13 @@ def play_bot(
     except KeyboardInterrupt:
         print()
     return 0
+
+
+def can_load_later(name: str, play: PlaySettings) -> bool:
+    """Return True if a player exists, so that an address may be shown before torch is imported to load it."""
+    path = name.partition("#")[0]
+    places = Path(play.runs_dir, path), Path(path), Path(__file__).parents[1] / "pretrained" / path
+    return name in BOTS or (not play.team_size and any(place.exists() for place in places))
 
 
 def _session(*settings: Any) -> Any:  # noqa: ANN401 - a PlaySession

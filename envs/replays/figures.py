@@ -1,0 +1,51 @@
+"""measure_replay: the statistics of recorded games, computed as in matches."""
+
+import numpy as np
+
+from envs.matches.statistics import Counts, GameStatistics
+from envs.pool.replay_format import FLAGS
+from envs.replays.replay import Game, Replay, states_at
+from envs.state.game_state import GameState
+from envs.state.layout import TOUCHED, Float
+
+NOT_RECORDED = ("shots", "saves")
+"""Statistics that only the game itself counts."""
+
+
+def measure_replay(replay: Replay) -> tuple[Counts, Float]:
+    """Measure all games of a replay.
+
+    Returns:
+        The counts `[K, 2]` and maps `[3, 2, *CELLS]` of `GameStatistics` for blue and orange; without `NOT_RECORDED`.
+
+    Raises:
+        ValueError: There are no frames, or a chunk is damaged.
+    """
+    measured = [_measure(game, replay.about["teams"]) for game in replay.games if game.num_frames]
+    if not measured:
+        raise ValueError("the replay has no frames")
+    return sum(each.counts[:, 0] for each in measured), sum(each.maps[:, 0] for each in measured)
+
+
+def _measure(game: Game, teams: list[int]) -> GameStatistics:
+    logger, columns = GameStatistics(), game.columns
+    states = states_at(game, teams, columns["ticks"].astype(np.float64))
+    flags = columns["car_flags"].astype(np.uint8)
+    touched, on_ground = ((flags >> FLAGS.index(name) & 1) > 0 for name in ("touched", "on_ground"))
+    states.world.ball_vel[:] = columns["ball_vel"]
+    states.car_rows[..., TOUCHED] = touched[..., None]
+    states.set_on_ground(slice(None), on_ground)
+    for event in game.events:
+        if event["kind"] == "demo":
+            states.demos[event["frame"] :, event["car"]] += 1
+    states.complete()
+    begins, playing = np.append(columns["begins"], 1) > 0, False
+    for frame in range(game.num_frames):
+        state: GameState = states.select(np.array([frame]))
+        if begins[frame]:
+            logger.reset(np.ones(1, np.bool_), state)
+            playing = True
+        elif playing:  # a recording may go on after a goal
+            logger.update(state, begins[frame + 1 : frame + 2] & (frame + 1 < game.num_frames) | state.goal_scored)
+            playing = not state.goal_scored[0]
+    return logger
