@@ -143,12 +143,13 @@ class GameStatistics(StateLogger):
         np.add.at(self.maps, (name, arenas, team, *cells), weights[arenas, cars])
 
     def _take_pads(self, state: GameState, sides: Float) -> None:
-        """Count the boost of the pads that were taken; the nearest car took them."""
+        """Count the boost of the pads that were taken, each by the nearest car whose boost rose or was full."""
         boost, timers = self._before
         self._before = state.boost.copy(), state.pad_timers.copy()
         for arena, pad in np.argwhere((timers <= 0) & (state.pad_timers > 0)).tolist():
             away = np.linalg.norm(state.world.car_pos[arena, :, :2] - _PADS[pad, :2], axis=1)
-            car = int(np.where(state.present[arena], away, np.inf).argmin())
+            away += 1e5 * ((state.boost[arena] <= boost[arena]) & (boost[arena] < 100)) + 1e9 * ~state.present[arena]
+            car = int(away.argmin())
             side, room = int(sides[car, 1]), min(_PAD_BOOST[pad], 100 - boost[arena, car])
             stolen = _PADS[pad, 1] * (1 - 2 * side) > 1
             found = (room, room * stolen, _PAD_BOOST[pad] - room)
@@ -218,8 +219,8 @@ class GameStatistics(StateLogger):
 
 def map_cells(places: Float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the cells of a map, across and along, that contain `places [n, 2]` (x, y in uu)."""
-    shares = (np.clip(places / _FIELD, -1, 1) + 1) / 2
-    across, along = np.minimum((shares * CELLS).astype(np.int64), np.array(CELLS) - 1).T
+    cells = (places.astype(np.float64) + _FIELD) * CELLS / (2 * _FIELD)
+    across, along = np.clip(cells, 0, np.array(CELLS) - 1).astype(np.int64).T
     return across, along
 
 

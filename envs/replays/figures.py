@@ -4,7 +4,7 @@ import numpy as np
 
 from envs.matches.statistics import Counts, GameStatistics
 from envs.pool.replay_format import FLAGS
-from envs.replays.replay import Game, Replay, states_at
+from envs.replays.replay import Game, Replay
 from envs.state.game_state import GameState
 from envs.state.layout import TOUCHED, Float
 
@@ -28,24 +28,28 @@ def measure_replay(replay: Replay) -> tuple[Counts, Float]:
 
 
 def _measure(game: Game, teams: list[int]) -> GameStatistics:
-    logger, columns = GameStatistics(), game.columns
-    states = states_at(game, teams, columns["ticks"].astype(np.float64))
-    flags = columns["car_flags"].astype(np.uint8)
-    touched, on_ground = ((flags >> FLAGS.index(name) & 1) > 0 for name in ("touched", "on_ground"))
-    states.world.ball_vel[:] = columns["ball_vel"]
-    states.car_rows[..., TOUCHED] = touched[..., None]
-    states.set_on_ground(slice(None), on_ground)
+    logger, columns, frames = GameStatistics(), game.columns, game.num_frames
+    bits = columns["car_flags"].astype(np.uint8)
+    flags = {name: (bits >> bit & 1) > 0 for bit, name in enumerate(FLAGS)}
+    states = GameState(frames, teams.count(0), teams.count(1), flags["present"])
+    states.clear(np.arange(frames))
+    for name in ("ball_pos", "ball_vel", "car_pos", "pad_timers"):
+        getattr(states.world, name)[:] = columns[name]
+    states.boost[:], states.episode_ticks[:] = columns["car_boost"], columns["ticks"]
+    states.demo_respawn_timer[:] = flags["is_demoed"]
+    states.car_rows[..., TOUCHED] = flags["touched"][..., None]
+    states.set_on_ground(slice(None), flags["on_ground"])
     for event in game.events:
         if event["kind"] == "demo":
             states.demos[event["frame"] :, event["car"]] += 1
     states.complete()
     begins, playing = np.append(columns["begins"], 1) > 0, False
-    for frame in range(game.num_frames):
-        state: GameState = states.select(np.array([frame]))
+    for frame in range(frames):
+        state = states.select(np.array([frame]))
         if begins[frame]:
             logger.reset(np.ones(1, np.bool_), state)
             playing = True
         elif playing:  # a recording may go on after a goal
-            logger.update(state, begins[frame + 1 : frame + 2] & (frame + 1 < game.num_frames) | state.goal_scored)
+            logger.update(state, begins[frame + 1 : frame + 2] & (frame + 1 < frames) | state.goal_scored)
             playing = not state.goal_scored[0]
     return logger

@@ -149,8 +149,9 @@ def evaluate(
     weak = find_weaknesses(names[0], {name: each["means"] for name, each in found["statistics"].items()})
     yield Report([*section_tables(sections), *lines, *weak], found)
     if html is not None:
-        figures = {"names": names, "findings": weak, "maps": field_maps(played.maps.sum(axis=0))}
-        write_page(html, " against ".join(names), [Section("Result", lines=lines), *sections], figures=figures)
+        figures = {"names": names, "maps": field_maps(played.maps.sum(axis=0))}
+        sections = [Section("Result", lines=[*lines, *weak]), *sections]
+        write_page(html, " against ".join(names), sections, figures=figures)
         print_all([f"written: {html}"])
     if record is not None:
         record_game(player, opponent, rules.play, rules.minutes, record)
