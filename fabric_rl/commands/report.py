@@ -195,12 +195,13 @@ def _goals_of(replay: Replay, file: str) -> list[Goal]:
     before = round(_SECONDS_BEFORE * replay.about["ticks_per_second"] / replay.about["tick_skip"])
     for game in replay.games:
         goals = [event for event in game.events if event["kind"] == "goal"]
+        begins = np.append(np.flatnonzero(game.columns["begins"]), game.num_frames)
         speeds = np.linalg.norm(game.columns["ball_vel"][[goal["frame"] for goal in goals]], axis=1)
         for fastest in np.argsort(-speeds, kind="stable")[:_MOST_GOALS]:
             event, speed = goals[fastest], float(speeds[fastest])
             end = event["frame"]
-            kickoff = int(np.flatnonzero(game.columns["begins"][: end + 1])[-1])
-            piece = extract_games(replay, [(game, max(kickoff, end - before), end + 1)])
+            kickoff, after = int(begins[begins <= end][-1]), int(begins[begins > end][0])
+            piece = extract_games(replay, [(game, max(kickoff, end - before), min(after, end + 1 + before // 3))])
             title = f"{replay.about['names'][event['team']]} at {event['seconds']:.0f} s of {file}"
             found.append((speed, title, base64.b64encode(piece).decode()))
     return found

@@ -15,10 +15,25 @@ from envs.replays.replay import read_replay
 ONE_GOAL = Path(__file__).resolve().parents[2] / "fixtures/replays/one_goal.frl"
 
 
+class UntilTheGoal(GameStatistics):
+    """Sees nothing of a recording that goes on after a goal."""
+
+    over = False
+
+    def update(self, state, done):
+        if not self.over:
+            super().update(state, done | state.goal_scored)
+        self.over |= bool(state.goal_scored[0])
+
+    def reset(self, mask, state):
+        self.over = False
+        super().reset(mask, state)
+
+
 @pytest.fixture(scope="module", params=["goal", "demo"])
 def played(request, tmp_path_factory):
     """A match of a minute, with goals or with demolitions: its file, and what a logger saw while it was played."""
-    file, seen = tmp_path_factory.mktemp("games") / "game.frl", GameStatistics()
+    file, seen = tmp_path_factory.mktemp("games") / "game.frl", UntilTheGoal()
     sink = io.BytesIO()
     bots = TeamBots(BallChaser(), KickoffThenShoot() if request.param == "goal" else BallChaser())
     size, seed = (2, 3) if request.param == "goal" else (3, 1)
@@ -48,12 +63,16 @@ def counted(replay):
     teams = replay.about["teams"]
     for game in replay.games:
         columns = game.columns
-        touching = [False] * len(teams)
+        touching, over = [False] * len(teams), False
+        goals = {event["frame"] for event in game.events if event["kind"] == "goal"}
         for frame in range(game.num_frames):
             flags = [int(columns["car_flags"][frame, car]) for car in range(len(teams))]
             if columns["begins"][frame]:
-                touching = [False] * len(teams)
+                touching, over = [False] * len(teams), False
                 continue
+            if over:
+                continue
+            over = frame in goals
             ticks = columns["ticks"][frame] - columns["ticks"][frame - 1]
             for car, team in enumerate(teams):
                 if not flags[car] & 16:  # demolished
