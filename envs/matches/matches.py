@@ -174,8 +174,8 @@ def play_matches(
                     progress((block + step / steps) / blocks)
         as_blue, as_orange = np.split(score.counts, SIDES, axis=1)
         found.append(np.stack((as_blue, as_orange[..., ::-1]), axis=2))  # [K, P, 2, 2]: the player, its opponent
-        as_blue, as_orange = np.split(score.maps, SIDES, axis=1)
-        maps.append((as_blue + as_orange[:, :, ::-1]).swapaxes(0, 1))
+        first, second = np.split(score.maps, SIDES, axis=1)
+        maps.append((first + second[:, :, ::-1]).swapaxes(0, 1))
     counts = np.concatenate(found, axis=1)[:, :num_pairs]
     goals, touches = get_count(counts, "goals"), get_count(counts, "touches")
     every_map = np.concatenate(maps)[:num_pairs]

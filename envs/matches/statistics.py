@@ -5,17 +5,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rlgym.rocket_league.common_values import (
-    BACK_NET_Y,
-    BACK_WALL_Y,
-    BALL_RADIUS,
-    BOOST_LOCATIONS,
-    GOAL_CENTER_TO_POST,
-    GOAL_HEIGHT,
-    GRAVITY,
-    SIDE_WALL_X,
-    TICKS_PER_SECOND,
-)
+from rlgym.rocket_league import common_values as game
+from rlgym.rocket_league.common_values import BACK_WALL_Y, BALL_RADIUS, TICKS_PER_SECOND
 
 from envs.loggers import COUNTED, StateLogger, StepDifference
 from envs.resets.simple import KICKOFF_BOOST, Kickoff
@@ -42,9 +33,8 @@ CELLS = (24, 36)
 MAPS = ("car_ticks", "touches", "expected_goals")
 """Maps of a side, which attacks upward: the time of its cars, its touches, and its shots by their value."""
 _THIRD = BACK_WALL_Y / 3
-_PADS = np.array(BOOST_LOCATIONS)
-_PAD_BOOST = np.where(_PADS[:, 2] > 71, 100.0, 12.0)
-_FIELD = np.array([SIDE_WALL_X, BACK_NET_Y])
+_PADS = np.array(game.BOOST_LOCATIONS)
+_FIELD = np.array([game.SIDE_WALL_X, game.BACK_NET_Y])
 
 _OF_CARS = (
     *("alive", "air", "empty", "y", "own_third", "opponent_third", "boost_used", "car_minutes"),
@@ -107,7 +97,7 @@ class GameStatistics(StateLogger):
     def __init__(self) -> None:
         self.counts: Counts = np.zeros((len(_ROW), 0, 2))
         self.maps: Float = np.zeros((len(MAPS), 0, 2, *CELLS), np.float32)
-        self._before = np.zeros((0, 0)), np.zeros((0, 0))  # boost, pad timers
+        self._before: tuple[Float, Float] = (np.zeros((0, 0), np.float32), np.zeros((0, 0), np.float32))  # boost, pads
         self._cars = StepDifference()
         self._since_touch = np.zeros((0, 2))  # ticks since each side's last touch
         self._kickoff = np.zeros(0)  # ticks since the first touch after the kickoff, negative before it
@@ -139,7 +129,8 @@ class GameStatistics(StateLogger):
         """Add `weights [A, C]` of cars at `places [A, C, 3]` to the map of each car's side, which attacks upward."""
         arenas, cars = weights.nonzero()
         team = sides[cars, 1].astype(np.int64)
-        cells = map_cells(places[arenas, cars, :2] * (1 - 2 * team[:, None]))
+        shares = (places[arenas, cars, :2].astype(np.float64) * (1 - 2 * team[:, None]) + _FIELD) / (2 * _FIELD)
+        cells = np.clip(shares * CELLS, 0, np.array(CELLS) - 1).astype(np.int64).T
         np.add.at(self.maps, (name, arenas, team, *cells), weights[arenas, cars])
 
     def _take_pads(self, state: GameState, sides: Float) -> None:
@@ -150,10 +141,10 @@ class GameStatistics(StateLogger):
             away = np.linalg.norm(state.world.car_pos[arena, :, :2] - _PADS[pad, :2], axis=1)
             away += 1e5 * ((state.boost[arena] <= boost[arena]) & (boost[arena] < 100)) + 1e9 * ~state.present[arena]
             car = int(away.argmin())
-            side, room = int(sides[car, 1]), min(_PAD_BOOST[pad], 100 - boost[arena, car])
-            stolen = _PADS[pad, 1] * (1 - 2 * side) > 1
-            found = (room, room * stolen, _PAD_BOOST[pad] - room)
-            for name, amount in zip(_OF_PADS, found, strict=True):
+            side, content = int(sides[car, 1]), 100 if _PADS[pad, 2] > 71 else 12
+            room = min(content, 100 - boost[arena, car])
+            stolen = room * (_PADS[pad, 1] * (1 - 2 * side) > 1)
+            for name, amount in zip(_OF_PADS, (room, stolen, content - room), strict=True):
                 self._row(name)[arena, side] += amount
 
     def _shoot(self, state: GameState, touches: Float) -> None:
@@ -164,7 +155,9 @@ class GameStatistics(StateLogger):
         self._row("shots_on_goal")[:] += values > 0
         self._row("expected_goals")[:] += values
         for name, weights in ((1, touches), (2, values)):
-            self._add_to_map(name, state.world.ball_pos[:, None].repeat(2, axis=1), weights, np.eye(2))
+            self._add_to_map(
+                name, state.world.ball_pos[:, None].repeat(2, axis=1), weights, np.eye(2, dtype=np.float32)
+            )
 
     def _follow_the_ball(self, state: GameState, touched: Bool, ticks: NDArray[np.int64]) -> None:
         """Update possession and goals; `touched [A, 2]`, `ticks [A, 1]`."""
@@ -217,20 +210,12 @@ class GameStatistics(StateLogger):
         return row
 
 
-def map_cells(places: Float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the cells of a map, across and along, that contain `places [n, 2]` (x, y in uu)."""
-    cells = (places.astype(np.float64) + _FIELD) * CELLS / (2 * _FIELD)
-    across, along = np.clip(cells, 0, np.array(CELLS) - 1).astype(np.int64).T
-    return across, along
-
-
 def expected_goals(ball_pos: Float, ball_vel: Float) -> Float:
     r"""Return the expected goals of a touch by the side that attacks +y; 0 unless it is a shot on goal.
 
     A touch is a shot on goal if the ball, flying freely, enters the goal after at most `SHOT_SECONDS`: neither drag nor
     bounces are simulated. Its value is the share of such shots that scored, :math:`1 / (1 + 2.12 (t + 0.1)^{1.72})` for
-    t seconds to the goal line: a logistic regression on 4,986 shots with 1,537 goals in 180 matches of the included
-    bots and two quickstart bots.
+    t seconds to the goal line (docs/evaluation_statistics.md).
 
     Args:
         ball_pos: `[..., 3]` uu, after the touch.
@@ -241,10 +226,9 @@ def expected_goals(ball_pos: Float, ball_vel: Float) -> Float:
     """
     seconds = (BACK_WALL_Y - ball_pos[..., 1]) / np.maximum(ball_vel[..., 1], 1e-6)
     across = np.abs(ball_pos[..., 0] + seconds * ball_vel[..., 0])
-    height = ball_pos[..., 2] + seconds * ball_vel[..., 2] - GRAVITY / 2 * seconds**2
-    in_goal = (across < GOAL_CENTER_TO_POST - BALL_RADIUS) & (height < GOAL_HEIGHT - BALL_RADIUS)
-    is_shot = in_goal & (seconds >= 0) & (seconds <= SHOT_SECONDS)
-    value: Float = np.where(is_shot, 1 / (1 + 2.12 * (np.maximum(seconds, 0) + 0.1) ** 1.72), 0)
+    height = ball_pos[..., 2] + seconds * ball_vel[..., 2] - game.GRAVITY / 2 * seconds**2
+    in_goal = (across < game.GOAL_CENTER_TO_POST - BALL_RADIUS) & (height < game.GOAL_HEIGHT - BALL_RADIUS)
+    value: Float = in_goal * (seconds >= 0) * (seconds <= SHOT_SECONDS) / (1 + 2.12 * (np.abs(seconds) + 0.1) ** 1.72)
     return value
 
 

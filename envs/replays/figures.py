@@ -13,18 +13,14 @@ NOT_RECORDED = ("shots", "saves")
 
 
 def measure_replay(replay: Replay) -> tuple[Counts, Float]:
-    """Measure all games of a replay.
+    """Return the counts `[K, 2]` and maps `[3, 2, *CELLS]` of `GameStatistics`, but `NOT_RECORDED`, over all games.
 
-    Returns:
-        The counts `[K, 2]` and maps `[3, 2, *CELLS]` of `GameStatistics` for blue and orange; without `NOT_RECORDED`.
-
-    Raises:
-        ValueError: There are no frames, or a chunk is damaged.
+    Raise a ValueError if there are no frames, or a chunk is damaged.
     """
     measured = [_measure(game, replay.about["teams"]) for game in replay.games if game.num_frames]
     if not measured:
         raise ValueError("the replay has no frames")
-    return sum(each.counts[:, 0] for each in measured), sum(each.maps[:, 0] for each in measured)
+    return np.sum([each.counts[:, 0] for each in measured], 0), np.sum([each.maps[:, 0] for each in measured], 0)
 
 
 def _measure(game: Game, teams: list[int]) -> GameStatistics:

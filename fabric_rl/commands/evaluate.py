@@ -146,7 +146,7 @@ def evaluate(
     lines = sequential_lines(played, known, names) if looks else lines
     found = {"player": player, "opponent": opponent, "seed": play.seed, "sample": play.sample}
     found |= {"tick_skip": rules.tick_skip} | results.match_summary(played, play.confidence, looks) | known
-    weak = find_weaknesses(names[0], {name: each["means"] for name, each in found["statistics"].items()})
+    weak = find_weaknesses(names[0], {name: each["means"] for name, each in found["statistics"].items()}, {})
     yield Report([*section_tables(sections), *lines, *weak], found)
     if html is not None:
         figures = {"names": names, "maps": field_maps(played.maps.sum(axis=0))}

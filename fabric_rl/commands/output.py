@@ -185,19 +185,12 @@ def write_page(
     draw: Callable[[], Any] | None = None,
     figures: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a self-contained HTML page.
-
-    Args:
-        path: Output file.
-        title: Title of the page.
-        sections: Tables and lines.
-        draw: Returns a picture for the end of the page; called for the light and for the dark theme.
-        figures: Arguments of the macro in `figures.html`.
-    """
+    """Write sections, a picture (drawn for both themes) and maps (arguments of `figures.html`) as one HTML page."""
     pictures = []
-    for theme in () if draw is None else ("default", "dark_background"):
-        clear = dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.facecolor"), "none")
-        with load_matplotlib("style").context([theme, clear]):
-            pictures.append(base64.b64encode(png_of(draw())).decode())
+    clear = dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.facecolor"), "none")
+    for theme in ("default", "dark_background"):
+        if draw is not None:
+            with load_matplotlib("style").context([theme, clear]):
+                pictures.append(base64.b64encode(png_of(draw())).decode())
     page = templates().get_template("tables.html")
     write_text(path, page.render(title=title, sections=sections, pictures=pictures, figures=figures))

@@ -2,11 +2,11 @@
 
 import signal
 from contextlib import ExitStack
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 from envs.bots import BOTS
+from fabric_rl.base.processes import import_slow_module
 from fabric_rl.base.settings import Between
 from fabric_rl.evaluation.settings import DEFAULT_PLAY, Minutes, PlaySettings
 from fabric_rl.viewer.feeds import PlayFeed
@@ -71,4 +71,4 @@ def can_load_later(name: str, play: PlaySettings) -> bool:
 
 def _session(*settings: Any) -> Any:  # noqa: ANN401 - a PlaySession
     """Import torch, which takes seconds, and build the session."""
-    return import_module("fabric_rl.evaluation.play").PlaySession(*settings)
+    return import_slow_module("fabric_rl.evaluation.play").PlaySession(*settings)

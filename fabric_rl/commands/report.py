@@ -11,7 +11,7 @@ from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -46,15 +46,13 @@ from fabric_rl.viewer.page import page_with
 
 _MOST_POINTS = 400
 _MOST_GAMES, _MOST_GAME_BYTES = 8, 20_000_000
-_MOST_WHOLE, _MOST_WHOLE_BYTES = 3, 1_000_000
-"""Limits of whole games in a page: their number, and the size of each."""
-_MOST_FRAMES = 20_000
-"""Frames that are measured, of the newest games; about four seconds of work."""
+_MOST_WHOLE, _MOST_WHOLE_BYTES, _MOST_FRAMES = 3, 1_000_000, 20_000
+"""Whole games in a page, size of each, and frames that are measured (about four seconds of work)."""
 _MOST_GOALS, _SECONDS_BEFORE = 12, 7.0
 Stage = tuple[str, str, int, int]
 """Kind (`phase` or `lesson`), name, first and last agent-step."""
-Goal = tuple[float, str, str]
-"""Speed of the ball in uu/s, title, and replay of the seconds before in base64."""
+Clip = tuple[str, str, str]
+"""Score or speed, title, and replay in base64."""
 
 
 def report(id: str, out: Path | None = None, runs_dir: Path = Path("runs"), open: bool = False) -> int:
@@ -88,11 +86,7 @@ def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
     settings: dict[str, Any] = {}
     with suppress(OSError, ValueError):  # the page says that they cannot be read
         settings = flat_settings(read_yaml(run.folder / CONFIG) or {})
-    recorded = read_games(run.folder)
-    replays = [
-        *recorded.games,
-        *((f"{speed:,.0f} uu/s ({0.036 * speed:.0f} km/h)", *goal) for speed, *goal in recorded.goals),
-    ]
+    replays, measured, unread = read_games(run.folder)
     ends = {name: (mean_of_last_tenth(y, first=True), mean_of_last_tenth(y)) for name, (_, y) in curves.items()}
     stages = stages_of(curves, settings)
     last = max(steps[-1] for steps, _ in curves.values())
@@ -118,8 +112,8 @@ def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
         stages=stages,
         league=_league(run.folder),
         replays=replays,
-        unread=recorded.unread,
-        figures=_figures(recorded, {name: last for name, (_, last) in ends.items()}),
+        unread=unread,
+        figures=next((_figures(*game, ends) for game in measured.items()), None),  # of the newest game's players
         viewer=base64.b64encode(gzip.compress(page_with(b"").encode(), 9, mtime=0)).decode() if replays else "",
         data={
             "curves": {name: [_thin(axis) for axis in curve] for name, curve in curves.items()},
@@ -147,24 +141,14 @@ def stages_of(curves: Mapping[str, Curve], settings: Mapping[str, Any]) -> list[
     return found
 
 
-class Recorded(NamedTuple):
-    """The newest recorded games in a folder."""
+def read_games(folder: Path) -> tuple[list[Clip], dict[tuple[str, str], list[tuple[Counts, Float]]], int]:
+    """Read the newest recorded games in a folder and its subfolders.
 
-    games: list[tuple[str, str, str]]
-    """Score, title and replay in base64 of whole games, newest first."""
-    goals: list[Goal]
-    """The fastest goals."""
-    names: list[str]
-    """Players of the newest game, and of all that are measured."""
-    measured: list[tuple[Counts, Float]]
-    """Of each game; see `measure_replay`."""
-    unread: int
-    """Number of unreadable files."""
-
-
-def read_games(folder: Path) -> Recorded:
-    """Read the newest recorded games in a folder and its subfolders."""
-    found = Recorded([], [], [], [], 0)
+    Return whole games and then the fastest goals; the measured games by their players; the number of unreadable files.
+    """
+    games: list[Clip] = []
+    found: list[tuple[float, Clip]] = []
+    measured: dict[tuple[str, str], list[tuple[Counts, Float]]] = {}
     unread, left = 0, _MOST_FRAMES
     files = filter(Path.is_file, folder.rglob(f"*{SUFFIX}"))
     for file in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)[:_MOST_GAMES]:
@@ -172,26 +156,23 @@ def read_games(folder: Path) -> Recorded:
             if (size := file.stat().st_size) > _MOST_GAME_BYTES:
                 raise ValueError(f"{file} is too large")
             replay = read_replay(file)
-            names = list(map(str, replay.about["names"]))
-            found.goals.extend(_goals_of(replay, file.name))
+            blue, orange = map(str, replay.about["names"])
+            found += _goals_of(replay, file.name)
             left -= sum(game.num_frames for game in replay.games)
-            if left >= 0 and names == (found.names or names):
-                found.measured.append(measure_replay(replay))
-                found.names[:] = names
-            if len(found.games) < _MOST_WHOLE and size <= _MOST_WHOLE_BYTES:
-                score = " : ".join(
-                    str(sum(game.result["score"][team] for game in replay.games if game.result)) for team in (0, 1)
-                )
-                title = str(replay.about.get("title", file.name))
-                found.games.append((score, title, base64.b64encode(file.read_bytes()).decode()))
+            if left >= 0:
+                measured.setdefault((blue, orange), []).append(measure_replay(replay))
+            if len(games) < _MOST_WHOLE and size <= _MOST_WHOLE_BYTES:
+                goals = [event["team"] for game in replay.games for event in game.events if event["kind"] == "goal"]
+                title, score = str(replay.about.get("title", file.name)), f"{goals.count(0)} : {goals.count(1)}"
+                games.append((score, title, base64.b64encode(file.read_bytes()).decode()))
         except (OSError, ValueError, TypeError, LookupError, ArithmeticError):  # damaged or forged
             unread += 1
-    return found._replace(goals=sorted(found.goals, reverse=True)[:_MOST_GOALS], unread=unread)
+    return [*games, *(clip for _, clip in sorted(found, reverse=True)[:_MOST_GOALS])], measured, unread
 
 
-def _goals_of(replay: Replay, file: str) -> list[Goal]:
-    """Return the fastest goals in a replay."""
-    found: list[Goal] = []
+def _goals_of(replay: Replay, file: str) -> list[tuple[float, Clip]]:
+    """Return the fastest goals in a replay, with their speed."""
+    found = []
     before = round(_SECONDS_BEFORE * replay.about["ticks_per_second"] / replay.about["tick_skip"])
     for game in replay.games:
         goals = [event for event in game.events if event["kind"] == "goal"]
@@ -203,26 +184,23 @@ def _goals_of(replay: Replay, file: str) -> list[Goal]:
             kickoff, after = int(begins[begins <= end][-1]), int(begins[begins > end][0])
             piece = extract_games(replay, [(game, max(kickoff, end - before), min(after, end + 1 + before // 3))])
             title = f"{replay.about['names'][event['team']]} at {event['seconds']:.0f} s of {file}"
-            found.append((speed, title, base64.b64encode(piece).decode()))
+            shown = f"{speed:,.0f} uu/s ({0.036 * speed:.0f} km/h)"
+            found.append((speed, (shown, title, base64.b64encode(piece).decode())))
     return found
 
 
-def _figures(recorded: Recorded, metrics: Mapping[str, float]) -> dict[str, Any] | None:
-    """Return the arguments of `figures.html` for the players of the newest game; None without games."""
-    if not recorded.measured:
-        return None
-    counts, maps = (sum(each) for each in zip(*recorded.measured, strict=True))
-    means = {
-        name: [count / per if per else None for count, per in totals[0].tolist()]
-        for name, totals in pair_totals(counts[:, None, None]).items()
-        if name not in NOT_RECORDED
-    }
-    rows = [
-        [STATISTICS[name].label, *(format_mean(mean, None, STATISTICS[name].is_share) for mean in both)]
-        for name, both in means.items()
-    ]
-    weak = find_weaknesses(recorded.names[0], means, metrics)
-    return {"names": recorded.names, "findings": weak, "maps": field_maps(maps), "rows": rows}
+def _figures(
+    names: tuple[str, str], games: Sequence[tuple[Counts, Float]], ends: Mapping[str, tuple[float, float]]
+) -> dict[str, Any]:
+    """Return the arguments of `figures.html`; `ends` are the first and last values of the metrics."""
+    counts, maps = (sum(each) for each in zip(*games, strict=True))
+    totals = {name: each[0].tolist() for name, each in pair_totals(counts[:, None, None]).items()}
+    means = {name: [count / per if per else None for count, per in both] for name, both in totals.items()}
+    means = {name: both for name, both in means.items() if name not in NOT_RECORDED}
+    known = [(STATISTICS[name], both) for name, both in means.items()]
+    rows = [[each.label, *(format_mean(mean, None, each.is_share) for mean in both)] for each, both in known]
+    weak = find_weaknesses(names[0], means, {name: last for name, (_, last) in ends.items()})
+    return {"names": names, "findings": weak, "maps": field_maps(maps), "rows": rows}
 
 
 def _league(folder: Path) -> dict[str, Any] | None:

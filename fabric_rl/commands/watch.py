@@ -13,6 +13,7 @@ from envs.pool.replay_format import SUFFIX
 from envs.pool.videos import FORMATS, Frame, write_video
 from envs.replays.replay import read_replay, render_frames
 from fabric_rl.base.files import write_text
+from fabric_rl.base.processes import import_slow_module
 from fabric_rl.base.settings import Between
 from fabric_rl.base.tables import progress
 from fabric_rl.commands.output import Out, print_all, writes
@@ -58,7 +59,7 @@ def watch(
     live, opponent = isinstance(feed, LiveFeed), opponent or "chaser"
 
     def find(settings: PlaySettings) -> Any:  # noqa: ANN401 - a Duel
-        return import_module("fabric_rl.evaluation.matches").Duel.of(what, opponent, settings)  # imports torch
+        return import_slow_module("fabric_rl.evaluation.matches").Duel.of(what, opponent, settings)
 
     try:
         if live and not all(can_load_later(name, play) for name in (what, opponent)):

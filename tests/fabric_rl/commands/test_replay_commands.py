@@ -218,7 +218,7 @@ def test_the_address_of_a_live_match_comes_before_torch(what, late):
         "import sys, fabric_rl.commands.watch as watch\n"
         "def stop(*_): raise KeyboardInterrupt\n"
         "watch.print = lambda *words, **_: print('torch' in sys.modules, *words)\n"
-        "watch.import_module = stop\n"
+        "watch.import_slow_module = stop\n"
         f"sys.exit(watch.watch({what!r}, None, port=0, no_browser=True))"
     )
     ran = subprocess.run([sys.executable, "-c", script], env=ENV, timeout=120, capture_output=True, text=True)
