@@ -154,10 +154,9 @@ class GameStatistics(StateLogger):
         values = expected_goals(ball, velocity) * (touches > 0)
         self._row("shots_on_goal")[:] += values > 0
         self._row("expected_goals")[:] += values
-        for name, weights in ((1, touches), (2, values)):
-            self._add_to_map(
-                name, state.world.ball_pos[:, None].repeat(2, axis=1), weights, np.eye(2, dtype=np.float32)
-            )
+        places, sides = state.world.ball_pos[:, None].repeat(2, axis=1), np.eye(2, dtype=np.float32)
+        self._add_to_map(1, places, touches, sides)
+        self._add_to_map(2, places, values, sides)
 
     def _follow_the_ball(self, state: GameState, touched: Bool, ticks: NDArray[np.int64]) -> None:
         """Update possession and goals; `touched [A, 2]`, `ticks [A, 1]`."""
