@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -16,7 +16,7 @@ from envs.checks import check_seed, parse_team_sizes
 from envs.component import Phased
 from envs.dones import GoalCondition, PastGoal
 from envs.factories import unwrap_partial
-from envs.matches.statistics import Counts, GameStatistics, MatchKickoffs, get_count, pair_totals
+from envs.matches.statistics import CELLS, MAPS, Counts, GameStatistics, MatchKickoffs, get_count, pair_totals
 from envs.pool.players import Bot, SplitBot, TeamBots, play
 from envs.pool.recorder import ReplayRecorder
 from envs.pool.replay_format import CHUNK_FRAMES, Sink
@@ -47,6 +47,7 @@ class Matches:
         cars: Cars per team.
         statistics: Name in `envs.matches.statistics.STATISTICS` -> `[P, 2, 2]` float64: pair; the player, its opponent;
             numerator and denominator (see `envs.matches.statistics.pair_totals`).
+        maps: `[P, 3, 2, *CELLS]` float32: pair; one of `MAPS`; the player, its opponent; cells of the field.
     """
 
     goals: NDArray[np.int64]
@@ -54,6 +55,7 @@ class Matches:
     minutes: float
     cars: int
     statistics: Mapping[str, NDArray[np.float64]]
+    maps: Float = field(default_factory=lambda: np.zeros((0, len(MAPS), SIDES, *CELLS), np.float32))
 
     @classmethod
     def of(cls, parts: "Sequence[Matches]", num_pairs: int | None = None) -> "Matches":
@@ -63,7 +65,8 @@ class Matches:
         statistics = {
             name: np.concatenate([part.statistics[name] for part in parts])[:num_pairs] for name in parts[0].statistics
         }
-        return cls(goals, touches, parts[0].minutes, parts[0].cars, statistics)
+        maps = np.concatenate([part.maps for part in parts])[:num_pairs]
+        return cls(goals, touches, parts[0].minutes, parts[0].cars, statistics, maps)
 
     @property
     def match_scores(self) -> NDArray[np.float64]:
@@ -146,6 +149,7 @@ def play_matches(
     steps = max(1, round(minutes * 60 * TICKS_PER_SECOND / tick_skip))
     blocks = -(-num_pairs // PAIRS_AT_ONCE)
     found: list[Counts] = []
+    maps: list[Float] = []
     for block in range(blocks):
         number = first_block + block
         pairs = range(number * PAIRS_AT_ONCE, (number + 1) * PAIRS_AT_ONCE)
@@ -171,8 +175,12 @@ def play_matches(
                     progress((block + step / steps) / blocks)
         as_blue, as_orange = np.split(score.counts, SIDES, axis=1)
         found.append(np.stack((as_blue, as_orange[..., ::-1]), axis=2))  # [K, P, 2, 2]: the player, its opponent
+        first, second = np.split(score.maps, SIDES, axis=1)
+        maps.append((first + second[:, :, ::-1]).swapaxes(0, 1))
     counts = np.concatenate(found, axis=1)[:, :num_pairs]
-    return Matches(get_count(counts, "goals"), get_count(counts, "touches"), minutes, team_size, pair_totals(counts))
+    goals, touches = get_count(counts, "goals"), get_count(counts, "touches")
+    every_map = np.concatenate(maps)[:num_pairs]
+    return Matches(goals, touches, minutes, team_size, pair_totals(counts), every_map)
 
 
 @dataclass(eq=False, repr=False)

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from rlgym.rocket_league import common_values as game
 from rlgym.rocket_league.common_values import BACK_WALL_Y, BALL_RADIUS, TICKS_PER_SECOND
 
 from envs.loggers import COUNTED, StateLogger, StepDifference
 from envs.resets.simple import KICKOFF_BOOST, Kickoff
 from envs.state.game_state import GameState
-from envs.state.layout import BLUE, ORANGE, Bool
+from envs.state.layout import BLUE, ORANGE, Bool, Float
 
 if TYPE_CHECKING:
     from envs.pool.rocket_pool import RocketSimPool
@@ -25,13 +26,24 @@ KICKOFF_SECONDS = 2.0
 """Time from the first touch of a kickoff until the ball's position decides it."""
 KICKOFF_GOAL_SECONDS = 10.0
 """A goal within this time after the first touch counts as a kickoff goal."""
+SHOT_SECONDS = 3.0
+"""Time within which a shot on goal would enter the goal."""
+CELLS = (24, 36)
+"""Cells of a map across the field and along it, goals included; about 340 uu each."""
+MAPS = ("car_ticks", "touches", "expected_goals")
+"""Maps of a side, which attacks upward: the time of its cars, its touches, and its shots by their value."""
 _THIRD = BACK_WALL_Y / 3
+_PADS = np.array(game.BOOST_LOCATIONS)
+_FIELD = np.array([game.SIDE_WALL_X, game.BACK_NET_Y])
 
 _OF_CARS = (
     *("alive", "air", "empty", "y", "own_third", "opponent_third", "boost_used", "car_minutes"),
     *("touches", "touch_height", "touch_speed", *COUNTED),
 )
+_OF_PADS = ("boost_collected", "boost_stolen", "boost_wasted")
 _OF_SIDES = (
+    *_OF_PADS,
+    *("shots_on_goal", "expected_goals"),
     *("matches", "goals", "own_goals", "possession", "possessed"),
     *("kickoffs", "kickoffs_won", "kickoffs_over", "kickoff_goals"),
 )
@@ -52,6 +64,8 @@ class Statistic(NamedTuple):
 STATISTICS: Mapping[str, Statistic] = {
     "possession": Statistic("possession", "possession", "possessed", True),
     "shots": Statistic("shots per match", "shots", "matches"),
+    "shots_on_goal": Statistic("shots on goal per match", "shots_on_goal", "matches"),
+    "expected_goals": Statistic("expected goals per match", "expected_goals", "matches"),
     "saves": Statistic("saves per match", "saves", "matches"),
     "demos": Statistic("demolitions per match", "demos", "matches"),
     "own_goals": Statistic("own goals per match", "own_goals", "matches"),
@@ -60,6 +74,9 @@ STATISTICS: Mapping[str, Statistic] = {
     "touch_height": Statistic("touch height, uu", "touch_height", "touches"),
     "touch_speed": Statistic("ball speed after a touch, uu/s", "touch_speed", "touches"),
     "boost_used": Statistic("boost used per car and minute", "boost_used", "car_minutes"),
+    "boost_collected": Statistic("boost collected per car and minute", "boost_collected", "car_minutes"),
+    "boost_stolen": Statistic("boost stolen per car and minute", "boost_stolen", "car_minutes"),
+    "boost_wasted": Statistic("boost wasted per car and minute", "boost_wasted", "car_minutes"),
     "boost_empty": Statistic("time without boost", "empty", "alive", True),
     "air_time": Statistic("time in the air", "air", "alive", True),
     "field_position": Statistic("field position, uu", "y", "alive"),
@@ -74,10 +91,13 @@ class GameStatistics(StateLogger):
 
     Attributes:
         counts: `[K, A, 2]` float64 of blue and orange, over all episodes; see `get_count` and `pair_totals`.
+        maps: `[3, A, 2, *CELLS]` float32, the `MAPS` of blue and orange, over all episodes.
     """
 
     def __init__(self) -> None:
         self.counts: Counts = np.zeros((len(_ROW), 0, 2))
+        self.maps: Float = np.zeros((len(MAPS), 0, 2, *CELLS), np.float32)
+        self._before: tuple[Float, Float] = (np.zeros((0, 0), np.float32), np.zeros((0, 0), np.float32))  # boost, pads
         self._cars = StepDifference()
         self._since_touch = np.zeros((0, 2))  # ticks since each side's last touch
         self._kickoff = np.zeros(0)  # ticks since the first touch after the kickoff, negative before it
@@ -98,8 +118,45 @@ class GameStatistics(StateLogger):
             *np.moveaxis(step.new_counts, 2, 0),
         )
         self.counts[: len(_OF_CARS)] += np.stack(of_cars) @ sides
+        self._add_to_map(0, world.car_pos, alive * step.ticks[:, None], sides)
+        self._take_pads(state, sides)
+        if touches.any():
+            self._shoot(state, touches @ sides)
         self._follow_the_ball(state, (state.touched @ sides) > 0, step.ticks[:, None])
         self._judge_kickoffs(state, done, step.ticks)
+
+    def _add_to_map(self, name: int, places: Float, weights: Float, sides: Float) -> None:
+        """Add `weights [A, C]` of cars at `places [A, C, 3]` to the map of each car's side, which attacks upward."""
+        arenas, cars = weights.nonzero()
+        team = sides[cars, 1].astype(np.int64)
+        shares = (places[arenas, cars, :2].astype(np.float64) * (1 - 2 * team[:, None]) + _FIELD) / (2 * _FIELD)
+        cells = np.clip(shares * CELLS, 0, np.array(CELLS) - 1).astype(np.int64).T
+        np.add.at(self.maps, (name, arenas, team, *cells), weights[arenas, cars])
+
+    def _take_pads(self, state: GameState, sides: Float) -> None:
+        """Count the boost of the pads that were taken, each by the nearest car whose boost rose or was full."""
+        boost, timers = self._before
+        self._before = state.boost.copy(), state.pad_timers.copy()
+        for arena, pad in np.argwhere((timers <= 0) & (state.pad_timers > 0)).tolist():
+            away = np.linalg.norm(state.world.car_pos[arena, :, :2] - _PADS[pad, :2], axis=1)
+            away += 1e5 * ((state.boost[arena] <= boost[arena]) & (boost[arena] < 100)) + 1e9 * ~state.present[arena]
+            car = int(away.argmin())
+            side, content = int(sides[car, 1]), 100 if _PADS[pad, 2] > 71 else 12
+            room = min(content, 100 - boost[arena, car])
+            stolen = room * (_PADS[pad, 1] * (1 - 2 * side) > 1)
+            for name, amount in zip(_OF_PADS, (room, stolen, content - room), strict=True):
+                self._row(name)[arena, side] += amount
+
+    def _shoot(self, state: GameState, touches: Float) -> None:
+        """Add the touches of both sides, `[A, 2]`, to the maps, and count shots on goal."""
+        mirror = np.array([[1, 1, 1], [-1, -1, 1]], np.float32)
+        ball, velocity = (each[:, None] * mirror for each in (state.world.ball_pos, state.world.ball_vel))
+        values = expected_goals(ball, velocity) * (touches > 0)
+        self._row("shots_on_goal")[:] += values > 0
+        self._row("expected_goals")[:] += values
+        places, sides = state.world.ball_pos[:, None].repeat(2, axis=1), np.eye(2, dtype=np.float32)
+        self._add_to_map(1, places, touches, sides)
+        self._add_to_map(2, places, values, sides)
 
     def _follow_the_ball(self, state: GameState, touched: Bool, ticks: NDArray[np.int64]) -> None:
         """Update possession and goals; `touched [A, 2]`, `ticks [A, 1]`."""
@@ -137,15 +194,41 @@ class GameStatistics(StateLogger):
         if len(self._kickoff) != len(mask):
             self.counts = np.zeros((len(_ROW), len(mask), 2))
             self._row("matches")[:] = 1
+            self.maps = np.zeros((len(MAPS), len(mask), 2, *CELLS), np.float32)
+            self._before = state.boost.copy(), state.pad_timers.copy()
             self._since_touch, self._kickoff = np.zeros((len(mask), 2)), np.zeros(len(mask))
             self._judged, self._over = np.zeros(len(mask), np.bool_), np.zeros(len(mask), np.bool_)
         self._cars.reset(mask, state)
+        for before, now in zip(self._before, (state.boost, state.pad_timers), strict=True):
+            before[mask] = now[mask]
         self._since_touch[mask], self._kickoff[mask] = np.inf, -1
         self._judged[mask] = self._over[mask] = False
 
     def _row(self, name: str) -> Counts:
         row: Counts = self.counts[_ROW[name]]
         return row
+
+
+def expected_goals(ball_pos: Float, ball_vel: Float) -> Float:
+    r"""Return the expected goals of a touch by the side that attacks +y; 0 unless it is a shot on goal.
+
+    A touch is a shot on goal if the ball, flying freely, enters the goal after at most `SHOT_SECONDS`: neither drag nor
+    bounces are simulated. Its value is the share of such shots that scored, :math:`1 / (1 + 2.12 (t + 0.1)^{1.72})` for
+    t seconds to the goal line (docs/evaluation_statistics.md).
+
+    Args:
+        ball_pos: `[..., 3]` uu, after the touch.
+        ball_vel: `[..., 3]` uu/s, after the touch.
+
+    Returns:
+        `[...]`, 0..1.
+    """
+    seconds = (BACK_WALL_Y - ball_pos[..., 1]) / np.maximum(ball_vel[..., 1], 1e-6)
+    across = np.abs(ball_pos[..., 0] + seconds * ball_vel[..., 0])
+    height = ball_pos[..., 2] + seconds * ball_vel[..., 2] - game.GRAVITY / 2 * seconds**2
+    in_goal = (across < game.GOAL_CENTER_TO_POST - BALL_RADIUS) & (height < game.GOAL_HEIGHT - BALL_RADIUS)
+    value: Float = in_goal * (seconds >= 0) * (seconds <= SHOT_SECONDS) / (1 + 2.12 * (np.abs(seconds) + 0.1) ** 1.72)
+    return value
 
 
 def get_count(counts: Counts, name: str) -> NDArray[np.int64]:

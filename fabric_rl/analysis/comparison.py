@@ -27,8 +27,7 @@ from fabric_rl.analysis.curves import SPEED, final_score, minutes_at
 from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.metrics.metrics_csv import Curve, read_metrics
-from fabric_rl.runs.provenance import CONFIG, DEFAULTS, flat_settings
-from fabric_rl.runs.records import RunRecord, find_run, list_runs
+from fabric_rl.runs.records import CONFIG, DEFAULTS, RunRecord, find_run, flat_settings, list_runs
 
 Numbers = NDArray[np.float64]
 METRICS = ("eval/return", "reward/episode_return")

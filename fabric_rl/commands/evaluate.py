@@ -26,7 +26,18 @@ from fabric_rl.analysis.curves import new_figure
 from fabric_rl.base.settings import Between, Positive
 from fabric_rl.base.tables import progress, table
 from fabric_rl.base.text import figure_text
-from fabric_rl.commands.output import JSON, Out, Report, check_file, print_all, writes
+from fabric_rl.commands.figures import field_maps, find_weaknesses, format_mean
+from fabric_rl.commands.output import (
+    JSON,
+    Out,
+    Report,
+    Section,
+    check_file,
+    print_all,
+    section_tables,
+    write_page,
+    writes,
+)
 from fabric_rl.commands.watch import write_film
 from fabric_rl.evaluation import results
 from fabric_rl.evaluation.matches import Block, Duel, play_blocks, replay_file
@@ -52,7 +63,7 @@ _MOST_PACKS = 20
 """Maximum number of training packs for which each gets a row of its own; others are only in the JSON file."""
 
 
-@writes(Out("out", [".json"], ".json file for the results."), JSON, Out("record", [SUFFIX]))
+@writes(Out("out", [".json"], ".json file for the results."), JSON, Out("html", [".html"]), Out("record", [SUFFIX]))
 def evaluate(
     player: str,
     opponent: str | None = None,
@@ -62,6 +73,7 @@ def evaluate(
     episodes: UpTo | None = None,
     until_width: Positive | None = None,
     sequential: bool = False,
+    html: Path | None = None,
     record: Path | None = None,
 ) -> Iterator[Report]:
     """Play pairs of matches on real physics, and report the goal difference with its interval.
@@ -88,6 +100,7 @@ def evaluate(
             Default: 100.
         until_width: Play until the interval of the goal difference is at most this wide, in goals per match.
         sequential: Play until it is clear which player wins more matches; a draw is half a win.
+        html: .html file for a page with the results and with maps of the field for both players.
         record: .frl file for an additional match between the two, to watch (docs/watching.md).
     """
     if sequential and until_width is not None:
@@ -97,7 +110,9 @@ def evaluate(
         of_matches = {"matches": matches, "minutes": play.minutes, "team_size": play.team_size}
         of_matches |= {"tick_skip": play.tick_skip, "until_width": until_width, "sequential": sequential or None}
         unfit = ["an opponent"] if opponent is not None else []
-        unfit += [f"--{flag}" for flag, value in (of_matches | {"record": record}).items() if value is not None]
+        unfit += [
+            f"--{flag}" for flag, value in (of_matches | {"html": html, "record": record}).items() if value is not None
+        ]
         if unfit:
             raise ValueError(f"{player} plays alone, without {unfit[0]}; --episodes sets how long it plays")
         found = results.episodes_summary(trained, episodes or _EPISODES, play)
@@ -123,18 +138,21 @@ def evaluate(
                 if known["reached"]:
                     break
     played = Matches.of(parts, limit)
-    tables = [
+    sections = [
         results_table(names, played, *rules.remarks),
         statistics_table(names, played.statistics, play.confidence, looks),
     ]
     lines = [difference_line(played, play.confidence), verdict(played, names, play.confidence)]
     lines = sequential_lines(played, known, names) if looks else lines
-    kickoffs = results.statistics_summary(played.statistics, play.confidence, looks)["kickoffs_won"]["means"][0]
-    if kickoffs is not None and kickoffs < 0.4:
-        lines.append(f"{names[0]} loses most kickoffs: docs/teach_kickoffs.md is the remedy")
     found = {"player": player, "opponent": opponent, "seed": play.seed, "sample": play.sample}
     found |= {"tick_skip": rules.tick_skip} | results.match_summary(played, play.confidence, looks) | known
-    yield Report([*tables, *lines], found)
+    weak = find_weaknesses(names[0], {name: each["means"] for name, each in found["statistics"].items()}, {})
+    yield Report([*section_tables(sections), *lines, *weak], found)
+    if html is not None:
+        figures = {"names": names, "maps": field_maps(played.maps.sum(axis=0))}
+        sections = [Section("Result", lines=[*lines, *weak]), *sections]
+        write_page(html, " against ".join(names), sections, figures=figures)
+        print_all([f"written: {html}"])
     if record is not None:
         record_game(player, opponent, rules.play, rules.minutes, record)
 
@@ -150,7 +168,7 @@ def episodes_lines(found: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def results_table(names: Sequence[str], matches: Matches, *remarks: str) -> Table:
+def results_table(names: Sequence[str], matches: Matches, *remarks: str) -> Section:
     """Return a table with one row per player."""
     figures = results.match_summary(matches)
     size = f"{matches.cars}v{matches.cars}"
@@ -162,30 +180,23 @@ def results_table(names: Sequence[str], matches: Matches, *remarks: str) -> Tabl
         names, (wins, losses), figures["goals"], figures["touches_per_minute"], strict=True
     ):
         rows.append([name, won, draws, f"{goals:.2f}", f"{touches:.2f}"])
-    columns = ["player", ">wins", ">draws", ">goals per match", ">touches per car and minute"]
-    return table("; ".join(title), columns, rows)
+    columns = ["player", "wins", "draws", "goals per match", "touches per car and minute"]
+    return Section("; ".join(title), columns, rows)
 
 
 def statistics_table(
     names: Sequence[str], samples: results.Samples, confidence: float = 0.95, looks: bool = False
-) -> Table:
+) -> Section:
     """Return a table with one row per statistic: each player's mean and half the width of its interval."""
     pairs = len(next(iter(samples.values()), ()))
     width = "" if looks or pairs < LEAST_SAMPLES else f", and half its {100 * confidence:g} % interval"
     rows = []
     for name, figures in results.statistics_summary(samples, confidence, looks).items():
         intervals = figures[f"intervals_{100 * confidence:g}"]
-        cells = map(_cell, figures["means"], intervals, [STATISTICS[name].is_share] * len(intervals))
+        cells = map(format_mean, figures["means"], intervals, [STATISTICS[name].is_share] * len(intervals))
         rows.append([STATISTICS[name].label, *cells])
     title = f"mean of {pairs} {'pair' if pairs == 1 else 'pairs'} of matches{width}"
-    return table(title, ["", *(f">{name}" for name in names)], rows)
-
-
-def _cell(mean: float | None, ends: list[float] | None, is_share: bool) -> str:
-    if mean is None:
-        return "-"
-    form = "{:.1%}" if is_share else "{:,.2f}" if abs(mean) < 10 else "{:,.0f}"
-    return form.format(mean) + ("" if ends is None else f" ± {form.format((ends[1] - ends[0]) / 2)}")
+    return Section(title, ["", *names], rows)
 
 
 def difference_line(matches: Matches, confidence: float = 0.95) -> str:

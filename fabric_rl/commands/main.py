@@ -19,11 +19,13 @@ from typing import Any, NoReturn, get_args, get_origin
 
 import docstring_parser
 from jsonargparse import ArgumentParser, set_parsing_settings
+from rich.console import Console
 
 from fabric_rl.base.argv import boolean_flags, flag_names, normalize_flags, remove_flags
 from fabric_rl.base.config_files import expand_config, locate_config_errors
 from fabric_rl.base.errors import exit_on_user_error
 from fabric_rl.base.parser import FlagParser
+from fabric_rl.base.processes import import_slow_module
 from fabric_rl.metrics.log import log_warnings
 from fabric_rl.ranks.processes import exit_with_launcher
 
@@ -277,7 +279,8 @@ def _add_parameters(parser: ArgumentParser, function: Callable[..., Any]) -> Non
 
 def _load(path: str) -> Callable[..., Any]:
     module, _, name = path.partition(":")
-    function: Callable[..., Any] = getattr(import_module(f"fabric_rl.commands.{module}"), name)
+    with Console(stderr=True).status("loading ..."):  # nothing is shown unless it is a terminal
+        function: Callable[..., Any] = getattr(import_slow_module(f"fabric_rl.commands.{module}"), name)
     return function
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 from rich.console import RenderableType
 from rich.table import Table
 
-from fabric_rl.analysis.curves import new_figure
+from fabric_rl.analysis.curves import load_matplotlib, new_figure
 from fabric_rl.base.files import atomic_write, json_text, write_json, write_text
 from fabric_rl.base.processes import find_ffmpeg
 from fabric_rl.base.tables import console, table
@@ -178,7 +178,19 @@ def templates() -> "Environment":
     return made
 
 
-def write_page(path: Path, title: str, sections: Sequence[Section], figure: Any) -> None:  # noqa: ANN401 - see new_figure
-    """Write sections and a picture as a self-contained HTML page."""
-    picture = base64.b64encode(png_of(figure)).decode()
-    write_text(path, templates().get_template("tables.html").render(title=title, sections=sections, picture=picture))
+def write_page(
+    path: Path,
+    title: str,
+    sections: Sequence[Section],
+    draw: Callable[[], Any] | None = None,
+    figures: Mapping[str, Any] | None = None,
+) -> None:
+    """Write sections, a picture (drawn for both themes) and maps (arguments of `figures.html`) as one HTML page."""
+    pictures = []
+    clear = dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.facecolor"), "none")
+    for theme in ("default", "dark_background"):
+        if draw is not None:
+            with load_matplotlib("style").context([theme, clear]):
+                pictures.append(base64.b64encode(png_of(draw())).decode())
+    page = templates().get_template("tables.html")
+    write_text(path, page.render(title=title, sections=sections, pictures=pictures, figures=figures))

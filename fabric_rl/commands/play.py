@@ -2,11 +2,11 @@
 
 import signal
 from contextlib import ExitStack
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 from envs.bots import BOTS
+from fabric_rl.base.processes import import_slow_module
 from fabric_rl.base.settings import Between
 from fabric_rl.evaluation.settings import DEFAULT_PLAY, Minutes, PlaySettings
 from fabric_rl.viewer.feeds import PlayFeed
@@ -45,10 +45,7 @@ def play_bot(
         raise ValueError(f"--record {record} must be a folder")
     feed = PlayFeed()
     feed.tell(phase="loading")
-    name = bot.partition("#")[0]
-    places = Path(play.runs_dir, name), Path(name), Path(__file__).parents[1] / "pretrained" / name
-    found = bot in BOTS or any(place.exists() for place in places)
-    if not found or (play.team_size and bot not in BOTS):
+    if not can_load_later(bot, play):
         _session(feed, bot, play).check()  # before the browser opens
     server = ViewerServer(feed, host, port)
     try:
@@ -65,6 +62,13 @@ def play_bot(
     return 0
 
 
+def can_load_later(name: str, play: PlaySettings) -> bool:
+    """Return True if a player exists, so that an address may be shown before torch is imported to load it."""
+    path = name.partition("#")[0]
+    places = Path(play.runs_dir, path), Path(path), Path(__file__).parents[1] / "pretrained" / path
+    return name in BOTS or (not play.team_size and any(place.exists() for place in places))
+
+
 def _session(*settings: Any) -> Any:  # noqa: ANN401 - a PlaySession
     """Import torch, which takes seconds, and build the session."""
-    return import_module("fabric_rl.evaluation.play").PlaySession(*settings)
+    return import_slow_module("fabric_rl.evaluation.play").PlaySession(*settings)

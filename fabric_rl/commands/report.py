@@ -9,13 +9,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from envs.matches.statistics import STATISTICS, Counts, pair_totals
 from envs.pool.replay_format import SUFFIX
-from envs.replays.replay import extract_games, read_replay
+from envs.replays.figures import NOT_RECORDED, measure_replay
+from envs.replays.replay import Replay, extract_games, read_replay
+from envs.state.layout import Float
 from fabric_rl.analysis import comparison
 from fabric_rl.analysis.comparison import ALL, Comparison, Estimate, Improvement, Scores
 from fabric_rl.analysis.curves import SPEED, choose_metrics, minutes_at, new_figure
@@ -24,6 +28,7 @@ from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.files import atomic_write, open_regular, read_json, write_json, write_text
 from fabric_rl.base.tables import finite_or_none, format_number, format_time
 from fabric_rl.base.text import escape_control_characters
+from fabric_rl.commands.figures import field_maps, find_weaknesses, format_mean
 from fabric_rl.commands.output import (
     Report,
     Section,
@@ -36,17 +41,18 @@ from fabric_rl.commands.output import (
 )
 from fabric_rl.commands.runs import USUAL_METRICS
 from fabric_rl.metrics.metrics_csv import Curve, mean_of_last_tenth, read_metrics
-from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, flat_settings
-from fabric_rl.runs.records import RunRecord, find_run
+from fabric_rl.runs.records import CONFIG, ENVIRONMENT, RunRecord, find_run, flat_settings
 from fabric_rl.viewer.page import page_with
 
 _MOST_POINTS = 400
 _MOST_GAMES, _MOST_GAME_BYTES = 8, 20_000_000
+_MOST_WHOLE, _MOST_WHOLE_BYTES, _MOST_FRAMES = 3, 1_000_000, 20_000
+"""Whole games in a page, size of each, and frames that are measured (about four seconds of work)."""
 _MOST_GOALS, _SECONDS_BEFORE = 12, 7.0
 Stage = tuple[str, str, int, int]
 """Kind (`phase` or `lesson`), name, first and last agent-step."""
-Goal = tuple[float, str, str]
-"""Speed of the ball in uu/s, title, and replay of the seconds before in base64."""
+Clip = tuple[str, str, str]
+"""Score or speed, title, and replay in base64."""
 
 
 def report(id: str, out: Path | None = None, runs_dir: Path = Path("runs"), open: bool = False) -> int:
@@ -80,7 +86,8 @@ def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
     settings: dict[str, Any] = {}
     with suppress(OSError, ValueError):  # the page says that they cannot be read
         settings = flat_settings(read_yaml(run.folder / CONFIG) or {})
-    goals, unread = best_goals(run.folder)
+    replays, measured, unread = read_games(run.folder)
+    ends = {name: (mean_of_last_tenth(y, first=True), mean_of_last_tenth(y)) for name, (_, y) in curves.items()}
     stages = stages_of(curves, settings)
     last = max(steps[-1] for steps, _ in curves.values())
     groups: dict[str, list[str]] = {}
@@ -101,17 +108,18 @@ def page_of(run: RunRecord, curves: Mapping[str, Curve]) -> str:
         versions=read_json(run.folder / ENVIRONMENT),
         groups=groups,
         parts=parts,
-        ends={name: (mean_of_last_tenth(y, first=True), mean_of_last_tenth(y)) for name, (_, y) in curves.items()},
+        ends=ends,
         stages=stages,
         league=_league(run.folder),
-        goals=goals,
+        replays=replays,
         unread=unread,
-        viewer=base64.b64encode(gzip.compress(page_with(b"").encode(), 9, mtime=0)).decode() if goals else "",
+        figures=next((_figures(*game, ends) for game in measured.items()), None),  # of the newest game's players
+        viewer=base64.b64encode(gzip.compress(page_with(b"").encode(), 9, mtime=0)).decode() if replays else "",
         data={
             "curves": {name: [_thin(axis) for axis in curve] for name, curve in curves.items()},
             "stages": [(end, f"{kind} {name}") for kind, name, _, end in stages if end < last],
             "milestones": [(each.steps, escape_control_characters(each.phase)) for each in run.milestones],
-            "replays": [replay for *_, replay in goals],
+            "replays": [replay for *_, replay in replays],
         },
     )
 
@@ -133,30 +141,66 @@ def stages_of(curves: Mapping[str, Curve], settings: Mapping[str, Any]) -> list[
     return found
 
 
-def best_goals(folder: Path) -> tuple[list[Goal], int]:
-    """Return the fastest goals in a folder's newest recorded games, and the number of unreadable files."""
-    found: list[Goal] = []
-    unread = 0
+def read_games(folder: Path) -> tuple[list[Clip], dict[tuple[str, str], list[tuple[Counts, Float]]], int]:
+    """Read the newest recorded games in a folder and its subfolders.
+
+    Return whole games and then the fastest goals; the measured games by their players; the number of unreadable files.
+    """
+    games: list[Clip] = []
+    found: list[tuple[float, Clip]] = []
+    measured: dict[tuple[str, str], list[tuple[Counts, Float]]] = {}
+    unread, left = 0, _MOST_FRAMES
     files = filter(Path.is_file, folder.rglob(f"*{SUFFIX}"))
     for file in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)[:_MOST_GAMES]:
         try:
-            if file.stat().st_size > _MOST_GAME_BYTES:
+            if (size := file.stat().st_size) > _MOST_GAME_BYTES:
                 raise ValueError(f"{file} is too large")
             replay = read_replay(file)
-            before = round(_SECONDS_BEFORE * replay.about["ticks_per_second"] / replay.about["tick_skip"])
-            for game in replay.games:
-                goals = [event for event in game.events if event["kind"] == "goal"]
-                speeds = np.linalg.norm(game.columns["ball_vel"][[goal["frame"] for goal in goals]], axis=1)
-                for fastest in np.argsort(-speeds, kind="stable")[:_MOST_GOALS]:
-                    event, speed = goals[fastest], float(speeds[fastest])
-                    end = event["frame"]
-                    kickoff = int(np.flatnonzero(game.columns["begins"][: end + 1])[-1])
-                    piece = extract_games(replay, [(game, max(kickoff, end - before), end + 1)])
-                    title = f"{replay.about['names'][event['team']]} at {event['seconds']:.0f} s of {file.name}"
-                    found.append((speed, title, base64.b64encode(piece).decode()))
+            blue, orange = map(str, replay.about["names"])
+            found += _goals_of(replay, file.name)
+            left -= sum(game.num_frames for game in replay.games)
+            if left >= 0:
+                measured.setdefault((blue, orange), []).append(measure_replay(replay))
+            if len(games) < _MOST_WHOLE and size <= _MOST_WHOLE_BYTES:
+                goals = [event["team"] for game in replay.games for event in game.events if event["kind"] == "goal"]
+                title, score = str(replay.about.get("title", file.name)), f"{goals.count(0)} : {goals.count(1)}"
+                games.append((score, title, base64.b64encode(file.read_bytes()).decode()))
         except (OSError, ValueError, TypeError, LookupError, ArithmeticError):  # damaged or forged
             unread += 1
-    return sorted(found, reverse=True)[:_MOST_GOALS], unread
+    return [*games, *(clip for _, clip in sorted(found, reverse=True)[:_MOST_GOALS])], measured, unread
+
+
+def _goals_of(replay: Replay, file: str) -> list[tuple[float, Clip]]:
+    """Return the fastest goals in a replay, with their speed."""
+    found = []
+    before = round(_SECONDS_BEFORE * replay.about["ticks_per_second"] / replay.about["tick_skip"])
+    for game in replay.games:
+        goals = [event for event in game.events if event["kind"] == "goal"]
+        begins = np.append(np.flatnonzero(game.columns["begins"]), game.num_frames)
+        speeds = np.linalg.norm(game.columns["ball_vel"][[goal["frame"] for goal in goals]], axis=1)
+        for fastest in np.argsort(-speeds, kind="stable")[:_MOST_GOALS]:
+            event, speed = goals[fastest], float(speeds[fastest])
+            end = event["frame"]
+            kickoff, after = int(begins[begins <= end][-1]), int(begins[begins > end][0])
+            piece = extract_games(replay, [(game, max(kickoff, end - before), min(after, end + 1 + before // 3))])
+            title = f"{replay.about['names'][event['team']]} at {event['seconds']:.0f} s of {file}"
+            shown = f"{speed:,.0f} uu/s ({0.036 * speed:.0f} km/h)"
+            found.append((speed, (shown, title, base64.b64encode(piece).decode())))
+    return found
+
+
+def _figures(
+    names: tuple[str, str], games: Sequence[tuple[Counts, Float]], ends: Mapping[str, tuple[float, float]]
+) -> dict[str, Any]:
+    """Return the arguments of `figures.html`; `ends` are the first and last values of the metrics."""
+    counts, maps = (sum(each) for each in zip(*games, strict=True))
+    totals = {name: each[0].tolist() for name, each in pair_totals(counts[:, None, None]).items()}
+    means = {name: [count / per if per else None for count, per in both] for name, both in totals.items()}
+    means = {name: both for name, both in means.items() if name not in NOT_RECORDED}
+    known = [(STATISTICS[name], both) for name, both in means.items()]
+    rows = [[each.label, *(format_mean(mean, None, each.is_share) for mean in both)] for each, both in known]
+    weak = find_weaknesses(names[0], means, {name: last for name, (_, last) in ends.items()})
+    return {"names": names, "findings": weak, "maps": field_maps(maps), "rows": rows}
 
 
 def _league(folder: Path) -> dict[str, Any] | None:
@@ -218,10 +262,10 @@ def compare(
     yield Report(section_tables(sections))
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        figure = comparison_figure(found)
+        draw = partial(comparison_figure, found)
         write_json(out / "compare.json", asdict(found))
-        atomic_write(out / "compare.png", png_of(figure))
-        write_page(out / "compare.html", " against ".join(groups), sections, figure)
+        atomic_write(out / "compare.png", png_of(draw()))
+        write_page(out / "compare.html", " against ".join(groups), sections, draw)
         print_all([f"written: {out / 'compare.html'}, and compare.json and compare.png next to it"])
 
 

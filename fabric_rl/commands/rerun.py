@@ -20,7 +20,7 @@ from fabric_rl.ranks import launched_by
 from fabric_rl.runs import provenance
 from fabric_rl.runs.checkpoint import load_checkpoint
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, files_changed_since
-from fabric_rl.runs.records import checkpoint_steps, list_checkpoints
+from fabric_rl.runs.records import checkpoint_steps, flat_settings, list_checkpoints
 from fabric_rl.runs.start_or_resume import owning_run, resolve_checkpoint_path
 
 _COMPARED = ("python", "system", "installed", "hardware", "variables")
@@ -92,7 +92,7 @@ def _differences(folder: Path) -> Iterator[str]:
             edited = sorted({*edited, *filter(provenance.is_source, uncommitted)})
         yield from _code("code of fabric-rl", commit, now["git"], edited)
     old, new = ({name: each.get(name) for name in _COMPARED if name in then} for each in (then, now))
-    differences = changed(provenance.flat_settings(old), provenance.flat_settings(new))
+    differences = changed(flat_settings(old), flat_settings(new))
     yield from (f"{name}: {before} -> {after}" for name, (before, after) in differences.items())
 
 

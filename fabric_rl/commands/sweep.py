@@ -113,13 +113,18 @@ def _report(study: Any, folder: Path, words: Sequence[str], space: Sequence[Sear
     rows += [[f"trial{trial.number}", "stopped early", format_params(trial.params)] for trial in states["PRUNED"]]
     trials = Section("Trials, the best one first", ["trial", "score", "settings"], rows)
     print_all(section_tables([replace(trials, rows=rows[:_SHOWN]), *sections]))
-    axes = (figure := new_figure(8, 4)).subplots()
     numbers, values = zip(*sorted((trial.number, trial.value) for trial in done), strict=True)
-    axes.plot(numbers, values, "o", label="score of a trial")
-    axes.step(numbers, (np.minimum if minimize else np.maximum).accumulate(values), where="post", label="best so far")
-    axes.set(xlabel="trial", ylabel="score")
-    axes.legend()
-    write_page(folder / "report.html", f"sweep {folder.name}", [trials, *sections], figure)
+
+    def draw() -> Any:  # noqa: ANN401 - see new_figure
+        axes = (figure := new_figure(8, 4)).subplots()
+        best = (np.minimum if minimize else np.maximum).accumulate(values)
+        axes.plot(numbers, values, "o", label="score of a trial")
+        axes.step(numbers, best, where="post", label="best so far")
+        axes.set(xlabel="trial", ylabel="score")
+        axes.legend()
+        return figure
+
+    write_page(folder / "report.html", f"sweep {folder.name}", [trials, *sections], draw)
     print(f"best settings: {folder / 'best.yaml'}; all trials: {folder / 'report.html'}; their runs: {folder / 'runs'}")
     if len(done) > 1 and len(done[0].user_attrs["scores"]) > 1:
         again = [f"trial{trial.number}" for trial in done[:2]] + ["--runs_dir", str(folder / "runs")]

@@ -5,15 +5,17 @@ from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from envs.pool.replay_format import SUFFIX
 from envs.pool.videos import FORMATS, Frame, write_video
 from envs.replays.replay import film, read_replay, render_frames
 from fabric_rl.base.files import write_text
+from fabric_rl.base.processes import import_slow_module
 from fabric_rl.base.settings import Between
 from fabric_rl.base.tables import progress
 from fabric_rl.commands.output import Out, print_all, writes
+from fabric_rl.commands.play import can_load_later
 from fabric_rl.evaluation.settings import DEFAULT_PLAY, Minutes, PlaySettings
 from fabric_rl.runs.records import is_training
 from fabric_rl.viewer.feeds import GAMES, Feed, FileFeed, GamesFeed, LiveFeed
@@ -52,20 +54,24 @@ def watch(
         play: How the players act.
     """
     feed = _feed(what, opponent, play.runs_dir)
+    live, opponent = isinstance(feed, LiveFeed), opponent or "chaser"
+
+    def find(settings: PlaySettings) -> Any:  # noqa: ANN401 - a Duel
+        return import_slow_module("fabric_rl.evaluation.matches").Duel.of(what, opponent, settings)
+
     try:
-        if isinstance(feed, LiveFeed):  # report players that cannot play before showing an address
-            matches = import_module("fabric_rl.evaluation.matches")  # imports torch, which recorded games do not need
-            opponent = opponent or "chaser"
-            duel = matches.Duel.of(what, opponent, play)
-            again = partial(matches.Duel.of, what, opponent, duel.rules.play)
+        if live and not all(can_load_later(name, play) for name in (what, opponent)):
+            find(play)  # before the browser opens
         server = ViewerServer(feed, host, port)
         with server.running():
             more = f"\n{feed.status()}" if isinstance(feed, GamesFeed) else ""
             print(f"watch it at {server.url} (Ctrl+C to stop){more}", flush=True)
             if not no_browser:
                 open_browser(server.url)
-            if isinstance(feed, LiveFeed):
-                matches.play_live(feed, duel, again, minutes, play.seed)
+            if live:
+                duel = find(play)
+                again = partial(find, duel.rules.play)
+                import_module("fabric_rl.evaluation.matches").play_live(feed, duel, again, minutes, play.seed)
             threading.Event().wait()
     except KeyboardInterrupt:
         print()
@@ -80,7 +86,7 @@ def _feed(what: str, opponent: str | None, runs_dir: str) -> Feed:
     games = next((path for path in (Path(what, GAMES), Path(runs_dir, what, GAMES)) if path.is_dir()), None)
     if opponent is None and games is not None and (is_training(games.parent) or any(games.iterdir())):
         return GamesFeed(games)
-    return LiveFeed("Loading the first frame ...")
+    return LiveFeed(f"Loading {what} ...")
 
 
 @writes(Out("out", [".html", *FORMATS]))

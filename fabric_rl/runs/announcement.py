@@ -16,7 +16,7 @@ from fabric_rl.metrics.log import logger
 from fabric_rl.metrics.loggers import Loggers, MetricsFile, wait_for_next_second
 from fabric_rl.ranks import launched_by
 from fabric_rl.runs.folder import Run
-from fabric_rl.runs.provenance import flat_settings
+from fabric_rl.runs.records import flat_settings
 from fabric_rl.runs.start_or_resume import Start
 from fabric_rl.types import HasSeeds
 

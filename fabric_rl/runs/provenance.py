@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from difflib import unified_diff
 from hashlib import sha256
@@ -17,13 +17,15 @@ from typing import Any
 import yaml
 from torch import Tensor
 
-from fabric_rl.args import Hardware, Saving, StartArgs, TrainArgs
 from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.files import json_text, open_regular, read_json, write_json, write_text
 from fabric_rl.base.processes import cores
 from fabric_rl.base.settings import changed
-from fabric_rl.import_names import INSTALLED, short_path
+from fabric_rl.import_names import INSTALLED
 from fabric_rl.runs import checkpoint
+from fabric_rl.runs.records import CONFIG as CONFIG
+from fabric_rl.runs.records import DEFAULTS, flat_settings
+from fabric_rl.runs.records import ENVIRONMENT as ENVIRONMENT
 from fabric_rl.types import CheckpointError
 
 PACKAGES = (
@@ -37,16 +39,13 @@ PACKAGES = (
     "tensorboard",
     "jsonargparse",
 )
-CONFIG, ENVIRONMENT, WEIGHTS, INITIAL = "config.yaml", "environment.json", "weights.json", "initial.ckpt"
+WEIGHTS, INITIAL = "weights.json", "initial.ckpt"
 EXPORTED, METADATA = "weights.ckpt", "metadata.json"
 """Files of an exported agent, see `fabric_rl.runs.trained.export`."""
 _VARIABLES = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "PYTHONHASHSEED")
 _OF_A_START = ("began", "command", "project")
 _HOW_IT_BEGAN = ("initialize_from", "inference")
 """Settings that describe how a run began; a resumed run keeps the old values."""
-DEFAULTS = {field.name: field.default for group in (TrainArgs, StartArgs, Saving, Hardware) for field in fields(group)}
-DEFAULTS |= {"estimator.class_path": "fabric_rl.GAE", "self_play": None, "cloning": None, "kickstart": None}
-"""Values of settings that older runs lack because they were added later."""
 MOST_BYTES = 1_000_000
 """Maximum size of a patch; the rest is cut off."""
 _MOST_OF_A_FILE = 100_000
@@ -267,18 +266,6 @@ def _processor() -> str:
 def patch_name(earlier: Sequence[Any]) -> str:
     """Return the file name of the code changes of a run's new start, given its earlier starts."""
     return f"code_{len(earlier) + 1}.diff" if earlier else "code.diff"
-
-
-def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: ANN401 - whatever YAML holds
-    """Return nested settings by their dotted names, without `init_args`; components of a list are numbered from 1."""
-    if isinstance(settings, list) and any(isinstance(part, dict) for part in settings):
-        settings = dict(enumerate(settings, 1))
-    if not isinstance(settings, dict):
-        return {prefix.rstrip("."): short_path(settings) if isinstance(settings, str) else settings}
-    flat: dict[str, Any] = {}
-    for name, value in settings.items():
-        flat |= flat_settings(value, prefix if name == "init_args" else f"{prefix}{name}.")
-    return flat
 
 
 def git_state(folder: Path) -> dict[str, str | None]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,17 @@ from typing import Any
 import yaml
 from filelock import FileLock, Timeout
 
+from fabric_rl.args import Hardware, Saving, StartArgs, TrainArgs
 from fabric_rl.base.files import MOST_CONFIG_BYTES, read_json, read_text
 from fabric_rl.base.tables import finite_or_none
 from fabric_rl.base.text import did_you_mean
+from fabric_rl.import_names import short_path
 from fabric_rl.metrics.metrics_csv import parse_number, read_rows
 
+CONFIG, ENVIRONMENT = "config.yaml", "environment.json"
+DEFAULTS = {field.name: field.default for group in (TrainArgs, StartArgs, Saving, Hardware) for field in fields(group)}
+DEFAULTS |= {"estimator.class_path": "fabric_rl.GAE", "self_play": None, "cloning": None, "kickstart": None}
+"""Values of settings that older runs lack because they were added later."""
 _NAME = re.compile(r"step_(\d+)\.ckpt")
 LOCK = ".lock"
 """Lock file of the process that trains a run."""
@@ -22,6 +28,18 @@ SET_ASIDE = "set_aside"
 """Subfolder for milestones (and others) that are newer than the checkpoint from which a run was resumed."""
 BEST = "best"
 """Subfolder of a run for its best weights."""
+
+
+def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: ANN401 - whatever YAML holds
+    """Return nested settings by their dotted names, without `init_args`; components of a list are numbered from 1."""
+    if isinstance(settings, list) and any(isinstance(part, dict) for part in settings):
+        settings = dict(enumerate(settings, 1))
+    if not isinstance(settings, dict):
+        return {prefix.rstrip("."): short_path(settings) if isinstance(settings, str) else settings}
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        flat |= flat_settings(value, prefix if name == "init_args" else f"{prefix}{name}.")
+    return flat
 
 
 def checkpoint_name(steps: int) -> str:

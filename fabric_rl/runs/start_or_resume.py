@@ -34,8 +34,8 @@ from fabric_rl.ranks.sharding import unsharded_class
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import load_checkpoint
 from fabric_rl.runs.folder import Run
-from fabric_rl.runs.provenance import EXPORTED, INITIAL, METADATA, Weights, find_config, flat_settings, read_initial
-from fabric_rl.runs.records import BEST, Milestone, RunRecord, list_checkpoints, list_runs, run_names
+from fabric_rl.runs.provenance import EXPORTED, INITIAL, METADATA, Weights, find_config, read_initial
+from fabric_rl.runs.records import BEST, Milestone, RunRecord, flat_settings, list_checkpoints, list_runs, run_names
 from fabric_rl.types import ActorCritic, AgentFactory, CheckpointError, EnvFactory, SettingError
 
 PRETRAINED = Path(__file__).parents[1] / "pretrained"

@@ -251,7 +251,7 @@ export class Replay {
     else if (kind === "V") limit(game.events.push(...content.events), MOST.events);
     else {
       game.result = content;
-      if (content.seconds < this.about.seconds - 0.1) game.title += `, cut short after ${Math.round(content.seconds)} s`;
+      if (content.seconds < this.about.seconds - 0.1) game.title += `, its first ${Math.round(content.seconds)} s`;
     }
   }
 }

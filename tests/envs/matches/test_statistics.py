@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from rlgym.rocket_league.common_values import BOOST_LOCATIONS
 
 from envs import GameState, GoalCondition, RocketSimPool
-from envs.bots import IdleBot, KickoffThenShoot, TeamBots
+from envs.bots import BallChaser, IdleBot, KickoffThenShoot, TeamBots
 from envs.loggers import StateLogger
 from envs.matches.matches import play_matches
 from envs.matches.statistics import STATISTICS, GameStatistics, get_count, pair_totals, ratio_samples
@@ -69,6 +70,11 @@ def test_cars_by_hand():
         "field_position": (-2000, -2000),  # both half the field's half behind; the orange one only while it was alive
         "own_third": (1 / 2, 1),
         "opponent_third": (0, 0),
+        "shots_on_goal": (0, 0),  # the ball rolls along y at 400 uu/s, too slow
+        "expected_goals": (0, 0),
+        "boost_collected": (0, 0),
+        "boost_stolen": (0, 0),
+        "boost_wasted": (0, 0),
     }
     found = game.figures()
     assert {name: found[name] for name in expected} == {name: pytest.approx(two) for name, two in expected.items()}
@@ -87,6 +93,52 @@ def test_the_ball_is_whose_side_touched_it_last():
     game.logger.reset(BOTH, game.state())
     game.step()
     assert game.figures()["possession"] == pytest.approx((2 / 3, 1 / 3))
+
+
+def test_boost_of_pads_by_hand():
+    """The first blue car takes a big pad of its own half, then the second one a small pad of the other half."""
+    game, pads = Game(), np.array(BOOST_LOCATIONS)
+    big = int(np.argwhere((pads == (-3072, -4096, 73)).all(axis=1))[0, 0])
+    small = int(np.argwhere((pads == (0, 1024, 70)).all(axis=1))[0, 0])
+    game.cars = [(-3072, -4096, 17), (0, 0, 17), (0, 2000, 17)]
+    timers = np.zeros(34)
+    timers[big] = 10
+    game.step(boost=[100, 95, 33.4], pad_timers=timers)
+    game.step(boost=[100, 95, 33.4], pad_timers=timers - 1)  # nothing new
+    game.cars[1] = (0, 1000, 17)
+    timers[small] = 4
+    game.step(boost=[100, 100, 33.4], pad_timers=timers)
+    found, minutes = game.figures(), 2 * 3 / 60
+    assert found["boost_collected"] == pytest.approx(((200 / 3 + 5) / minutes, 0))
+    assert found["boost_stolen"] == pytest.approx((5 / minutes, 0))
+    assert found["boost_wasted"] == pytest.approx(((100 / 3 + 7) / minutes, 0))
+
+
+@pytest.mark.parametrize(
+    ("side", "pos", "vel", "value"),
+    [
+        (0, (0, 4120, 100), (0, 1000, 0), 1 / (1 + 2.12 * 1.1**1.72)),  # 1 s away
+        (1, (0, -4120, 100), (0, -1000, 0), 1 / (1 + 2.12 * 1.1**1.72)),
+        (1, (0, 4120, 100), (0, 1000, 0), 0),  # at its own goal
+        (0, (0, 4120, 100), (790, 1000, 0), 1 / (1 + 2.12 * 1.1**1.72)),
+        (0, (0, 4120, 100), (-810, 1000, 0), 0),  # past the post, 893 uu away less the ball's radius
+        (0, (0, 4120, 100), (0, 1000, 750), 1 / (1 + 2.12 * 1.1**1.72)),  # 100 + 750 - 325 uu high
+        (0, (0, 4120, 100), (0, 1000, 800), 0),  # above the bar
+        (0, (0, 0, 100), (0, 1700, 0), 0),  # more than 3 s away
+        (0, (0, 4120, 100), (0, 0, 0), 0),
+    ],
+)
+def test_shots_on_goal_by_hand(side, pos, vel, value):
+    game = Game()
+    game.step(touched=[side == 0, False, side == 1], ball_pos=pos, ball_vel=vel)
+    game.step(touched=[side == 0, False, side == 1], ball_pos=pos, ball_vel=vel)  # the same contact
+    expected = np.zeros(2)
+    expected[side] = value
+    assert game.figures()["expected_goals"] == pytest.approx(tuple(expected))
+    assert game.figures()["shots_on_goal"] == tuple(expected > 0)
+    assert game.logger.maps[2, 0].sum(axis=(1, 2)) == pytest.approx(expected)
+    across, along = np.argwhere(game.logger.maps[1, 0, side])[0]
+    assert (across, along) == (12, int((pos[1] * (1, -1)[side] + 6000) / 12000 * 36))
 
 
 @pytest.mark.parametrize(
@@ -210,6 +262,49 @@ class CarByCar(StateLogger):
 
     def drain_metrics(self):
         return {}
+
+
+class PadByPad(StateLogger):
+    """Boost in the pads of each side, 12 or 100 each, by RocketSim's own counters of the cars."""
+
+    def __init__(self):
+        self.given, self.unclear, self.seen = np.zeros(2), 0, {}
+
+    def update(self, state, done):
+        for arena in range(state.num_arenas):
+            counters, timers = self.seen[arena]
+            new = state.boost_pickups[arena] - counters
+            taken = [pad for pad in range(34) if timers[pad] <= 0 < state.pad_timers[arena, pad]]
+            amounts = {12 if BOOST_LOCATIONS[pad][2] < 72 else 100 for pad in taken}
+            assert new.sum() == len(taken)
+            if len(amounts) > 1 and (new > 0).sum() > 1:
+                self.unclear += 1
+            for car in np.flatnonzero(new):
+                self.given[state.team[car]] += new[car] * amounts.copy().pop()
+            self.seen[arena] = state.boost_pickups[arena].copy(), state.pad_timers[arena].copy()
+
+    def reset(self, mask, state):
+        for arena in np.flatnonzero(mask).tolist():
+            self.seen[arena] = state.boost_pickups[arena].copy(), state.pad_timers[arena].copy()
+
+    def drain_metrics(self):
+        return {}
+
+
+@pytest.mark.parametrize("tick_skip", [8, 24])
+def test_pads_belong_to_whom_the_game_says(tick_skip):
+    logger, other = GameStatistics(), PadByPad()
+    pool = RocketSimPool(
+        8, 2, done=GoalCondition(), num_threads=1, seed=9, tick_skip=tick_skip, loggers=[logger, other]
+    )
+    pool.reset()
+    bot = TeamBots(KickoffThenShoot(), BallChaser())
+    for _ in range(500):
+        pool.step(bot.actions(pool.state, pool.action_parser))
+    pool.close()
+    one = pair_totals(logger.counts.sum(axis=1)[:, None, None])
+    given = one["boost_collected"][0, :, 0] + one["boost_wasted"][0, :, 0]
+    assert other.unclear == 0 and given == pytest.approx(other.given) and given.min() > 500
 
 
 def test_real_play_beside_other_sums():

@@ -1,16 +1,21 @@
 """`fabric-rl evaluate`: results by hand, games until something is known, by several processes, and as JSON."""
 
+import base64
 import errno
 import json
 import os
+import re
 from functools import partial
+from io import BytesIO
 from unittest.mock import ANY, Mock
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from envs import GymnasiumEnvs, ParameterRandomizer, Uniform
-from envs.matches.matches import PAIRS_AT_ONCE, Matches
+from envs.bots import BallChaser, KickoffThenShoot
+from envs.matches.matches import PAIRS_AT_ONCE, Matches, play_matches
 from fabric_rl.commands.evaluate import difference_line, results_table, statistics_table, verdict
 from fabric_rl.evaluation.matches import Block, play_blocks
 from fabric_rl.evaluation.players import MatchSettings, load_player
@@ -72,11 +77,7 @@ def test_summary_is_per_match_and_per_minute():
 def test_table_tells_shares_and_how_agents_play():
     made = results_table(["mine", "chaser"], results(PAIR, PAIR, PAIR), "agents sample their actions")
     assert made.title == "6 matches of 1 minutes, 1v1; agents sample their actions"
-    assert [list(map(str, column.cells)) for column in made.columns[:3]] == [
-        ["mine", "chaser"],
-        ["3 (50%)", "0 (0%)"],
-        ["3 (50%)", "3 (50%)"],
-    ]
+    assert [row[:3] for row in made.rows] == [["mine", "3 (50%)", "3 (50%)"], ["chaser", "0 (0%)", "3 (50%)"]]
 
 
 def test_statistics_have_means_and_intervals_over_pairs():
@@ -93,11 +94,7 @@ def test_statistics_have_means_and_intervals_over_pairs():
     assert found["air_time"] == {"means": [None, None], "intervals_95": [None, None]}
     air = np.stack((np.full((10, 2), 0.1), np.broadcast_to((1.0, 0.0), (10, 2))), axis=-1)
     made = statistics_table(["mine", "chaser"], {"shots": shots, "air_time": air})
-    assert [list(map(str, column.cells)) for column in made.columns] == [
-        ["shots per match", "time in the air"],
-        ["4.50 ± 0.41", "10.0%"],
-        ["0.00 ± 0.17", "-"],
-    ]
+    assert made.rows == [["shots per match", "4.50 ± 0.41", "0.00 ± 0.17"], ["time in the air", "10.0%", "-"]]
 
 
 @pytest.fixture
@@ -106,6 +103,27 @@ def evaluate(call):
 
 
 @pytest.mark.slow
+def test_a_page_shows_the_maps_of_all_matches(evaluate, tmp_path):
+    """What the pictures show, in the pixels of another decoder; both attack upward, as seen from above."""
+    words = ["shooter", "chaser", "--matches", 2, "--minutes", 0.5, "--seed", 3]
+    status, out, _ = evaluate(*words, "--html", tmp_path / "page.html")
+    assert status == 0 and out.endswith(f"written: {tmp_path / 'page.html'}\n")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<script" not in page and "goal difference per match" in page and ">possession<" in page
+    players = [lambda seed: KickoffThenShoot(), lambda seed: BallChaser()]
+    maps = play_matches(*players, num_pairs=1, minutes=0.5, seed=3).maps[0]
+    pictures = re.findall(r'href="data:image/png;base64,([^"]+)"', page)
+    assert len(pictures) == 6
+    for number, picture in enumerate(pictures):
+        pixels = np.asarray(Image.open(BytesIO(base64.b64decode(picture))))
+        both, one = maps[number // 2], maps[number // 2, number % 2]
+        assert pixels.shape == (36, 24)
+        for (across, along), value in np.ndenumerate(one):
+            level = 255 * (value / max(both.max(), 1e-9)) ** 0.5
+            assert abs(int(pixels[35 - along, 23 - across]) - level) <= 0.51
+    assert f"{maps[1, 0].sum():,.0f} touches" in page and f"{maps[0, 0].sum() / 7200:,.1f} minutes" in page
+
+
 def test_the_number_of_workers_changes_nothing():
     rules = MatchSettings.of([load_player(name, False, "runs") for name in ("shooter", "random")], PlaySettings(), 0.06)
     blocks = [Block("shooter", "random", 3, number) for number in range(3)]

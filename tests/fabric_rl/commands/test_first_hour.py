@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from envs.matches.statistics import STATISTICS
 from fabric_rl.base.errors import suggest_name
 from fabric_rl.base.parser import FlagParser
 from fabric_rl.base.settings import Count
+from fabric_rl.commands.figures import WEAKNESSES, find_weaknesses
 from fabric_rl.metrics.console import TrainConsole, metrics_table
 
 ROOT = Path(__file__).parents[3]
@@ -90,7 +92,24 @@ def test_short_numbers_of_steps():
 def test_an_evaluation_says_who_is_better_and_names_the_recipe(call):
     status, output, _ = call("evaluate", "idle", "shooter", "--matches", 20, "--minutes", 1)
     assert status == 0
-    assert output.splitlines()[-2:] == [
-        "shooter is better",
-        "idle loses most kickoffs: docs/teach_kickoffs.md is the remedy",
+    lines = output.splitlines()
+    assert "shooter is better" in lines
+    assert {line for line in lines if line.startswith("Next: ")} == {
+        "Next: idle wins few kickoffs (0.0%): docs/teach_kickoffs.md",
+        "Next: idle hardly ever jumps (0.9%): docs/teach_jumps.md",
+        "Next: idle uses little boost (0.00): docs/use_boost.md",
+    }
+
+
+def test_weaknesses_are_what_is_beyond_the_limits():
+    strong = {"kickoffs_won": (0.6, 0.4), "own_goals": (0.5, 2), "air_time": (0.01, 0), "boost_used": (30, 0)}
+    strong |= {"saves": (0.1, 0), "shots": (3, 1)}
+    assert find_weaknesses("it", strong, {}) == []
+    assert find_weaknesses("it", strong | {"shots": (3, 0.9), "saves": (0, 0), "kickoffs_won": (None, None)}, {}) == []
+    found = find_weaknesses("it", strong | {"own_goals": (0.6, 0), "shots": (3, 1.1)}, {"turtle/recovery_rate": 0.4})
+    assert found == [
+        "Next: it scores own goals (0.60): docs/stop_own_goals.md",
+        "Next: it saves few shots (9.1%): docs/teach_saves.md",
+        "Next: it stays on its roof (40.0%): docs/recover_from_the_roof.md",
     ]
+    assert all(statistic in (*STATISTICS, "saved", "turtle/recovery_rate") for statistic, *_ in WEAKNESSES)

@@ -210,6 +210,22 @@ def test_a_replay_is_shown_without_waiting_for_torch():
     assert subprocess.run([sys.executable, "-c", script], env=ENV, timeout=120).returncode == 0
 
 
+@pytest.mark.parametrize(("what", "late"), [("school_1v1", True), ("chaser", True), ("no.such.Bot", False)])
+def test_the_address_of_a_live_match_comes_before_torch(what, late):
+    """Unless the player may not exist: then no page opens in vain."""
+    pytest.importorskip("websockets")
+    script = (
+        "import sys, fabric_rl.commands.watch as watch\n"
+        "def stop(*_): raise KeyboardInterrupt\n"
+        "watch.print = lambda *words, **_: print('torch' in sys.modules, *words)\n"
+        "watch.import_slow_module = stop\n"
+        f"sys.exit(watch.watch({what!r}, None, port=0, no_browser=True))"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], env=ENV, timeout=120, capture_output=True, text=True)
+    assert ran.returncode == 0
+    assert ran.stdout.startswith("False watch it at http://") == late
+
+
 @pytest.mark.parametrize("error", [PermissionError, IsADirectoryError])
 def test_a_file_that_cannot_be_opened_is_left_alone(tmp_path, monkeypatch, capsys, replay, error):
     """Tests may run as root, who may open all files."""

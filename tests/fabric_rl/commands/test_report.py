@@ -1,5 +1,6 @@
 """`fabric-rl report`: what its page says is what lies in the run's folder, and nothing of it is HTML."""
 
+import base64
 import io
 import json
 import os
@@ -15,7 +16,7 @@ import pytest
 from envs.pool.replay_format import ReplayWriter
 from envs.replays.replay import read_replay
 from fabric_rl.commands.main import main
-from fabric_rl.commands.report import best_goals
+from fabric_rl.commands.report import read_games
 from fabric_rl.metrics.metrics_csv import read_metrics
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
@@ -91,7 +92,13 @@ def test_what_the_page_says_is_in_the_run(runs, capsys):
     shown = [json.loads(attributes["data-names"]) for tag, attributes in page.tags if tag == "figure"]
     assert {name for names in shown for name in names} == set(curves)
     assert any(re.fullmatch(r"\w+ at \d+ s of 000000002048.frl", text) for text in page.texts)
-    assert len(page.data["replays"]) == 1 and (runs / "tiny/report.html").stat().st_size < 400_000
+    game, goal = map(base64.b64decode, page.data["replays"])
+    assert game == (runs / "tiny/games/000000002048.frl").read_bytes() and len(goal) < len(game)
+    assert (
+        page.texts.count("school_1v1") == 4
+        and "1 : 0" in page.texts
+        and (runs / "tiny/report.html").stat().st_size < 400_000
+    )
 
 
 def test_nonsense_in_a_run_leaves_a_page_that_can_be_read(runs, capsys):
@@ -134,6 +141,34 @@ def test_a_run_without_a_game(tmp_path):
     assert "iframe" not in [tag for tag, _ in page.tags]
 
 
+def test_a_run_of_rocket_league_without_a_game_says_how_to_record_one(runs):
+    shutil.rmtree(runs / "tiny/games")
+    assert report(runs) == 0
+    page = Page(runs / "tiny/report.html")
+    assert f"fabric-rl record {runs}/tiny --out {runs}/tiny/game.frl" in page.texts and not page.data["replays"]
+
+
+def test_figures_are_of_the_players_of_the_newest_game(runs):
+    """Two games of the same players count, one of others does not; the roof is a metric of the training."""
+    games = runs / "tiny/games"
+    whole = read_replay(games / "000000002048.frl")
+    os.utime(games / "000000002048.frl", (3, 3))
+    (games / "again.frl").write_bytes(excerpt_of(whole))
+    os.utime(games / "again.frl", (2, 2))
+    (games / "others.frl").write_bytes(excerpt_of(replace(whole, about=whole.about | {"names": ["a", "b"]})))
+    os.utime(games / "others.frl", (1, 1))
+    clips, measured, _ = read_games(runs / "tiny")
+    assert list(measured) == [("school_1v1", "idle"), ("a", "b")] and len(clips) == 6
+    (counts, maps), (more, _) = measured["school_1v1", "idle"]
+    assert np.array_equal(counts, more) and maps[0].sum() == pytest.approx(2 * whole.games[0].columns["ticks"][-1])
+    (runs / "tiny/metrics.csv").write_text("step,turtle/recovery_rate\n10,0.2\n")
+    assert report(runs) == 0
+    texts = Page(runs / "tiny/report.html").texts
+    assert f"{2 * maps[0, 0].sum() / 7200:.1f} minutes" in texts and f"{2 * maps[1, 0].sum():.0f} touches" in texts
+    assert "Next: school_1v1 stays on its roof (20.0%): docs/recover_from_the_roof.md" in texts
+    assert texts[texts.index("kickoffs won") + 1].endswith("%")
+
+
 def test_parts_lessons_and_a_league(runs):
     names = "reward/Touch,reward_percent/Touch,reward/step,lesson/speed,lesson/speed_measure"
     (runs / "tiny/metrics.csv").write_text(f"step,{names}\n10,0.25,75,0.3,0,0.1\n20,0.5,80,0.6,0,0.3\n30,1,90,1,1,0\n")
@@ -171,7 +206,7 @@ def test_nothing_of_a_run_is_html(runs):
     assert [tag for tag, _ in page.tags].count("script") == 3 and "img" not in [tag for tag, _ in page.tags]
     assert not any(key.startswith("on") for _, attributes in page.tags for key in attributes)
     assert page.texts.count(ATTACK) >= 6 and page.data["stages"] == [[1, f"phase 1 {ATTACK}"]]
-    assert not re.search(r'(src|href)="(?!data:,)', out.read_text(encoding="utf-8"))
+    assert not re.search(r'(src|href)="(?!data:,|data:image/png;base64,[\w+/=]+")', out.read_text(encoding="utf-8"))
 
 
 def test_the_fastest_goals_are_shown_whenever_they_fell(tmp_path):
@@ -182,9 +217,10 @@ def test_the_fastest_goals_are_shown_whenever_they_fell(tmp_path):
     game.columns["ball_vel"][:] = np.linspace(3000, 1000, game.num_frames)[:, None] * (0, 1, 0)
     game.events[:] = [goal | {"frame": frame} for frame in range(10, 30)]
     (tmp_path / "game.frl").write_bytes(excerpt_of(whole))
-    found, unread = best_goals(tmp_path)
+    clips, _, unread = read_games(tmp_path)
     fastest = game.columns["ball_vel"][10:22, 1]
-    assert [speed for speed, *_ in found] == pytest.approx(fastest, abs=0.5) and not unread
+    speeds = [float(shown.split()[0].replace(",", "")) for shown, *_ in clips[1:]]
+    assert speeds == pytest.approx(fastest, abs=1) and not unread
 
 
 def test_games_that_cannot_be_read_are_counted(runs):
@@ -199,7 +235,7 @@ def test_games_that_cannot_be_read_are_counted(runs):
         (games / f"strange{number}.frl").write_bytes(excerpt_of(strange))
     assert report(runs) == 0
     page = Page(runs / "tiny/report.html")
-    assert "6 of the recorded games cannot be read." in page.texts and len(page.data["replays"]) == 1
+    assert "6 of the recorded games cannot be read." in page.texts and len(page.data["replays"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from dataclasses import asdict
 from itertools import combinations, product
 
@@ -271,6 +272,8 @@ def test_the_command_says_and_writes_it(runs, capsys, tmp_path):
     assert json.loads((tmp_path / "out" / "ab" / "compare.json").read_text())["improvements"][0]["tells"] is True
     assert (tmp_path / "out" / "ab" / "compare.png").read_bytes()[:4] == b"\x89PNG"
     page = (tmp_path / "out" / "ab" / "compare.html").read_text()
+    dark, light = re.findall(r'src(?:set)?="data:image/png;base64,([^"]+)"', page)
+    assert 'media="(prefers-color-scheme: dark)"' in page and dark != light
     assert "a against b" in page and "data:image/png;base64," in page and page.count("<table>") == 4
 
 

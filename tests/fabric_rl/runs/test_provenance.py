@@ -16,8 +16,8 @@ from fabric_rl.base.files import write_text
 from fabric_rl.metrics.loggers import MetricsFile
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs import provenance as code
-from fabric_rl.runs.provenance import Weights, config_digest, flat_settings, git_patch, git_state
-from fabric_rl.runs.records import checkpoint_name
+from fabric_rl.runs.provenance import Weights, config_digest, git_patch, git_state
+from fabric_rl.runs.records import checkpoint_name, flat_settings
 from fabric_rl.runs.start_or_resume import describe_env_differences, load_weights
 from fabric_rl.types import CheckpointError
 

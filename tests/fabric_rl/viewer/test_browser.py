@@ -206,7 +206,7 @@ def test_a_game_of_a_run_says_which_and_how_it_stands(opened, tmp_path):
     picture(page, GOAL["seconds"] + 0.5)
     assert page.text_content("#score") == "3 : 2"
     assert page.title() == "a_run after 5,000 steps · fabric-rl"
-    assert page.text_content("#title") == "a_run after 5,000 steps, cut short after 18 s"
+    assert page.text_content("#title") == "a_run after 5,000 steps, its first 18 s"
 
 
 @pytest.mark.slow
