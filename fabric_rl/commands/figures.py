@@ -18,10 +18,10 @@ _UNITS = ("{:,.1f} minutes", "{:,.0f} touches", "{:,.1f} expected goals")
 
 WEAKNESSES = (
     ("kickoffs_won", "below", 0.4, "wins few kickoffs", "teach_kickoffs"),
-    ("own_goals", "above", 0.5, "scores own goals", "stop_own_goals"),
+    ("own_goals", "above", 0.3, "scores own goals", "stop_own_goals"),
     ("saved", "below", 0.1, "saves few shots", "teach_saves"),
     ("air_time", "below", 0.01, "hardly ever jumps", "teach_jumps"),
-    ("boost_used", "below", 30.0, "uses little boost", "use_boost"),
+    ("boost_empty", "above", 0.5, "is often out of boost", "use_boost"),
     ("turtle/recovery_rate", "below", 0.5, "stays on its roof", "recover_from_the_roof"),
 )
 """Statistic (`saved`: saves per shot of the opponent) or metric, which values of it are weak, text, page that helps."""

@@ -97,19 +97,24 @@ def test_an_evaluation_says_who_is_better_and_names_the_recipe(call):
     assert {line for line in lines if line.startswith("Next: ")} == {
         "Next: idle wins few kickoffs (0.0%): docs/teach_kickoffs.md",
         "Next: idle hardly ever jumps (0.9%): docs/teach_jumps.md",
-        "Next: idle uses little boost (0.00): docs/use_boost.md",
     }
 
 
 def test_weaknesses_are_what_is_beyond_the_limits():
-    strong = {"kickoffs_won": (0.6, 0.4), "own_goals": (0.5, 2), "air_time": (0.01, 0), "boost_used": (30, 0)}
+    strong = {"kickoffs_won": (0.6, 0.4), "own_goals": (0.3, 2), "air_time": (0.01, 0), "boost_empty": (0.5, 1)}
     strong |= {"saves": (0.1, 0), "shots": (3, 1)}
     assert find_weaknesses("it", strong, {}) == []
     assert find_weaknesses("it", strong | {"shots": (3, 0.9), "saves": (0, 0), "kickoffs_won": (None, None)}, {}) == []
-    found = find_weaknesses("it", strong | {"own_goals": (0.6, 0), "shots": (3, 1.1)}, {"turtle/recovery_rate": 0.4})
+    found = find_weaknesses(
+        "it",
+        strong | {"own_goals": (0.6, 0), "shots": (3, 1.1), "boost_empty": (0.7, 0)},
+        {"turtle/recovery_rate": 0.4},
+    )
     assert found == [
         "Next: it scores own goals (0.60): docs/stop_own_goals.md",
         "Next: it saves few shots (9.1%): docs/teach_saves.md",
+        "Next: it is often out of boost (70.0%): docs/use_boost.md",
         "Next: it stays on its roof (40.0%): docs/recover_from_the_roof.md",
     ]
     assert all(statistic in (*STATISTICS, "saved", "turtle/recovery_rate") for statistic, *_ in WEAKNESSES)
+    assert all((ROOT / "docs" / f"{page}.md").is_file() for *_, page in WEAKNESSES)
