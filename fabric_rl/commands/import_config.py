@@ -1,0 +1,185 @@
+"""`fabric-rl import`: converts files of Unity ML-Agents to a configuration."""
+
+import inspect
+import re
+from collections.abc import Sequence
+from contextlib import closing, redirect_stderr, redirect_stdout, suppress
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from io import StringIO
+from pathlib import Path
+from pkgutil import resolve_name
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+from jsonargparse import ArgumentError
+
+from agents.parts.encoders import is_image
+from envs import GymnasiumEnvs
+from envs.factories import unwrap_partial
+from fabric_rl.args import check_run_id
+from fabric_rl.base.argv import DEFAULT_CONFIG, flag_names
+from fabric_rl.base.files import write_text
+from fabric_rl.base.text import escape_control_characters
+from fabric_rl.callback import Callback, TrainState
+from fabric_rl.cli.command_line import read_settings
+from fabric_rl.cli.ml_agents import Conversion, Project, Target, read_project, to_yaml
+from fabric_rl.commands.output import check_file
+from fabric_rl.learning.imitation import CanImitate
+from fabric_rl.types import EnvFactory, HasParameters, HasTeams
+
+_FIRST = "# Converted from Unity ML-Agents by fabric-rl import"
+_WITH_ID = ("--num_envs", "--env_kwargs", "--wrappers")
+_TITLES = ("Taken over as is", "Taken over with another meaning", "Not possible")
+
+
+class _Ready(Exception):
+    """Everything is built and checked."""
+
+
+class _DryRun(Callback):
+    """Stop before the first rollout."""
+
+    def on_iteration_start(self, state: TrainState) -> None:
+        raise _Ready
+
+
+def import_config(
+    files: Sequence[Path],
+    training: Sequence[str],
+    out: Path = Path("ours.yaml"),
+    behavior: str | None = None,
+    demos: Sequence[Path] = (),
+) -> int:
+    """Convert files of Unity ML-Agents to a configuration, and say what became of every setting.
+
+    The files can have the old layout (trainer, curriculum and sampler files; a folder of curricula) or the new one
+    (behaviors, environment_parameters, ...). Everything is built once as for a training before the result is written.
+
+    Args:
+        files: Trainer, curriculum and sampler files, .yaml or .json, or folders with them.
+        training: The environment, as in train_fabric.py: --env_id CartPole-v1, or --env CLASS with its settings.
+        out: YAML file to write; with --behavior all, OUT_BEHAVIOR.yaml for each behavior.
+        behavior: Name of the behavior to convert, or all. Default: the first.
+        demos: Demonstrations (.frd) in place of Unity's .demo files.
+    """
+    check_file(out, "--out")
+    pairs = zip(["", *training], training, strict=False)
+    training = [word for before, word in pairs if word.startswith("--") or before.startswith("--")]  # without the files
+    project = read_project(files)
+    names: list[str | None] = [*project.behaviors] or [None]
+    if behavior is not None and behavior not in ("all", *names):
+        raise ValueError(f"--behavior {behavior}: there is none; the files have {', '.join(map(str, names))}")
+    names = names if behavior == "all" else [behavior or names[0]]
+    made = []
+    for name in names:
+        path = out.with_name(f"{out.stem}_{name}{out.suffix}") if behavior == "all" else out
+        check_run_id(path.name, "--out")
+        if path.exists() and not path.read_text(encoding="utf-8", errors="replace").startswith(_FIRST):
+            raise FileExistsError(f"--out {path}: this file was not written by fabric-rl import; choose another name")
+        found = _convert(project, name, training, demos)
+        text = _with_header(found, files, name)
+        _dry_run(text)
+        made.append((path, found, text))
+    for path, found, text in made:
+        print("\n".join(_lists(found)))
+        write_text(path, text)
+        print(f"written: {path}; train with fabric-rl train --config {path}")
+    return 0
+
+
+def _convert(project: Project, name: str | None, training: Sequence[str], demos: Sequence[Path]) -> Conversion:
+    target, env = _target(training)
+    with closing(env(seed=0)) as made:
+        space = made.single_observation_space
+        target.images = len(space.shape or ()) > 1 and is_image(space)
+        target.teams = isinstance(made, HasTeams) and made.sides is not None
+        target.parameters = made if isinstance(made, HasParameters) else None
+        if target.copies:
+            target.agents = max(1, made.num_envs // target.given_copies) if target.given_copies else made.num_envs
+        return Conversion(project, name, target, demos, lambda path: isinstance(resolve_name(path), CanImitate))
+
+
+def _target(training: Sequence[str]) -> tuple[Target, EnvFactory]:
+    """Return the environment that the flags name, and its factory, for one copy unless the flags set their number."""
+    names = flag_names(training)
+    unfit = [name for name in names if name.partition(".")[0] not in ("--env", "--env_id", *_WITH_ID)]
+    if unfit:
+        raise ValueError(f"{unfit[0]}: fabric-rl import takes the flags of the environment; add others to the file")
+    if {"--env", "--env_id"}.isdisjoint(names):
+        raise ValueError("name the environment: --env_id CartPole-v1, or --env CLASS such as envs.RocketSimPool")
+    main = import_module("train_fabric").main
+    section, factory = _env_of(main, training)
+    own = section.setdefault("init_args", {})
+    only_class = [f"--env={section['class_path']}", *([f"--env.env_id={own['env_id']}"] if "env_id" in own else [])]
+    defaults = _env_of(main, only_class)[0].get("init_args", {})
+    kept = {key: value for key, value in own.items() if key == "env_id" or value != defaults.get(key)}
+    settings = inspect.signature(unwrap_partial(factory).function).parameters
+    target = Target({"class_path": section["class_path"], "init_args": kept}, section["class_path"].rpartition(".")[2])
+    target.name = str(own.get("env_id", target.name))
+    target.copies = next((each for each in ("num_arenas", "num_envs") if each in settings), None)
+    by_flag = {"--num_envs", f"--env.{target.copies}"}.intersection(names)
+    target.given_copies = own.get(target.copies) if by_flag else None
+    if target.copies and not by_flag:
+        factory = partial(factory, **{target.copies: 1})
+    return target, factory
+
+
+def _env_of(main: Any, flags: Sequence[str]) -> tuple[dict[str, Any], EnvFactory]:  # noqa: ANN401 - a function
+    """Return the section `env` of a configuration for some flags, and the factory of the environment."""
+    settings = read_settings(main, flags, "", DEFAULT_CONFIG)
+    config = yaml.safe_load(settings.arguments["resolved_config"])
+    if config.get("env_id") is None:
+        section = config["env"]
+        return section if isinstance(section, dict) else {"class_path": section}, settings.arguments["env"]
+    own = {"env_id": config["env_id"], "num_envs": config["num_envs"], "settings": config["env_kwargs"]}
+    own |= {"wrappers": config["wrappers"]}
+    section = {"class_path": "envs.GymnasiumEnvs", "init_args": {key: value for key, value in own.items() if value}}
+    kwargs = {"wrappers": settings.arguments["wrappers"], "settings": settings.arguments["env_kwargs"]}
+    copies = settings.arguments["num_envs"] or 1
+    return section, partial(GymnasiumEnvs, settings.arguments["env_id"], num_envs=copies, **kwargs)
+
+
+def _lists(found: Conversion) -> list[str]:
+    """Return the lines of the three lists."""
+    others = [
+        line for said, there, here in found.other for line in (said, f"    ML-Agents: {there}", f"    here: {here}")
+    ]
+    lines: list[str] = []
+    for title, entries in zip(_TITLES, (found.same, others, found.impossible), strict=True):
+        lines += [f"{title}:", *(f"  {entry}" for entry in entries or ["nothing"])]
+    return lines
+
+
+def _with_header(found: Conversion, files: Sequence[Path], behavior: str | None) -> str:
+    """Return the text of the configuration, with the lists as comments."""
+    order = sorted(found.config, key=lambda name: isinstance(found.config[name], dict | list))
+    body = to_yaml({name: found.config[name] for name in order}, found.remarks)
+    whose = "ML-Agents' default settings" if behavior is None else f"behavior {behavior}"
+    first = f"{_FIRST}: {', '.join(file.name for file in files)}, {whose}."
+    comments = [f"# {line}" if line.startswith(" ") else f"#\n# {line}" for line in _lists(found)]
+    return "\n".join([escape_control_characters(first), *comments, *body]) + "\n"
+
+
+def _dry_run(text: str) -> None:
+    """Build and check everything that a training with this configuration needs, without its first rollout.
+
+    Raises:
+        ValueError: The configuration cannot be trained.
+    """
+    main = import_module("train_fabric").main
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "dry_run.yaml")
+        write_text(file, text)
+        try:
+            settings = read_settings(main, ["--config", str(file)], "", DEFAULT_CONFIG).arguments
+        except (ArgumentError, ValueError) as error:  # the file that the message names will be gone
+            raise ValueError(re.sub(rf" \({re.escape(str(file))}, line \d+\)$", "", str(error))) from error
+        callbacks = settings["callbacks"]
+        settings["callbacks"] = [*([callbacks] if isinstance(callbacks, Callback) else callbacks), _DryRun()]
+        settings["start"] = replace(settings["start"], runs_dir=folder, run_id="dry_run", force=False, resume=False)
+        settings |= {"plain": True, "logger": []}
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()), suppress(_Ready):
+            main(**settings)
