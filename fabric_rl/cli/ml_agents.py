@@ -41,7 +41,7 @@ _OF_SIGNAL = {
     "learning_rate": "learning_rate",
 }
 _OF_SIGNAL |= {"network_settings.hidden_units": "encoding_size", "network_settings.num_layers": "hidden_sizes"}
-_LARGEST = 1e18
+_LARGEST, _LEAST_RATIO = 1e18, 1e-3
 
 
 @dataclass(frozen=True)
@@ -420,10 +420,7 @@ class Conversion:
         each = self._value("steps_per_update")
         if "steps_per_update" in self._given:
             self._put("train_interval", max(1, round(each)), "steps_per_update")
-            self._put("num_update", max(1, round(1 / max(each, 1e-3))), "steps_per_update")
-        if "reward_signal_steps_per_update" in self._given:
-            ratio = self.config["train_interval"] / max(self._value("reward_signal_steps_per_update"), 1e-3)
-            self._put("reward_signal_num_update", max(1, round(ratio)), "reward_signal_steps_per_update")
+            self._put("num_update", max(1, round(1 / max(each, _LEAST_RATIO))), "steps_per_update")
         if recurrent:
             length, batch = self._value("sequence_length"), self.config["batch_size"]
             self._put("batch_size", max(1, batch // length) * length, "batch_size")
@@ -474,9 +471,13 @@ class Conversion:
             self.config.setdefault("signals", []).append(
                 {"class_path": f"fabric_rl.signals.{_SIGNALS[name]}", "init_args": made}
             )
-        if "reward_signals.reward_signal_num_update" in self._given and self._kind == "sac":
-            path = "reward_signals.reward_signal_num_update"
-            self._put("reward_signal_num_update", self._value(path), path)
+        if self._kind == "sac" and "signals" in self.config:
+            for path in ("reward_signals.reward_signal_num_update", "reward_signal_steps_per_update"):
+                updates = self._value(path)
+                if path in self._given and path.endswith("steps_per_update"):
+                    updates = max(1, round(self.config["train_interval"] / max(updates, _LEAST_RATIO)))
+                if path in self._given:
+                    self._put("reward_signal_num_update", updates, path)
 
     def _convert_section(
         self, section: str, here: str, class_path: str, reason: str, demos: Sequence[str] | None = None

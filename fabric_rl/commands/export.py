@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from shlex import quote
@@ -13,6 +13,7 @@ import gymnasium
 import numpy as np
 import torch
 import yaml
+from lightning.pytorch.utilities.seed import isolate_rng
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -20,16 +21,23 @@ from agents import AttentionPPOAgent, RolesAgent
 from envs.obs import ObsBuilder
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_as_json
-from fabric_rl.base.files import write_text
+from fabric_rl.base.files import read_json, write_text
+from fabric_rl.base.messages import one_line
+from fabric_rl.base.text import escape_control_characters
 from fabric_rl.evaluation.players import pool_factory_or_none, split_role
 from fabric_rl.export.policy import check_packages, write_policy
+from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.devices import single_thread
 from fabric_rl.rlbot.bot_files import BOT_FILES, check_rlbot, write_bot
 from fabric_rl.runs import checkpoint, trained
-from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA, find_config
+from fabric_rl.runs.folder import Run
+from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, EXPORTED, METADATA, find_config
+from fabric_rl.runs.records import FINAL
 from fabric_rl.runs.trained import CHECK, MODELS, ExportedAgent
-from fabric_rl.types import ActorCritic
+from fabric_rl.types import ActorCritic, CheckpointError
 
+CARD = "README.md"
+"""Model card of a final model."""
 _ARENAS = 8
 """Number of arenas of the self-test."""
 _FILES = {
@@ -97,6 +105,77 @@ def export(
         print(f"test it without the game: fabric-rl flight {quote(folder.as_posix())}")
         print(f"play it in the game: see {quote((folder / 'README.txt').as_posix())}")
     return 0
+
+
+def write_final(run: Run, summary: Mapping[str, Any], form: Literal["onnx", "weights", "none"]) -> None:
+    """Write the final model of a run to `final/` in its folder: weights, configuration, ONNX and a model card.
+
+    A run that only played, or that could not save its last steps, gets none. A failure only causes a warning.
+
+    Args:
+        run: The run, which has ended.
+        summary: Its results.
+        form: `weights` for no ONNX, `none` for no model.
+    """
+    if form == "none" or summary.get("inference") or "unsaved_steps" in summary or "checkpoint" not in summary:
+        return
+    checkpoint, final = str(summary["checkpoint"]), run.dir / FINAL
+    try:
+        with TemporaryDirectory(prefix=f".{FINAL}", dir=run.dir) as beside, isolate_rng():
+            new, old, model = (Path(beside, name) for name in ("new", "old", "model"))
+            trained.export(checkpoint, new)
+            lacks = "" if form == "onnx" else "--final_model weights"
+            try:
+                check_packages("onnx")
+                model.mkdir()
+                if not lacks:
+                    _write(checkpoint, model, "onnx", run.dir.parent, run.name)
+                    shutil.copytree(model, new, dirs_exist_ok=True)
+            except Exception as error:  # a user's environment may raise anything
+                lacks = one_line(str(error))
+            write_text(new / CARD, _card(run, summary, lacks))
+            if final.exists():
+                final.rename(old)
+            new.rename(final)
+    except (CheckpointError, OSError, ValueError) as error:
+        logger.warning("the final model of run %s is not written: %s", run.name, error)
+
+
+def _card(run: Run, summary: Mapping[str, Any], lacks: str) -> str:
+    """Return the model card of a run; `lacks` says why there is no ONNX model, if there is none."""
+    settings = yaml.safe_load(run.provenance.config.read_text(encoding="utf-8"))
+    kind = settings.get("env_id") or (settings.get("env") or {}).get("class_path")
+    how = f"stopped early{' by ' + summary['stopped_by'] if 'stopped_by' in summary else ''}"
+    path = quote((run.dir / FINAL).as_posix())
+    lines = [
+        f"# {run.name}",
+        "",
+        f"{settings['agent']['class_path']}, trained in {kind}: {summary['total_steps']:,} agent-steps",
+    ]
+    lines[-1] += f" with seed {settings['seed']}, {how if summary['stopped_early'] else 'to the end of its run'}."
+    lines += ["", "## What was measured", "", "During training, with sampled actions:", ""]
+    if summary["mean_return"] is not None:
+        lines.append(f"- mean return in the last 10 % of the run: {summary['mean_return']:.4g}")
+    headlines = {name: found for name, found in summary.items() if isinstance(found, dict)}
+    lines += [
+        f"- {name.replace('_', ' ')}: {f['start']:.4g} at first, {f['end']:.4g} at the end"
+        for name, f in headlines.items()
+    ]
+    lines += [
+        "",
+        f"Measure how well it plays: `fabric-rl evaluate {path}`.",
+        "",
+        "## Files",
+        "",
+    ]
+    lines += [f"- `{CONFIG}`: environment and agent", f"- `{EXPORTED}`: weights, for fabric-rl"]
+    model = f"the policy for other programs; `python {path}/play.py --check` checks it"
+    lines.append(
+        f"- no ONNX model: {lacks}" if lacks else f"- `{MODELS['onnx']}`, `{METADATA}`, `play.py`, `{CHECK}`: {model}"
+    )
+    packages = read_json(run.dir / ENVIRONMENT).get("packages", {})
+    lines += ["", "## Versions", "", ", ".join(f"{name} {version}" for name, version in packages.items()), ""]
+    return "\n".join(escape_control_characters(line) for line in lines)
 
 
 def _exported(folder: Path) -> list[str]:

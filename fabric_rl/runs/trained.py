@@ -97,6 +97,17 @@ class Trained:
         return policy(self.agent(observation_space, action_space), deterministic, seed)
 
 
+def deterministic_agent(agent: AgentFactory) -> AgentFactory:
+    """Return a factory of the same agents, which always take the most likely actions."""
+
+    def build(*spaces: Space[Any]) -> ActorCritic:
+        module = agent(*spaces)
+        module.act = partial(module.act, deterministic=True)  # type: ignore[method-assign]
+        return module
+
+    return build
+
+
 def load_trained(
     name: str | Path,
     runs_dir: str | Path = "runs",

@@ -28,8 +28,8 @@ from fabric_rl.base.argv import (
     resolve_preset,
 )
 from fabric_rl.base.config_files import read_section
-from fabric_rl.base.messages import one_line
 from fabric_rl.base.foreign_names import foreign_names
+from fabric_rl.base.messages import one_line
 from fabric_rl.base.parser import FlagParser
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.cli.command_line import read_settings

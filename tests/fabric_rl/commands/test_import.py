@@ -1,5 +1,7 @@
 """`fabric-rl import`: every file of ML-Agents becomes a configuration that trains, and nothing is dropped silently."""
 
+import dataclasses
+import inspect
 import json
 import re
 from pathlib import Path
@@ -243,9 +245,9 @@ BOT_V2 = (
 
 @pytest.fixture(scope="module")
 def flags():
-    parser = train_fabric.inspect.signature(train_fabric.main).parameters
-    groups = [type(each.default) for each in parser.values() if hasattr(each.default, "__dataclass_fields__")]
-    return {*parser, "config", *(name for group in groups for name in group.__dataclass_fields__)}
+    parameters = inspect.signature(train_fabric.main).parameters
+    groups = [each.default for each in parameters.values() if dataclasses.is_dataclass(each.default)]
+    return {*parameters, "config", *(each.name for group in groups for each in dataclasses.fields(group))}
 
 
 @pytest.mark.parametrize("names", [MLAGENTS_LEARN, LEARNER, BOT_V2], ids=["mlagents-learn", "rlgym-ppo", "RLGymBot_v2"])
