@@ -149,12 +149,10 @@ def main(
         cores = divide_cores(fabric, hardware.num_threads or (opened.state or {}).get("num_threads"))
         announcement = Announcement(opened, args, resolved_config, cores)
         hooks = [*([callbacks] if isinstance(callbacks, Callback) else callbacks)]
-        for hook in hooks:
-            if isinstance(hook, Evaluation):
-                hook.play_in(env)
-        hooks += (
-            [RecordGames(run.dir / GAMES, saving.record_minutes, saving.keep_games)] if saving.record_minutes else []
-        )
+        for evaluation in (hook for hook in hooks if isinstance(hook, Evaluation)):
+            evaluation.play_in(env)
+        if saving.record_minutes is not None:
+            hooks.append(RecordGames(run.dir / GAMES, saving.record_minutes, saving.keep_games))
         hooks += [ShowGames(run.dir / GAMES)] if watch else []
         if cloning is not None and not start.inference:
             hooks.append(cloning.show(trajectories_of(cloning.demos, env, soft=cloning.soft_labels)))
@@ -173,10 +171,10 @@ def main(
         agent = deterministic_agent(agent) if start.deterministic else agent
         states = {"resume": opened.state, "weights": opened.weights_to_load()}
         summary = trainer(fabric, env, agent, args, run, hooks, plain, saving, **states, inference=start.inference)
+        if fabric.is_global_zero:
+            write_final(run, summary, saving.final_model)
+            print_lines(format_summary(run, summary))
     launched_by.disconnect_at_exit()
-    if fabric.is_global_zero:
-        write_final(run, summary, saving.final_model)
-        print_lines(format_summary(run, summary))
     return summary
 
 

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
+SIGNALS = {"curiosity": "Curiosity", "rnd": "RND", "gail": "GAIL"}
+"""ML-Agents' reward signals -> classes in `fabric_rl.signals`."""
 _OF_RUN = ("behaviors", "default_settings", "environment_parameters", "parameter_randomization", "engine_settings")
 _OF_SECTION = ("trainer", "trainer_type", "sampler-type", "sampler_type", "reward_signals", "use_recurrent")
 
@@ -26,19 +28,25 @@ class ForeignSetting(NamedTuple):
     """Reason why it cannot be taken over, or not always."""
     same: tuple[Any, ...] = ()
     """Values with the same meaning, although others differ."""
+    computed: bool = False
+    """True if its value here is not simply the value there."""
 
 
 @cache
-def _tables() -> Any:  # noqa: ANN401 - YAML
-    return yaml.safe_load(Path(__file__).with_name("foreign_names.yaml").read_text(encoding="utf-8"))
+def foreign_table(name: str) -> Any:  # noqa: ANN401 - YAML
+    """Return one section of `foreign_names.yaml`."""
+    return yaml.safe_load(Path(__file__).with_name("foreign_names.yaml").read_text(encoding="utf-8"))[name]
 
 
 @cache
 def ml_agents_settings(trainer: str) -> Mapping[str, ForeignSetting]:
     """Return the settings of ML-Agents' files by path, for `ppo` or `sac`; see `foreign_names.yaml`."""
+    rows = foreign_table("ML-Agents")["all"] | foreign_table("ML-Agents")[trainer]
+    signals = {path.replace("*", name): row for path, row in rows.items() if "*" in path for name in SIGNALS}
     return {
         path: ForeignSetting(**{key: tuple(value) if key in ("to", "same") else value for key, value in row.items()})
-        for path, row in (_tables()["ML-Agents"]["all"] | _tables()["ML-Agents"][trainer]).items()
+        for path, row in (signals | rows).items()
+        if "*" not in path
     }
 
 
@@ -50,7 +58,7 @@ def foreign_names() -> Mapping[str, str]:
         flags = " and ".join(f"--{flag}" for flag in row.to)
         answer = f"{flags}, {row.here}".rstrip(", ") if flags else row.why
         names |= {path: answer, path.rpartition(".")[2]: names.get(path.rpartition(".")[2], answer)}
-    return names | _tables()["flags"]
+    return names | foreign_table("flags")
 
 
 def is_ml_agents(settings: Any) -> bool:  # noqa: ANN401 - any YAML

@@ -25,7 +25,8 @@ from fabric_rl.base.files import write_text
 from fabric_rl.base.text import escape_control_characters
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.cli.command_line import read_settings
-from fabric_rl.cli.ml_agents import Conversion, Project, Target, read_project, to_yaml
+from fabric_rl.cli.ml_agents import Conversion, Target, to_yaml
+from fabric_rl.cli.ml_agents_files import Project, read_project
 from fabric_rl.commands.output import check_file
 from fabric_rl.learning.imitation import CanImitate
 from fabric_rl.types import EnvFactory, HasParameters, HasTeams
@@ -92,6 +93,7 @@ def import_config(
 
 def _convert(project: Project, name: str | None, training: Sequence[str], demos: Sequence[Path]) -> Conversion:
     target, env = _target(training)
+    shown = [demo.as_posix() for demo in demos]
     with closing(env(seed=0)) as made:
         space = made.single_observation_space
         target.images = len(space.shape or ()) > 1 and is_image(space)
@@ -99,7 +101,7 @@ def _convert(project: Project, name: str | None, training: Sequence[str], demos:
         target.parameters = made if isinstance(made, HasParameters) else None
         if target.copies:
             target.agents = max(1, made.num_envs // target.given_copies) if target.given_copies else made.num_envs
-        return Conversion(project, name, target, demos, lambda path: isinstance(resolve_name(path), CanImitate))
+        return Conversion(project, name, target, shown, lambda path: isinstance(resolve_name(path), CanImitate))
 
 
 def _target(training: Sequence[str]) -> tuple[Target, EnvFactory]:

@@ -11,7 +11,7 @@ import yaml
 
 import train_fabric
 from fabric_rl.base.foreign_names import foreign_names, is_ml_agents
-from fabric_rl.cli.ml_agents import read_project
+from fabric_rl.cli.ml_agents_files import read_project
 from tests.command import command, ended
 
 FILES = Path(__file__).resolve().parents[2] / "fixtures" / "ml_agents"
@@ -115,7 +115,7 @@ def test_samplers_and_lessons_become_parameters(capsys, tmp_path):
 
 def test_teams_and_lessons_in_rocket_league(capsys, tmp_path):
     words = [FILES / "new_everything.yaml", *POOL, "--env.team_size", 2]
-    same, _, impossible, config = convert(capsys, tmp_path, *words)
+    _, _, impossible, config = convert(capsys, tmp_path, *words)
     assert config["env"]["init_args"]["team_size"] == 2 and config["seed"] == 7 and config["accelerator"] == "cpu"
     assert config["self_play"]["init_args"]["swap_steps"] == 2000 and config["runs_dir"] == "results"
     # two of four cars learn: 20480 steps are 960 of each in 11 arenas
