@@ -225,7 +225,7 @@ class StartArgs:
     inference: bool = False
     """Run without learning, as a new run with the weights of `resume` or `initialize_from`."""
     deterministic: bool = False
-    """With `inference`: take the likeliest actions instead of sampling them."""
+    """With `inference`: take the most probable actions instead of sampling them."""
     group: str | None = None
     """Name of the group of runs that this run belongs to, for comparisons between groups (docs/bench.md)."""
 

@@ -39,15 +39,16 @@ def foreign_table(name: str) -> Any:  # noqa: ANN401 - YAML
 
 
 @cache
-def ml_agents_settings(trainer: str) -> Mapping[str, ForeignSetting]:
+def ml_agents_settings(trainer: str) -> dict[str, ForeignSetting]:
     """Return the settings of ML-Agents' files by path, for `ppo` or `sac`; see `foreign_names.yaml`."""
     rows = foreign_table("ML-Agents")["all"] | foreign_table("ML-Agents")[trainer]
     signals = {path.replace("*", name): row for path, row in rows.items() if "*" in path for name in SIGNALS}
-    return {
-        path: ForeignSetting(**{key: tuple(value) if key in ("to", "same") else value for key, value in row.items()})
-        for path, row in (signals | rows).items()
-        if "*" not in path
-    }
+    made: dict[str, ForeignSetting] = {}
+    for path, row in (signals | rows).items():
+        settings: dict[str, Any] = row | {key: tuple(row.get(key, ())) for key in ("to", "same")}
+        if "*" not in path:
+            made[path] = ForeignSetting(**settings)
+    return made
 
 
 @cache
@@ -58,7 +59,8 @@ def foreign_names() -> Mapping[str, str]:
         flags = " and ".join(f"--{flag}" for flag in row.to)
         answer = f"{flags}, {row.here}".rstrip(", ") if flags else row.why
         names |= {path: answer, path.rpartition(".")[2]: names.get(path.rpartition(".")[2], answer)}
-    return names | foreign_table("flags")
+    names |= foreign_table("flags")
+    return names
 
 
 def is_ml_agents(settings: Any) -> bool:  # noqa: ANN401 - any YAML

@@ -228,7 +228,7 @@ class Conversion:
             if not path.startswith(f"{section}.") or not row.to:
                 continue
             name = path.rpartition(".")[2]
-            value = self._demos if path == demo else self._value(path)
+            value: Any = self._demos if path == demo else self._value(path)
             if name == "num_layers" and value:
                 value = [self._value(f"{section}.network_settings.hidden_units") or 128] * (value - 1)
             if name == "team_change" and path not in self._given:
@@ -410,7 +410,8 @@ def _lesson_value(given: Given) -> Any:  # noqa: ANN401
 
 def flow(value: Any) -> str:  # noqa: ANN401 - any YAML
     """Return a value as YAML on one line."""
-    return yaml.safe_dump(value, default_flow_style=True, width=10**6, sort_keys=False).removesuffix("...\n").strip()
+    text: str = yaml.safe_dump(value, default_flow_style=True, width=10**6, sort_keys=False)
+    return text.removesuffix("...\n").strip()
 
 
 def to_yaml(config: dict[str, Any], remarks: dict[str, str], path: str = "", indent: str = "") -> Iterator[str]:

@@ -121,8 +121,8 @@ def open_run(
                 opened = _choose(env, agent, args, start, config)
                 opened.log = log
                 if start.inference:
-                    other = "" if start.deterministic else " (--deterministic takes the likeliest)"
-                    kind = "the likeliest actions" if start.deterministic else f"sampled actions{other}"
+                    other = "" if start.deterministic else " (--deterministic takes the most probable ones)"
+                    kind = "the most probable actions" if start.deterministic else f"sampled actions{other}"
                     opened.how = f", without learning, with {kind}"
             yield opened
     except BaseException as error:

@@ -88,7 +88,7 @@ def test_weights_alone_if_onnx_cannot_have_it_or_nobody_wants_it(tmp_path):
 
 def test_a_run_that_only_plays_has_none_and_says_how_it_acts(tmp_path, capsys):
     trained(tmp_path)
-    for deterministic, words in ((False, "with sampled actions"), (True, "with the likeliest actions")):
+    for deterministic, words in ((False, "with sampled actions"), (True, "with the most probable actions")):
         start = StartArgs(
             run_id="run", runs_dir=str(tmp_path), resume=True, inference=True, deterministic=deterministic
         )

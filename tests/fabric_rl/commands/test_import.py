@@ -217,29 +217,31 @@ def test_configurations_of_ours_are_not_taken_for_theirs():
 
 
 MLAGENTS_LEARN = (
-    "env curriculum lesson sampler keep-checkpoints resume load force run-id initialize-from save-freq seed train inference "
-    "base-port num-envs num-areas no-graphics debug multi-gpu cpu docker-target-name env-args width height quality-level "
-    "time-scale target-frame-rate capture-frame-rate deterministic max-lifetime-restarts restarts-rate-limit-n "
-    "restarts-rate-limit-period-s timeout-wait torch tensorflow results-dir torch-device trainer batch_size buffer_size "
-    "hidden_units learning_rate learning_rate_schedule max_steps normalize num_layers time_horizon vis_encoder_type beta "
-    "epsilon lambd num_epoch use_recurrent sequence_length memory_size behavioral_cloning reward_signals self_play window "
-    "play_against_latest_model_ratio save_steps swap_steps team_change init_path summary_freq buffer_init_steps tau "
-    "num_update train_interval init_entcoef save_replay_buffer reward_signal_num_update demo_path strength gamma "
-    "encoding_size use_actions use_vail curiosity gail extrinsic measure thresholds min_lesson_length signal_smoothing "
-    "parameters resampling-interval sampler-type"
+    "env curriculum lesson sampler keep-checkpoints resume load force run-id initialize-from save-freq seed train "
+    "inference base-port num-envs num-areas no-graphics debug multi-gpu cpu docker-target-name env-args width "
+    "height quality-level time-scale target-frame-rate capture-frame-rate deterministic max-lifetime-restarts "
+    "restarts-rate-limit-n restarts-rate-limit-period-s timeout-wait torch tensorflow results-dir torch-device "
+    "trainer batch_size buffer_size hidden_units learning_rate learning_rate_schedule max_steps normalize "
+    "num_layers time_horizon vis_encoder_type beta epsilon lambd num_epoch use_recurrent sequence_length "
+    "memory_size behavioral_cloning reward_signals self_play window play_against_latest_model_ratio save_steps "
+    "swap_steps team_change init_path summary_freq buffer_init_steps tau num_update train_interval init_entcoef "
+    "save_replay_buffer reward_signal_num_update demo_path strength gamma encoding_size use_actions use_vail "
+    "curiosity gail extrinsic measure thresholds min_lesson_length signal_smoothing parameters resampling- "
+    "interval sampler-type "
 )
 LEARNER = (
-    "env_create_function metrics_logger n_proc min_inference_size render render_delay timestep_limit exp_buffer_size "
-    "ts_per_iteration standardize_returns standardize_obs max_returns_per_stats_increment steps_per_obs_stats_increment "
-    "policy_layer_sizes critic_layer_sizes continuous_var_range ppo_epochs ppo_batch_size ppo_minibatch_size ppo_ent_coef "
-    "ppo_clip_range gae_lambda gae_gamma policy_lr critic_lr log_to_wandb load_wandb wandb_run wandb_project_name "
-    "wandb_group_name wandb_run_name checkpoints_save_folder add_unix_timestamp checkpoint_load_folder save_every_ts "
-    "instance_launch_delay random_seed n_checkpoints_to_keep shm_buffer_size device"
+    "env_create_function metrics_logger n_proc min_inference_size render render_delay timestep_limit "
+    "exp_buffer_size ts_per_iteration standardize_returns standardize_obs max_returns_per_stats_increment "
+    "steps_per_obs_stats_increment policy_layer_sizes critic_layer_sizes continuous_var_range ppo_epochs "
+    "ppo_batch_size ppo_minibatch_size ppo_ent_coef ppo_clip_range gae_lambda gae_gamma policy_lr critic_lr "
+    "log_to_wandb load_wandb wandb_run wandb_project_name wandb_group_name wandb_run_name checkpoints_save_folder "
+    "add_unix_timestamp checkpoint_load_folder save_every_ts instance_launch_delay random_seed "
+    "n_checkpoints_to_keep shm_buffer_size device "
 )
 BOT_V2 = (
     "N_PROC_TRAIN SAVE_EVERY POLICY_LAYER_SIZES CRITIC_LAYER_SIZES POLICY_LEARNING_RATE CRITIC_LEARNING_RATE "
     "SELFPLAY_ENABLED MILESTONE_INTERVAL PHASE MECHANICS_WEIGHT CUSTOM_CKPT_PATH opponent_pool global_debug_mode "
-    "debug_actions debug_learning debug_checkpoints debug_turtled_start render config"
+    "debug_actions debug_learning debug_checkpoints debug_turtled_start render config "
 )
 
 
