@@ -16,6 +16,7 @@ import torch
 import yaml
 from gymnasium import Space
 from jsonargparse import ArgumentError
+from lightning import LightningModule
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -100,10 +101,11 @@ class Trained:
 def deterministic_agent(agent: AgentFactory) -> AgentFactory:
     """Return a factory of the same agents, which always take the most likely actions."""
 
-    def build(*spaces: Space[Any]) -> ActorCritic:
-        module = agent(*spaces)
-        module.act = partial(module.act, deterministic=True)  # type: ignore[method-assign]
-        return module
+    def build(observation_space: Space[Any], action_space: Space[Any]) -> LightningModule:
+        module: Any = agent(observation_space, action_space)
+        module.act = partial(module.act, deterministic=True)
+        made: LightningModule = module
+        return made
 
     return build
 

@@ -10,12 +10,14 @@ import pytest
 import yaml
 
 import train_fabric
+from fabric_rl.base.files import read_json
 from fabric_rl.base.foreign_names import foreign_names, is_ml_agents
 from fabric_rl.cli.ml_agents_files import read_project
 from tests.command import command, ended
 
 FILES = Path(__file__).resolve().parents[2] / "fixtures" / "ml_agents"
 TASK = ["--env_id", "tests.fabric_rl.commands.ml_agents_task.Task"]
+WITHOUT_VELOCITIES = '[{"class_path": "envs.KeepColumns", "init_args": {"columns": [0, 2]}}]'
 POOL = ["--env", "envs.RocketSimPool"]
 
 
@@ -76,6 +78,25 @@ def test_every_behavior_of_every_file_trains(file, capsys, tmp_path):
     if "gail" in file or "all_of" in file:
         words = ["--env_id", "CartPole-v1", "--demos", demo, "--out", tmp_path / "cartpole.yaml"]
         assert command("import", FILES / file, *words) == 0
+
+
+TARGETS = {
+    "train_ppo.yaml": (["--env_id", "CartPole-v1"], 450),  # of at most 500; without learning it is 22
+    "train_sac.yaml": (["--env_id", "CartPole-v1"], 250),
+    "train_memory.yaml": (["--env_id", "CartPole-v1", "--wrappers", WITHOUT_VELOCITIES], 250),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("file", TARGETS)
+def test_an_imported_run_learns(file, tmp_path):
+    words, least = TARGETS[file]
+    out = tmp_path / "ours.yaml"
+    assert command("import", FILES / file, *words, "--out", out) == 0
+    run = ["--config", out, "--run_id", "run", "--runs_dir", tmp_path, "--plain", "--accelerator", "cpu"]
+    train_fabric.cli([str(word) for word in run], hints=False)
+    assert read_json(tmp_path / "run" / "summary.json")["mean_return"] >= least
 
 
 def test_sizes_follow_from_buffer_and_horizon(capsys, tmp_path):
