@@ -38,6 +38,27 @@ from fabric_rl.types import ActorCritic, CheckpointError
 
 CARD = "README.md"
 """Model card of a final model."""
+_CARD = """# {name}
+
+{agent}, trained in {how}.
+
+## What was measured
+
+During training, with sampled actions:
+
+{measured}
+
+Measure how well it plays: `fabric-rl evaluate {path}`.
+
+## Files
+
+- `config.yaml`, `weights.ckpt`: for fabric-rl
+- {model}
+
+## Versions
+
+{versions}
+"""
 _ARENAS = 8
 """Number of arenas of the self-test."""
 _FILES = {
@@ -144,38 +165,25 @@ def write_final(run: Run, summary: Mapping[str, Any], form: Literal["onnx", "wei
 def _card(run: Run, summary: Mapping[str, Any], lacks: str) -> str:
     """Return the model card of a run; `lacks` says why there is no ONNX model, if there is none."""
     settings = yaml.safe_load(run.provenance.config.read_text(encoding="utf-8"))
-    kind = settings.get("env_id") or (settings.get("env") or {}).get("class_path")
-    how = f"stopped early{' by ' + summary['stopped_by'] if 'stopped_by' in summary else ''}"
-    path = quote((run.dir / FINAL).as_posix())
-    lines = [
-        f"# {run.name}",
-        "",
-        f"{settings['agent']['class_path']}, trained in {kind}: {summary['total_steps']:,} agent-steps",
-    ]
-    lines[-1] += f" with seed {settings['seed']}, {how if summary['stopped_early'] else 'to the end of its run'}."
-    lines += ["", "## What was measured", "", "During training, with sampled actions:", ""]
-    if summary["mean_return"] is not None:
-        lines.append(f"- mean return in the last 10 % of the run: {summary['mean_return']:.4g}")
-    headlines = {name: found for name, found in summary.items() if isinstance(found, dict)}
-    lines += [
-        f"- {name.replace('_', ' ')}: {f['start']:.4g} at first, {f['end']:.4g} at the end"
-        for name, f in headlines.items()
-    ]
-    lines += [
-        "",
-        f"Measure how well it plays: `fabric-rl evaluate {path}`.",
-        "",
-        "## Files",
-        "",
-    ]
-    lines += [f"- `{CONFIG}`: environment and agent", f"- `{EXPORTED}`: weights, for fabric-rl"]
-    model = f"the policy for other programs; `python {path}/play.py --check` checks it"
-    lines.append(
-        f"- no ONNX model: {lacks}" if lacks else f"- `{MODELS['onnx']}`, `{METADATA}`, `play.py`, `{CHECK}`: {model}"
+    trained_in = settings.get("env_id") or (settings.get("env") or {}).get("class_path")
+    end = f"stopped early by {summary.get('stopped_by')}" if summary["stopped_early"] else "to the end of its run"
+    measured = (
+        {} if summary["mean_return"] is None else {"mean return in the last 10 %": f"{summary['mean_return']:.4g}"}
     )
+    for name, found in summary.items():
+        if isinstance(found, dict):  # a headline of the environment
+            measured[name.replace("_", " ")] = f"{found['start']:.4g} at first, {found['end']:.4g} at the end"
     packages = read_json(run.dir / ENVIRONMENT).get("packages", {})
-    lines += ["", "## Versions", "", ", ".join(f"{name} {version}" for name, version in packages.items()), ""]
-    return "\n".join(escape_control_characters(line) for line in lines)
+    text = _CARD.format(
+        name=run.name,
+        agent=settings["agent"]["class_path"],
+        how=f"{trained_in}: {summary['total_steps']:,} agent-steps with seed {settings['seed']}, {end}",
+        measured="\n".join(f"- {name}: {value}" for name, value in measured.items()),
+        path=quote((run.dir / FINAL).as_posix()),
+        model=f"no ONNX model: {lacks}" if lacks else "`policy.onnx` and others: for any program (`play.py --check`)",
+        versions=", ".join(f"{name} {version}" for name, version in packages.items()),
+    )
+    return escape_control_characters(text, "\n")
 
 
 def _exported(folder: Path) -> list[str]:

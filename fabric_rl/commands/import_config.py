@@ -17,10 +17,10 @@ import yaml
 from jsonargparse import ArgumentError
 
 from agents.parts.encoders import is_image
-from envs import GymnasiumEnvs
 from envs.factories import unwrap_partial
 from fabric_rl.args import check_run_id
-from fabric_rl.base.argv import DEFAULT_CONFIG, flag_names
+from fabric_rl.base.argv import DEFAULT_CONFIG, flag_names, last_flag_value
+from fabric_rl.base.config_files import to_flag
 from fabric_rl.base.files import write_text
 from fabric_rl.base.text import escape_control_characters
 from fabric_rl.callback import Callback, TrainState
@@ -32,7 +32,8 @@ from fabric_rl.learning.imitation import CanImitate
 from fabric_rl.types import EnvFactory, HasParameters, HasTeams
 
 _FIRST = "# Converted from Unity ML-Agents by fabric-rl import"
-_WITH_ID = ("--num_envs", "--env_kwargs", "--wrappers")
+_WITH_ID = {"--env_id": "env_id", "--num_envs": "num_envs", "--env_kwargs": "settings", "--wrappers": "wrappers"}
+"""Flags of the training -> settings of `envs.GymnasiumEnvs`."""
 _TITLES = ("Taken over as is", "Taken over with another meaning", "Not possible")
 
 
@@ -107,41 +108,30 @@ def _convert(project: Project, name: str | None, training: Sequence[str], demos:
 def _target(training: Sequence[str]) -> tuple[Target, EnvFactory]:
     """Return the environment that the flags name, and its factory, for one copy unless the flags set their number."""
     names = flag_names(training)
-    unfit = [name for name in names if name.partition(".")[0] not in ("--env", "--env_id", *_WITH_ID)]
-    if unfit:
-        raise ValueError(f"{unfit[0]}: fabric-rl import takes the flags of the environment; add others to the file")
+    for name in names:
+        if name.partition(".")[0] != "--env" and name not in _WITH_ID:
+            raise ValueError(f"{name}: fabric-rl import takes the flags of the environment; add others to the file")
     if {"--env", "--env_id"}.isdisjoint(names):
         raise ValueError("name the environment: --env_id CartPole-v1, or --env CLASS such as envs.RocketSimPool")
-    main = import_module("train_fabric").main
-    section, factory = _env_of(main, training)
-    own = section.setdefault("init_args", {})
-    only_class = [f"--env={section['class_path']}", *([f"--env.env_id={own['env_id']}"] if "env_id" in own else [])]
-    defaults = _env_of(main, only_class)[0].get("init_args", {})
-    kept = {key: value for key, value in own.items() if key == "env_id" or value != defaults.get(key)}
-    settings = inspect.signature(unwrap_partial(factory).function).parameters
-    target = Target({"class_path": section["class_path"], "init_args": kept}, section["class_path"].rpartition(".")[2])
-    target.name = str(own.get("env_id", target.name))
-    target.copies = next((each for each in ("num_arenas", "num_envs") if each in settings), None)
-    by_flag = {"--num_envs", f"--env.{target.copies}"}.intersection(names)
-    target.given_copies = own.get(target.copies) if by_flag else None
-    if target.copies and not by_flag:
+    section: dict[str, Any] = {
+        "class_path": last_flag_value(training, "--env") or "envs.GymnasiumEnvs",
+        "init_args": {},
+    }
+    for name in (name for name in names if name != "--env"):
+        inner, (*outer, last) = section, _WITH_ID.get(name, name.removeprefix("--env.")).split(".")
+        for each in outer:  # settings of a part: its class may stand alone so far
+            part = inner["init_args"].setdefault(each, {})
+            inner["init_args"][each] = inner = {"class_path": part, "init_args": {}} if isinstance(part, str) else part
+        inner.setdefault("init_args", {})[last] = yaml.safe_load(last_flag_value(training, name) or "true")
+    settings = read_settings(import_module("train_fabric").main, [to_flag("env", section)], "", DEFAULT_CONFIG)
+    factory, own = settings.arguments["env"], section["init_args"]
+    target = Target(section, str(own.get("env_id", section["class_path"].rpartition(".")[2])))
+    parameters = inspect.signature(unwrap_partial(factory).function).parameters
+    target.copies = next((each for each in ("num_arenas", "num_envs") if each in parameters), None)
+    target.given_copies = own.get(target.copies)
+    if target.copies and target.given_copies is None:
         factory = partial(factory, **{target.copies: 1})
     return target, factory
-
-
-def _env_of(main: Any, flags: Sequence[str]) -> tuple[dict[str, Any], EnvFactory]:  # noqa: ANN401 - a function
-    """Return the section `env` of a configuration for some flags, and the factory of the environment."""
-    settings = read_settings(main, flags, "", DEFAULT_CONFIG)
-    config = yaml.safe_load(settings.arguments["resolved_config"])
-    if config.get("env_id") is None:
-        section = config["env"]
-        return section if isinstance(section, dict) else {"class_path": section}, settings.arguments["env"]
-    own = {"env_id": config["env_id"], "num_envs": config["num_envs"], "settings": config["env_kwargs"]}
-    own |= {"wrappers": config["wrappers"]}
-    section = {"class_path": "envs.GymnasiumEnvs", "init_args": {key: value for key, value in own.items() if value}}
-    kwargs = {"wrappers": settings.arguments["wrappers"], "settings": settings.arguments["env_kwargs"]}
-    copies = settings.arguments["num_envs"] or 1
-    return section, partial(GymnasiumEnvs, settings.arguments["env_id"], num_envs=copies, **kwargs)
 
 
 def _lists(found: Conversion) -> list[str]:

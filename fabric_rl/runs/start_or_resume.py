@@ -120,10 +120,9 @@ def open_run(
             if first:
                 opened = _choose(env, agent, args, start, config)
                 opened.log = log
-                if start.inference:
-                    other = "" if start.deterministic else " (--deterministic takes the most probable ones)"
-                    kind = "the most probable actions" if start.deterministic else f"sampled actions{other}"
-                    opened.how = f", without learning, with {kind}"
+                sampled = "sampled actions (--deterministic takes the most probable ones)"
+                kind = "the most probable actions" if start.deterministic else sampled
+                opened.how = f", without learning, with {kind}" if start.inference else ""
             yield opened
     except BaseException as error:
         if first:

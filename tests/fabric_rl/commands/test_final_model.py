@@ -46,7 +46,7 @@ def test_it_plays_like_the_last_checkpoint_and_anywhere(tmp_path, capsys):
     assert all(torch.equal(weights, state["agent"][name]) for name, weights in agent.state_dict().items())
     card = (final / "README.md").read_text(encoding="utf-8")
     assert "trained in CartPole-v1: 256 agent-steps with seed 0, to the end of its run" in card
-    assert "- mean return in the last 10 % of the run: " in card and "torch" in card
+    assert "- mean return in the last 10 %: " in card and "torch" in card
     check = subprocess.run([sys.executable, final / "play.py", "--check"], capture_output=True, text=True, check=True)
     assert "all outputs match" in check.stdout
 

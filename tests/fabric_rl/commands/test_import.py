@@ -278,7 +278,7 @@ def test_every_name_of_the_other_trainers_is_known(names, flags):
     unknown = [name for name in names.split() if name.lower().replace("-", "_") not in {*flags, *foreign_names()}]
     assert unknown == []
     named = {flag for name in names.split() for flag in re.findall(r"--(\w+)", foreign_names().get(name.lower(), ""))}
-    assert named <= {*flags, "behavior"}
+    assert named <= {*flags, "demos"}
 
 
 @pytest.mark.parametrize(
