@@ -166,8 +166,10 @@ class Conversion:
             self._put(
                 here, falls if is_linear else self._value(path), path, *([by] if is_linear or by in self._given else [])
             )
-        for here, value in {"agent.clip_value_loss": True, "combine_advantages": "mean"}.items():
-            self._put(here, value, remark="as in ML-Agents, which has no setting for it")
+        self._put("combine_advantages", "mean", remark="as in ML-Agents, which has no setting for it")
+        self._put(
+            "agent.clip_value_loss", False, remark="ML-Agents clips it by epsilon, which is slow for large returns"
+        )
 
     def _size_sac(self, recurrent: bool) -> None:
         """Set the size of the replay buffer, and how often SAC learns."""

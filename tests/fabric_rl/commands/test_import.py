@@ -247,8 +247,8 @@ MLAGENTS_LEARN = (
     "memory_size behavioral_cloning reward_signals self_play window play_against_latest_model_ratio save_steps "
     "swap_steps team_change init_path summary_freq buffer_init_steps tau num_update train_interval init_entcoef "
     "save_replay_buffer reward_signal_num_update demo_path strength gamma encoding_size use_actions use_vail "
-    "curiosity gail extrinsic measure thresholds min_lesson_length signal_smoothing parameters resampling- "
-    "interval sampler-type "
+    "curiosity gail extrinsic measure thresholds min_lesson_length signal_smoothing parameters "
+    "resampling-interval sampler-type "
 )
 LEARNER = (
     "env_create_function metrics_logger n_proc min_inference_size render render_delay timestep_limit "
