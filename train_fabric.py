@@ -172,7 +172,7 @@ def main(
         states = {"resume": opened.state, "weights": opened.weights_to_load()}
         summary = trainer(fabric, env, agent, args, run, hooks, plain, saving, **states, inference=start.inference)
         if fabric.is_global_zero:
-            write_final(run, summary, saving.final_model)
+            write_final(run, summary, saving.final_model, opened.steps)
             print_lines(format_summary(run, summary))
     launched_by.disconnect_at_exit()
     return summary

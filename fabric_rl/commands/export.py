@@ -21,7 +21,7 @@ from agents import AttentionPPOAgent, RolesAgent
 from envs.obs import ObsBuilder
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_as_json
-from fabric_rl.base.files import read_json, write_text
+from fabric_rl.base.files import read_json, read_text, write_text
 from fabric_rl.base.messages import one_line
 from fabric_rl.base.text import escape_control_characters
 from fabric_rl.evaluation.players import pool_factory_or_none, split_role
@@ -128,7 +128,9 @@ def export(
     return 0
 
 
-def write_final(run: Run, summary: Mapping[str, Any], form: Literal["onnx", "weights", "none"]) -> None:
+def write_final(
+    run: Run, summary: Mapping[str, Any], form: Literal["onnx", "weights", "none"], before: int | None = None
+) -> None:
     """Write the final model of a run to `final/` in its folder: weights, configuration, ONNX and a model card.
 
     A run that only played, or that could not save its last steps, gets none. A failure only causes a warning.
@@ -137,11 +139,15 @@ def write_final(run: Run, summary: Mapping[str, Any], form: Literal["onnx", "wei
         run: The run, which has ended.
         summary: Its results.
         form: `weights` for no ONNX, `none` for no model.
+        before: Agent-steps at which the run was resumed. If nothing was left to do, a model of that step stays.
     """
     if form == "none" or summary.get("inference") or "unsaved_steps" in summary or "checkpoint" not in summary:
         return
     checkpoint, final = str(summary["checkpoint"]), run.dir / FINAL
     try:
+        steps = f" {summary['total_steps']:,} agent-steps"
+        if before == summary["total_steps"] and (final / CARD).is_file() and steps in read_text(final / CARD):
+            return
         with TemporaryDirectory(prefix=f".{FINAL}", dir=run.dir) as beside, isolate_rng():
             new, old, model = (Path(beside, name) for name in ("new", "old", "model"))
             trained.export(checkpoint, new)
