@@ -83,7 +83,7 @@ def test_every_behavior_of_every_file_trains(file, capsys, tmp_path):
 TARGETS = {
     "train_ppo.yaml": (["--env_id", "CartPole-v1"], 450),  # of at most 500; without learning it is 22
     "train_sac.yaml": (["--env_id", "CartPole-v1"], 250),
-    "train_memory.yaml": (["--env_id", "CartPole-v1", "--wrappers", WITHOUT_VELOCITIES], 250),
+    "train_memory.yaml": (["--env_id", "CartPole-v1", "--wrappers", WITHOUT_VELOCITIES], 200),
 }
 
 
