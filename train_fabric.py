@@ -33,6 +33,7 @@ from fabric_rl.callbacks.observers import RecordGames, RunVideos, ShowGames
 from fabric_rl.cli.command_line import read_settings, settings_as_yaml
 from fabric_rl.cli.launch_fabric import divide_cores, launch_fabric
 from fabric_rl.cli.report import exit_on_error, format_summary, format_unsaved, next_steps
+from fabric_rl.commands.export import write_final
 from fabric_rl.evaluation.demonstrations import choose_algorithm, trajectories_of, with_demonstrations
 from fabric_rl.evaluation.players import load_guests
 from fabric_rl.imitation import Cloning, Kickstart
@@ -40,7 +41,7 @@ from fabric_rl.metrics.log import log_warnings, print_lines, program_name
 from fabric_rl.ranks import launched_by
 from fabric_rl.runs.announcement import Announcement, build_loggers
 from fabric_rl.runs.start_or_resume import open_run
-from fabric_rl.runs.trained import load_trained
+from fabric_rl.runs.trained import deterministic_agent, load_trained
 from fabric_rl.selfplay import SelfPlay
 from fabric_rl.signals import SignalFactory
 from fabric_rl.types import AgentFactory, EnvFactory
@@ -147,20 +148,17 @@ def main(
         cores = divide_cores(fabric, hardware.num_threads or (opened.state or {}).get("num_threads"))
         announcement = Announcement(opened, args, resolved_config, cores)
         hooks = [*([callbacks] if isinstance(callbacks, Callback) else callbacks)]
-        for hook in hooks:
-            if isinstance(hook, Evaluation):
-                hook.play_in(env)
+        for evaluation in (hook for hook in hooks if isinstance(hook, Evaluation)):
+            evaluation.play_in(env)
         if saving.record_minutes is not None:
             hooks.append(RecordGames(run.dir / GAMES, saving.record_minutes, saving.keep_games))
-        if watch:
-            hooks.append(ShowGames(run.dir / GAMES))
+        hooks += [ShowGames(run.dir / GAMES)] if watch else []
         if cloning is not None and not start.inference:
             hooks.append(cloning.show(trajectories_of(cloning.demos, env, soft=cloning.soft_labels)))
         if kickstart is not None and not start.inference:
             hooks.append(kickstart.take(load_trained(kickstart.reference, start.runs_dir)))
         hooks += [*([] if self_play is None else [self_play]), announcement]  # last: it starts the run
-        if profile:
-            hooks.append(Profiler(run.dir / "profile"))
+        hooks += [Profiler(run.dir / "profile")] if profile else []
         if capture_video:
             hooks.append(RunVideos(run.videos))
             env = partial(env, video_folder=run.videos) if fabric.is_global_zero else env
@@ -169,11 +167,13 @@ def main(
         if self_play is not None:
             guests = load_guests(self_play.guests, env, start.runs_dir, args.seed, fabric.global_rank, run.dir)
             env = self_play.around(env, agent, guests)
+        agent = deterministic_agent(agent) if start.deterministic else agent
         states = {"resume": opened.state, "weights": opened.weights_to_load()}
         summary = trainer(fabric, env, agent, args, run, hooks, plain, saving, **states, inference=start.inference)
+        if fabric.is_global_zero:
+            write_final(run, summary, saving.final_model, opened.steps)
+            print_lines(format_summary(run, summary))
     launched_by.disconnect_at_exit()
-    if fabric.is_global_zero:
-        print_lines(format_summary(run, summary))
     return summary
 
 

@@ -224,6 +224,8 @@ class StartArgs:
     how the run started; it has no effect when the run resumes."""
     inference: bool = False
     """Run without learning, as a new run with the weights of `resume` or `initialize_from`."""
+    deterministic: bool = False
+    """With `inference`: take the most probable actions instead of sampling them."""
     group: str | None = None
     """Name of the group of runs that this run belongs to, for comparisons between groups (docs/bench.md)."""
 
@@ -240,6 +242,8 @@ class StartArgs:
             raise ValueError("--force needs --run_id, the run to delete and start again")
         if isinstance(self.resume, str) and self.run_id not in (None, self.resume):
             raise ValueError(f"--resume {self.resume} already names the run to resume; leave --run_id out")
+        if self.deterministic and not self.inference:
+            raise ValueError("--deterministic is for --inference; training explores by sampling its actions")
         if self.inference and not (self.resume or self.initialize_from):
             raise ValueError("--inference needs weights: add --run_id NAME --resume, or --initialize_from RUN_OR_PATH")
 
@@ -263,6 +267,9 @@ class Saving:
     (docs/watching.md). They take at most 2 % of the time and do not change the training. None: no games."""
     keep_games: Count = 10
     """Number of most recent games to keep, at least 1."""
+    final_model: Literal["onnx", "weights", "none"] = "onnx"
+    """Form of the final model in `final/` of the run folder (docs/runs.md): weights, or also ONNX if the packages of
+    `fabric-rl[export]` are installed and ONNX can represent the agent; none: no final model."""
     exact_resume: bool = False
     """Start new episodes at every checkpoint in environments whose state cannot be saved (Gymnasium ids, RLGymPool,
     RLGymReward), so that a resumed run is bit-identical. Without it, only a resumed run starts new episodes. Other

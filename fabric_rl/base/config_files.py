@@ -13,23 +13,29 @@ from jsonargparse import ArgumentError
 
 from fabric_rl.base.argv import config_files, flag_names, flag_values, last_flag_value, remove_flags
 from fabric_rl.base.files import MOST_CONFIG_BYTES, read_text
+from fabric_rl.base.foreign_names import is_ml_agents
 from fabric_rl.base.messages import one_line
 
 _MAX_NODES, _MAX_DEPTH, _MAX_LETTERS = 100_000, 100, 10_000
 """Limits of a file, far above those of real configurations; `_MAX_LETTERS` applies to each name and value."""
-_FLAG = re.compile(r"--[a-z][\w.]*")
+_FLAG = re.compile(r"--[A-Za-z][\w.]*")
 _SETTINGS_OF_ENV_ID = {"env_id": "env_id", "num_envs": "num_envs", "env_kwargs": "settings", "wrappers": "wrappers"}
 """Flag of `train_fabric.py` -> setting of `envs.GymnasiumEnvs`."""
 
 
-def read_yaml(path: str | Path) -> Any:  # noqa: ANN401 - any YAML
+def read_yaml(path: str | Path, foreign: bool = False) -> Any:  # noqa: ANN401 - any YAML
     """Return the content of a YAML file.
+
+    Args:
+        path: The file.
+        foreign: Accept files of Unity ML-Agents, too.
 
     Raises:
         OSError: The file cannot be read.
         UnicodeDecodeError: The file is not UTF-8 text.
         ValueError: The file is not YAML, has a setting of a class next to `class_path` instead of under `init_args`, or
-            is too large: each alias counts as a copy of its anchor, so a small file may expand to billions of settings.
+            is too large: each alias counts as a copy of its anchor, so a small file may expand to billions of settings;
+            or, unless `foreign`, it is a file of ML-Agents.
     """
     path = Path(path)
     if path.exists() and not path.is_file():
@@ -53,6 +59,11 @@ def read_yaml(path: str | Path) -> Any:  # noqa: ANN401 - any YAML
     if not small:
         raise ValueError(too_large)
     _refuse_misplaced_settings(node, str(path))
+    if not foreign and is_ml_agents(settings):
+        raise ValueError(
+            f"--config {path}: this is a file of Unity ML-Agents; convert it: fabric-rl import {path} --env_id ID "
+            "--out ours.yaml"
+        )
     return settings
 
 
@@ -85,7 +96,7 @@ def _refuse_misplaced_settings(node: yaml.Node | None, path: str, flag: str = "-
             _refuse_misplaced_settings(value, path, own)
 
 
-def _place_of(flag: str, path: str) -> str | None:
+def place_of(flag: str, path: str) -> str | None:
     """Return the location of the setting `--a.b.c` in a file, `<path>, line n`; None if the file does not have it."""
     node: yaml.Node | None = yaml.compose(read_text(path, MOST_CONFIG_BYTES), yaml.SafeLoader)
     line = None
@@ -173,7 +184,7 @@ def locate_config_errors(argv: Sequence[str]) -> Iterator[None]:
         flag = _FLAG.search(line)
         if flag is None or any(f"{flag[0]}.".startswith(f"{name}.") for name in flag_names(argv)):
             raise
-        places = (_place_of(flag[0], file) for file in reversed(config_files(argv)))
+        places = (place_of(flag[0], file) for file in reversed(config_files(argv)))
         place = next(filter(None, places), None)
         if place is None or place in line:
             raise

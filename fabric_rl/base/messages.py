@@ -31,7 +31,7 @@ def one_line(message: str) -> str:
     if unknown := _NO_SETTING.search(message):
         path = "".join(f"{key}." for key in re.findall(r'Parser key "([^"]*)"', message[: unknown.start()]))
         if not path:
-            hint = unknown["hint"].replace("mean ", "mean --")
+            hint = unknown["hint"].replace("did you mean ", "did you mean --")
             hint = "see --help" if hint.startswith("known: ") else hint
             return f"--{unknown['name']}: no such setting; {hint}"
         hint = unknown["hint"] if unknown["hint"] != "known: " else "it has none"

@@ -9,18 +9,16 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from functools import cache
 from importlib import import_module
-from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 
 import jsonargparse._typehints as typehints
-import yaml
 from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace, set_parsing_settings
 
 from fabric_rl.base.argv import flag_names, last_flag_value, resolve_presets
 from fabric_rl.base.config_files import read_configs
+from fabric_rl.base.foreign_names import foreign_names
 from fabric_rl.base.messages import raise_union_error
 from fabric_rl.base.settings import Count, CountOrZero, weights_by_name
 from fabric_rl.base.text import did_you_mean
@@ -31,6 +29,8 @@ _MAX_CLASSES = 60
 """Maximum length of a list of classes in a help text; longer lists (torch.nn has hundreds) are left out."""
 _WHOLE = (int, int | None, Count, Count | None, CountOrZero, CountOrZero | None)
 _SHORT = re.compile(r"(\d+(?:\.\d+)?(?:[eE]\d{1,2})?)([kM]?)")
+_SIMILAR = 0.7
+"""Least similarity of a name to suggest, 0 to 1."""
 _UNKNOWN = re.compile(r"(?:unrecognized arguments: --|Option ')(?P<name>[\w.]+)")
 
 
@@ -171,13 +171,14 @@ class FlagParser(ArgumentParser):
             own = list(dict.fromkeys(flag.partition(".")[0] for flag in flags))
             by_last_word = {flag.rpartition(".")[2]: flag for flag in (*flags, *own)}
             root, dot, rest = unknown["name"].partition(".")
-            close = get_close_matches(root, by_last_word, n=1)
+            close = get_close_matches(root, by_last_word, n=1, cutoff=_SIMILAR)
             hint = f"did you mean {by_last_word[close[0]]}{dot}{rest}?" if close else f"known: {', '.join(own)}"
-            here = re.findall(r"--([\w.]+)", old := foreign_names().get(unknown["name"], ""))
-            if here and not {here[0].partition(".")[0], here[0].rpartition(".")[2]}.isdisjoint(
-                own
-            ):  # of the run or of the part
-                hint = f"use {old}"
+            names = foreign_names()
+            old = names.get(unknown["name"].lower(), names.get(root.lower(), ""))
+            here = re.match(r"--([\w.]+)", old)
+            of_run = {"agent", "total_timesteps"}.issubset(own)
+            if old and (of_run or (here and not {*here[1].split(".")}.isdisjoint(own))):
+                hint = f"use {old}" if here else old
             if unknown["name"] in words:
                 hint = "it comes without a flag"
             message = f"{self._owner} has no setting {unknown['name']} ({hint})"
@@ -188,13 +189,6 @@ def _check_part(setting: str, name: str, parts: Mapping[str, Any]) -> None:
     if name not in parts:
         known = f"known: {', '.join(parts)}"
         raise ValueError(f"--{setting}.{name}: there is none{did_you_mean(name, list(parts))} ({known})")
-
-
-@cache
-def foreign_names() -> dict[str, str]:
-    """Return a mapping from settings of other trainers to flags of this one, with remarks on differences."""
-    names: dict[str, str] = yaml.safe_load(Path(__file__).with_name("foreign_names.yaml").read_text(encoding="utf-8"))
-    return names
 
 
 _TOO_GENERAL = ("builtins", "collections.abc", "typing")

@@ -47,7 +47,7 @@ _RESOLVED = "resolved_config"
 _CONFIG = "YAML file with any of the settings below, or one of the presets: {}."
 _MADE = ("env", "agent", "estimator")
 _OF_ONE_START: dict[str, Any] = {"run_id": None, "initialize_from": None}
-_OF_ONE_START |= dict.fromkeys(("resume", "force", "inference"), False)
+_OF_ONE_START |= dict.fromkeys(("resume", "force", "inference", "deterministic"), False)
 """Settings that only apply to one start, and the defaults that are saved in their place."""
 
 

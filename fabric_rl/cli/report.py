@@ -28,6 +28,7 @@ from fabric_rl.metrics.log import program_name
 from fabric_rl.ranks import launched_by
 from fabric_rl.ranks.processes import LostRankError, parent_has_exited
 from fabric_rl.runs.folder import Run
+from fabric_rl.runs.records import FINAL
 from fabric_rl.types import NonFiniteError, RemoteError
 from fabric_rl.viewer.feeds import GAMES
 
@@ -52,6 +53,7 @@ def format_summary(run: Run, summary: dict[str, Any]) -> str:
         lines.append(f"  {format_unsaved(summary)}")
     elif "checkpoint" in summary:
         lines.append(f"  checkpoint: {summary['checkpoint']}")
+        lines += [f"  final model: {run.dir / FINAL}"] if (run.dir / FINAL).is_dir() else []
     return "\n".join(lines)
 
 

@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from shlex import quote
@@ -13,6 +13,7 @@ import gymnasium
 import numpy as np
 import torch
 import yaml
+from lightning.pytorch.utilities.seed import isolate_rng
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -20,16 +21,44 @@ from agents import AttentionPPOAgent, RolesAgent
 from envs.obs import ObsBuilder
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_as_json
-from fabric_rl.base.files import write_text
+from fabric_rl.base.files import read_json, read_text, write_text
+from fabric_rl.base.messages import one_line
+from fabric_rl.base.text import escape_control_characters
 from fabric_rl.evaluation.players import pool_factory_or_none, split_role
 from fabric_rl.export.policy import check_packages, write_policy
+from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.devices import single_thread
 from fabric_rl.rlbot.bot_files import BOT_FILES, check_rlbot, write_bot
 from fabric_rl.runs import checkpoint, trained
-from fabric_rl.runs.provenance import CONFIG, EXPORTED, METADATA, find_config
+from fabric_rl.runs.folder import Run
+from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, EXPORTED, METADATA, find_config
+from fabric_rl.runs.records import FINAL
 from fabric_rl.runs.trained import CHECK, MODELS, ExportedAgent
-from fabric_rl.types import ActorCritic
+from fabric_rl.types import ActorCritic, CheckpointError
 
+CARD = "README.md"
+"""Model card of a final model."""
+_CARD = """# {name}
+
+{agent}, trained in {how}.
+
+## What was measured
+
+During training, with sampled actions:
+
+{measured}
+
+Measure how well it plays: `fabric-rl evaluate {path}`.
+
+## Files
+
+- `config.yaml`, `weights.ckpt`: for fabric-rl
+- {model}
+
+## Versions
+
+{versions}
+"""
 _ARENAS = 8
 """Number of arenas of the self-test."""
 _FILES = {
@@ -97,6 +126,70 @@ def export(
         print(f"test it without the game: fabric-rl flight {quote(folder.as_posix())}")
         print(f"play it in the game: see {quote((folder / 'README.txt').as_posix())}")
     return 0
+
+
+def write_final(
+    run: Run, summary: Mapping[str, Any], form: Literal["onnx", "weights", "none"], before: int | None = None
+) -> None:
+    """Write the final model of a run to `final/` in its folder: weights, configuration, ONNX and a model card.
+
+    A run that only played, or that could not save its last steps, gets none. A failure only causes a warning.
+
+    Args:
+        run: The run, which has ended.
+        summary: Its results.
+        form: `weights` for no ONNX, `none` for no model.
+        before: Agent-steps at which the run was resumed. If nothing was left to do, a model of that step stays.
+    """
+    if form == "none" or summary.get("inference") or "unsaved_steps" in summary or "checkpoint" not in summary:
+        return
+    checkpoint, final = str(summary["checkpoint"]), run.dir / FINAL
+    try:
+        steps = f" {summary['total_steps']:,} agent-steps"
+        if before == summary["total_steps"] and (final / CARD).is_file() and steps in read_text(final / CARD):
+            return
+        with TemporaryDirectory(prefix=f".{FINAL}", dir=run.dir) as beside, isolate_rng():
+            new, old, model = (Path(beside, name) for name in ("new", "old", "model"))
+            trained.export(checkpoint, new)
+            lacks = "" if form == "onnx" else "--final_model weights"
+            try:
+                check_packages("onnx")
+                model.mkdir()
+                if not lacks:
+                    _write(checkpoint, model, "onnx", run.dir.parent, run.name)
+                    shutil.copytree(model, new, dirs_exist_ok=True)
+            except Exception as error:  # a user's environment may raise anything
+                lacks = one_line(str(error))
+            write_text(new / CARD, _card(run, summary, lacks))
+            if final.exists():
+                final.rename(old)
+            new.rename(final)
+    except (CheckpointError, OSError, ValueError) as error:
+        logger.warning("the final model of run %s is not written: %s", run.name, error)
+
+
+def _card(run: Run, summary: Mapping[str, Any], lacks: str) -> str:
+    """Return the model card of a run; `lacks` says why there is no ONNX model, if there is none."""
+    settings = yaml.safe_load(run.provenance.config.read_text(encoding="utf-8"))
+    trained_in = settings.get("env_id") or (settings.get("env") or {}).get("class_path")
+    end = f"stopped early by {summary.get('stopped_by')}" if summary["stopped_early"] else "to the end of its run"
+    measured = (
+        {} if summary["mean_return"] is None else {"mean return in the last 10 %": f"{summary['mean_return']:.4g}"}
+    )
+    for name, found in summary.items():
+        if isinstance(found, dict):  # a headline of the environment
+            measured[name.replace("_", " ")] = f"{found['start']:.4g} at first, {found['end']:.4g} at the end"
+    packages = read_json(run.dir / ENVIRONMENT).get("packages", {})
+    text = _CARD.format(
+        name=run.name,
+        agent=settings["agent"]["class_path"],
+        how=f"{trained_in}: {summary['total_steps']:,} agent-steps with seed {settings['seed']}, {end}",
+        measured="\n".join(f"- {name}: {value}" for name, value in measured.items()),
+        path=quote((run.dir / FINAL).as_posix()),
+        model=f"no ONNX model: {lacks}" if lacks else "`policy.onnx` and others: for any program (`play.py --check`)",
+        versions=", ".join(f"{name} {version}" for name, version in packages.items()),
+    )
+    return escape_control_characters(text, "\n")
 
 
 def _exported(folder: Path) -> list[str]:

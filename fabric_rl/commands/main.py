@@ -64,6 +64,9 @@ GROUPS = {
     "Train": {
         "train": Command("", "train an agent (same as `python train_fabric.py`)"),
         "new": Command("new:new", "create a project with its own reward, agent and tests"),
+        "import": Command(
+            "import_config:import_config", "convert files of Unity ML-Agents", "trainer.yaml --env_id CartPole-v1"
+        ),
         "seeds": Command("seeds:seeds", "train the same settings with several seeds"),
         "sweep": Command("sweep:sweep", "search for good settings with Optuna"),
         "tune": Command("tune:tune", "find the fastest settings for this machine"),

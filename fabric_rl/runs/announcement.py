@@ -86,7 +86,7 @@ class Announcement(Callback):
 
 
 def _how_it_starts(name: str, start: Start, args: TrainArgs, changes: Sequence[str]) -> list[str]:
-    whose = f" with the weights of {start.weights.path}" if start.weights else ""
+    whose = f" with the weights of {start.weights.path}{start.how}" if start.weights else ""
     if not start.going_on:
         return [f"starting run {name}{whose}"] if whose else []
     steps = start.steps or 0

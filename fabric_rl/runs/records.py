@@ -28,6 +28,8 @@ SET_ASIDE = "set_aside"
 """Subfolder for milestones (and others) that are newer than the checkpoint from which a run was resumed."""
 BEST = "best"
 """Subfolder of a run for its best weights."""
+FINAL = "final"
+"""Subfolder of a run for its final model."""
 
 
 def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: ANN401 - whatever YAML holds

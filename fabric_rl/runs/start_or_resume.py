@@ -70,6 +70,8 @@ class Start:
     trained_with: str = ""
     """First words of the error if those weights do not fit: settings of the other run that differ and that shape its
     spaces."""
+    how: str = ""
+    """How a run without learning acts, for messages."""
     going_on: bool = False
     """True if the run in this folder is resumed; if it has no checkpoint, it starts again."""
     training: bool = False
@@ -118,6 +120,9 @@ def open_run(
             if first:
                 opened = _choose(env, agent, args, start, config)
                 opened.log = log
+                sampled = "sampled actions (--deterministic takes the most probable ones)"
+                kind = "the most probable actions" if start.deterministic else sampled
+                opened.how = f", without learning, with {kind}" if start.inference else ""
             yield opened
     except BaseException as error:
         if first:

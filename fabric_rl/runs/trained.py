@@ -16,6 +16,7 @@ import torch
 import yaml
 from gymnasium import Space
 from jsonargparse import ArgumentError
+from lightning import LightningModule
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -95,6 +96,18 @@ class Trained:
     ) -> Callable[..., NDArray[Any]]:
         """Return the agent as a function of NumPy arrays (see `fabric_rl.runs.trained.policy`)."""
         return policy(self.agent(observation_space, action_space), deterministic, seed)
+
+
+def deterministic_agent(agent: AgentFactory) -> AgentFactory:
+    """Return a factory of the same agents, which always take the most likely actions."""
+
+    def build(observation_space: Space[Any], action_space: Space[Any]) -> LightningModule:
+        module: Any = agent(observation_space, action_space)
+        module.act = partial(module.act, deterministic=True)
+        made: LightningModule = module
+        return made
+
+    return build
 
 
 def load_trained(

@@ -70,6 +70,7 @@ class Benchmark:
         clock = {"minutes": seconds / 60, "after_iterations": WARM_UP}
         stop = {"class_path": "fabric_rl.callbacks.StopAfter", "init_args": clock}
         fixed = ["--total_timesteps=1000000000000", "--summary_freq=1", "--plain", "--record_minutes=null"]
+        fixed.append("--final_model=none")
         fixed += ["--milestone_interval=null", "--checkpoint_every_timesteps=null", "--checkpoint_every_minutes=null"]
         self._flags, self._folder = [*training, *fixed, f"--callbacks+={json.dumps([stop])}"], folder
         self.trainings, self.tried, self.left_out = TrainProcesses(1, folder, grace_seconds=5.0), 0, 0
