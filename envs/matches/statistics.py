@@ -63,7 +63,7 @@ class Statistic(NamedTuple):
 
 STATISTICS: Mapping[str, Statistic] = {
     "possession": Statistic("possession", "possession", "possessed", True),
-    "shots": Statistic("shots per match", "shots", "matches"),
+    "shots": Statistic("hard shots per match", "shots", "matches"),
     "shots_on_goal": Statistic("shots on goal per match", "shots_on_goal", "matches"),
     "expected_goals": Statistic("expected goals per match", "expected_goals", "matches"),
     "saves": Statistic("saves per match", "saves", "matches"),

@@ -120,7 +120,7 @@ def draw_audit(result: Audit) -> Any:  # noqa: ANN401 - see new_figure
     colours = [f"C{number % 10}" for number in range(len(names))]
     left.barh(names, [part.share for part in result.parts], color=colours)
     left.invert_yaxis()
-    left.set_xlabel("share of all that is paid and charged")
+    left.set_xlabel("share of all rewards and penalties")
     situations = list(result.total.per_minute)
     above, below = np.zeros(len(situations)), np.zeros(len(situations))
     for part, name, colour in zip(result.parts, names, colours, strict=True):

@@ -172,7 +172,7 @@ def results_table(names: Sequence[str], matches: Matches, *remarks: str) -> Sect
     """Return a table with one row per player."""
     figures = results.match_summary(matches)
     size = f"{matches.cars}v{matches.cars}"
-    title = [f"{figures['matches']} matches of {figures['minutes']:g} minutes, {size}", *remarks]
+    title = [f"{figures['matches']} matches of {_minutes(figures['minutes'])}, {size}", *remarks]
     counts = (matches.wins, matches.draws, matches.losses)
     wins, draws, losses = (f"{count} ({count / figures['matches']:.0%})" for count in counts)
     rows = []
@@ -281,7 +281,7 @@ def league(
     found = results.league_summary(field, played, play.confidence) | {"seed": play.seed, "sample": play.sample}
     found |= {"minutes": rules.minutes, "team_size": rules.team_size, "tick_skip": rules.tick_skip}
     found["confidence"] = play.confidence
-    title = [f"{what} of {rules.minutes:g} minutes, {rules.team_size}v{rules.team_size}", *rules.remarks]
+    title = [f"{what} of {_minutes(rules.minutes)}, {rules.team_size}v{rules.team_size}", *rules.remarks]
     shown: list[Table | str] = [*league_tables(found, "; ".join(title)), league_verdict(found)]
     yield Report(shown, found, draw=partial(draw_league, found), files=files)
     if record is not None:
@@ -290,6 +290,10 @@ def league(
             blue, orange = (re.sub(r"[^\w.,#-]+", "_", field[player].label) for player in (i, j))
             file = record / f"{blue}_vs_{orange}{SUFFIX}"
             record_game(field[i].name, field[j].name, rules.play, rules.minutes, file)
+
+
+def _minutes(number: float) -> str:
+    return f"{number:g} minute{'' if number == 1 else 's'}"
 
 
 def _field(names: Sequence[str], runs_dir: str) -> tuple[list[Path], list[results.Competitor]]:

@@ -49,6 +49,8 @@ _MOST_GAMES, _MOST_GAME_BYTES = 8, 20_000_000
 _MOST_WHOLE, _MOST_WHOLE_BYTES, _MOST_FRAMES = 3, 1_000_000, 20_000
 """Whole games in a page, size of each, and frames that are measured (about four seconds of work)."""
 _MOST_GOALS, _SECONDS_BEFORE = 12, 7.0
+_FEWEST_KICKOFFS = 10
+"""Fewer kickoffs do not show a weakness."""
 Stage = tuple[str, str, int, int]
 """Kind (`phase` or `lesson`), name, first and last agent-step."""
 Clip = tuple[str, str, str]
@@ -199,6 +201,8 @@ def _figures(
     means = {name: both for name, both in means.items() if name not in NOT_RECORDED}
     known = [(STATISTICS[name], both) for name, both in means.items()]
     rows = [[each.label, *(format_mean(mean, None, each.is_share) for mean in both)] for each, both in known]
+    if totals["kickoffs_won"][0][1] < _FEWEST_KICKOFFS:
+        means["kickoffs_won"] = [None, None]
     weak = find_weaknesses(names[0], means, {name: last for name, (_, last) in ends.items()})
     return {"names": names, "findings": weak, "maps": field_maps(maps), "rows": rows}
 

@@ -76,7 +76,7 @@ def test_summary_is_per_match_and_per_minute():
 
 def test_table_tells_shares_and_how_agents_play():
     made = results_table(["mine", "chaser"], results(PAIR, PAIR, PAIR), "agents sample their actions")
-    assert made.title == "6 matches of 1 minutes, 1v1; agents sample their actions"
+    assert made.title == "6 matches of 1 minute, 1v1; agents sample their actions"
     assert [row[:3] for row in made.rows] == [["mine", "3 (50%)", "3 (50%)"], ["chaser", "0 (0%)", "3 (50%)"]]
 
 
@@ -94,7 +94,7 @@ def test_statistics_have_means_and_intervals_over_pairs():
     assert found["air_time"] == {"means": [None, None], "intervals_95": [None, None]}
     air = np.stack((np.full((10, 2), 0.1), np.broadcast_to((1.0, 0.0), (10, 2))), axis=-1)
     made = statistics_table(["mine", "chaser"], {"shots": shots, "air_time": air})
-    assert made.rows == [["shots per match", "4.50 ± 0.41", "0.00 ± 0.17"], ["time in the air", "10.0%", "-"]]
+    assert made.rows == [["hard shots per match", "4.50 ± 0.41", "0.00 ± 0.17"], ["time in the air", "10.0%", "-"]]
 
 
 @pytest.fixture
