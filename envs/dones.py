@@ -57,6 +57,7 @@ class PastGoal(DoneCondition):
         return ended
 
     def reset(self, mask: Bool, state: GameState) -> None:
+        super().reset(mask, state)
         if len(self.held) != state.num_arenas:
             self.held, self._until = np.zeros(state.num_arenas, np.bool_), np.zeros(state.num_arenas)
         self.held[mask] = False

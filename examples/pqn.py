@@ -100,7 +100,7 @@ class PQNAgent(ActorCritic):
             lr: Learning rate of RAdam.
             epsilon: Share of random actions at the start.
             last_epsilon: Share of random actions after `decay`.
-            decay: Fraction of the run in which epsilon falls linearly, 0 to 1.
+            decay: Fraction of the run in which epsilon falls linearly, above 0.
         """
         super().__init__(observation_space, action_space)
         self.epsilon, self.last_epsilon, self.decay = epsilon, last_epsilon, decay

@@ -117,6 +117,17 @@ class FlatObservations(gymnasium.ObservationWrapper[Any, Any, Any]):
         return np.asarray(spaces.flatten(self._own, observation), self.observation_space.dtype)
 
 
+class KeepInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Wrapper that keeps the `info` of the last step; a vector environment changes the types of its values."""
+
+    info: Mapping[str, Any] = MappingProxyType({})
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:  # noqa: ANN401 - Gymnasium's signature
+        stepped = self.env.step(action)
+        self.info = stepped[4]
+        return stepped
+
+
 class RecordVideos(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Wrapper that records `videos` of an environment's episodes, see `EpisodeVideos`."""
 
@@ -179,6 +190,8 @@ class GymnasiumEnvs(VectorWrapper):
 
     headlines = MappingProxyType({f"info/{key}": "success" for key in ("success", "is_success")})
     """Metrics that the table and the summary of a run show."""
+    metrics_vary = True
+    """Ranks may report different metrics: an `info/<key>` exists only if an episode with that key has ended."""
 
     def __init__(
         self,
@@ -217,6 +230,8 @@ class GymnasiumEnvs(VectorWrapper):
         if (settings or {}).get("render_mode") == "human" and sys.platform == "linux" and no_screen:
             raise ValueError("GymnasiumEnvs: render_mode human needs a display; try videos instead (--capture_video)")
         self._drawn: list[SampledAttributes] = []
+        self._infos: list[KeepInfo] = []
+        wrappers = (*wrappers, self._keep_info)
         folders = [str(video_folder) if video_folder and i == 0 else None for i in range(num_envs)]
         name = env_id if isinstance(env_id, str) else env_id.__name__
         try:
@@ -229,7 +244,7 @@ class GymnasiumEnvs(VectorWrapper):
         super().__init__(envs)
         self._envs, self._env_id, self.num_seeds = envs, name, num_envs
         self._own_values: dict[str, Any] = {}
-        self._infos: dict[str, tuple[float, float]] = {}
+        self._sums: dict[str, tuple[float, float]] = {}
         self._first_seed: int | None = seed
         self.check_parameters({} if parameters is None else dict.fromkeys(parameters.samplers, 0))
 
@@ -250,20 +265,19 @@ class GymnasiumEnvs(VectorWrapper):
             ended = infos["_final_obs"]
             for i in np.flatnonzero(ended):
                 final[i] = infos["final_obs"][i]
+                self._add_info("info", self._infos[i].info)
             dense = {"final_obs": final, "_final_obs": ended}
-            self._add_infos("info", infos["final_info"])
         return obs, rewards, terminated, truncated, dense
 
-    def _add_infos(self, prefix: str, infos: Mapping[str, Any]) -> None:
-        """Add the numbers that ended episodes reported; an array `_<key>` tells which sub-environments have one."""
-        for key, values in infos.items():
-            name, given = f"{prefix}/{key}", infos.get(f"_{key}")
-            if isinstance(values, dict):
-                self._add_infos(name, values)
-            elif given is not None and values.ndim == 1 and values.dtype.kind in "biuf":
-                numbers = values[given & np.isfinite(values)]
-                total, count = self._infos.get(name, (0.0, 0.0))
-                self._infos[name] = (total + float(numbers.sum()), count + len(numbers))
+    def _add_info(self, prefix: str, info: Mapping[str, Any]) -> None:
+        """Add the numbers and truth values in the last `info` of an episode."""
+        for key, value in info.items():
+            name = f"{prefix}/{key}"
+            if isinstance(value, Mapping):
+                self._add_info(name, value)
+            elif isinstance(value, int | float | np.number | np.bool_) and np.isfinite(number := float(value)):
+                total, count = self._sums.get(name, (0.0, 0.0))
+                self._sums[name] = (total + number, count + 1)
 
     @property
     def parameters(self) -> dict[str, NDArray[np.float64]]:
@@ -277,12 +291,16 @@ class GymnasiumEnvs(VectorWrapper):
         `info/<key>` has the episodes that ended since the last call, `parameters/<name>` the sub-environments.
         """
         drawn = {f"parameters/{name}": (float(at.sum()), float(len(at))) for name, at in self.parameters.items()}
-        infos, self._infos = self._infos, {}
+        infos, self._sums = self._sums, {}
         return infos | drawn
 
     def _draw(self, parameters: ParameterRandomizer, env: gymnasium.Env[Any, Any]) -> SampledAttributes:
         self._drawn.append(SampledAttributes(env, parameters))
         return self._drawn[-1]
+
+    def _keep_info(self, env: gymnasium.Env[Any, Any]) -> KeepInfo:
+        self._infos.append(KeepInfo(env))
+        return self._infos[-1]
 
     def finish_videos(self) -> None:
         """Wait until the videos of finished episodes are written."""

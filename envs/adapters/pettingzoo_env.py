@@ -81,6 +81,8 @@ class RocketSimParallelEnv(ParallelEnv[str, Float, Any]):  # type: ignore[misc] 
         self, actions: dict[str, Any]
     ) -> tuple[dict[str, Float], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
         """Play one step with an action for every agent; after the last step of an episode, `agents` is empty."""
+        if not self.agents:
+            raise RuntimeError("RocketSimParallelEnv: the episode has ended; call reset()")
         rows = np.stack([np.asarray(actions[agent]) for agent in self.agents])
         obs, rewards, terminated, truncated, infos = self.pool.step(rows)
         names = self.agents

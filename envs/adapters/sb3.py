@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
@@ -32,7 +32,11 @@ class RocketSimVecEnv(VecEnv):
             pool: The environment. Default: a `RocketSimPool` with these settings.
             settings: Settings of `RocketSimPool`, for example `num_arenas=16`.
         """
+        if pool is not None and settings:
+            raise TypeError("RocketSimVecEnv: pass a pool or its settings, not both")
         self.pool: Any = RocketSimPool(**settings) if pool is None else pool
+        if self.pool.metadata.get("autoreset_mode") is not AutoresetMode.SAME_STEP:
+            raise ValueError("RocketSimVecEnv: the pool must have autoreset_mode SAME_STEP, as RocketSimPool has")
         self._actions: NDArray[Any] | None = None
         self._masks: NDArray[np.bool_] | None = None
         super().__init__(self.pool.num_envs, self.pool.single_observation_space, self.pool.single_action_space)

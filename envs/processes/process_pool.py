@@ -130,7 +130,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         self.group_rows = tuple(slice(self._rows(g[0]).start, self._rows(g[-1]).stop) for g in self._groups)
         self.num_seeds = sum(spec.num_seeds for spec in specs)
         self.reward_signals, self.headlines = specs[0].reward_signals, specs[0].headlines
-        self.layout = specs[0].pool_layout
+        self.layout, self.metrics_vary = specs[0].pool_layout, specs[0].metrics_vary
         sides = [(first + s.sides[0], s.sides[1]) for first, s in zip(self._starts, specs, strict=False) if s.sides]
         self.sides = tuple(np.concatenate(parts) for parts in zip(*sides, strict=True)) or None
         self._obs: Array | None = None

@@ -59,6 +59,7 @@ class ShardSpec:
         num_seeds: Number of consecutive seeds that `reset(seed=...)` uses.
         resumable: True if the environment has `state_dict` and `load_state_dict`.
         reward_signals: As in `RocketSimPool`, like `pool_layout`, `headlines` and `sides`.
+        metrics_vary: As in `GymnasiumEnvs`.
     """
 
     name: str
@@ -70,6 +71,7 @@ class ShardSpec:
     reward_signals: tuple[str, ...]
     pool_layout: dict[str, str]
     headlines: dict[str, str]
+    metrics_vary: bool
     sides: tuple[NDArray[np.intp], NDArray[np.intp]] | None
 
     @property
@@ -211,6 +213,7 @@ def _spec_of(env: VectorEnv[Any, Any, Any]) -> ShardSpec:
         reward_signals=tuple(getattr(env, "reward_signals", ())),
         pool_layout=dict(getattr(env, "layout", {})),
         headlines=dict(getattr(env, "headlines", {})),
+        metrics_vary=getattr(env, "metrics_vary", False),
         sides=getattr(env, "sides", None),
     )
 

@@ -131,10 +131,21 @@ def _read(path: Path) -> Replay:
                 games[-1].result = unpack_json(payload)
     if about is None:
         raise ValueError("the replay has no frames yet; try again in a moment")
+    for game in games:
+        _check_events(game)
     frames = sum(game.num_frames for game in games)
     if frames * sum(4 * column.count for column in columns) > MOST_UNPACKED_BYTES:
         raise ValueError(f"{frames:,} frames are too many to read at once")
     return Replay(about, games)
+
+
+def _check_events(game: Game) -> None:
+    """Drop the events of frames that a cut-off file lacks; raise a ValueError for forged ones."""
+    for event in game.events:
+        frame, team = event["frame"], event.get("team", 0)
+        if type(frame) is not int or frame < 0 or team not in (0, 1) or not isinstance(event["kind"], str):
+            raise ValueError(f"the replay is damaged: there is no such event as {event}")
+    game.events = [event for event in game.events if event["frame"] < game.num_frames]
 
 
 def _check_about(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
@@ -188,6 +199,8 @@ def render_frames(
 
 
 _BEFORE_SECONDS, _AFTER_SECONDS, _SLOWER = 2.4, 1.3, 2
+_LONGEST_FILM = 3 * 3600
+"""Seconds of game."""
 
 
 def film(replay: Replay, game: Game, frames_per_second: float) -> list[tuple[float, Shot]]:
@@ -195,6 +208,8 @@ def film(replay: Replay, game: Game, frames_per_second: float) -> list[tuple[flo
     ticks, names = game.columns["ticks"].astype(float), (str(replay.about["names"][0]), str(replay.about["names"][1]))
     begins = np.append(np.flatnonzero(game.columns["begins"]), game.num_frames)
     step = TICKS_PER_SECOND / frames_per_second
+    if not ticks[-1] <= _LONGEST_FILM * TICKS_PER_SECOND:
+        raise ValueError(f"a game of more than {_LONGEST_FILM // 3600} hours is too long for a video")
     moments: list[tuple[float, Event | None]] = [(float(tick), None) for tick in np.arange(0, ticks[-1] + 1, step)]
     goals = {event["frame"]: event for event in game.events if event["kind"] == "goal"}
     ends = {frame: ticks[begins[begins > frame][0] - 1] for frame in goals}

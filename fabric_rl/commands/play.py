@@ -1,11 +1,12 @@
 """`fabric-rl play`: a game against a bot in the browser."""
 
 import signal
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 from envs.bots import BOTS
+from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.processes import import_slow_module
 from fabric_rl.base.settings import Between
 from fabric_rl.evaluation.settings import DEFAULT_PLAY, Minutes, PlaySettings
@@ -66,7 +67,12 @@ def can_load_later(name: str, play: PlaySettings) -> bool:
     """Return True if a player exists, so that an address may be shown before torch is imported to load it."""
     path = name.partition("#")[0]
     places = Path(play.runs_dir, path), Path(path), Path(__file__).parents[1] / "pretrained" / path
-    return name in BOTS or (not play.team_size and any(place.exists() for place in places))
+    found = next((place for place in places if place.exists()), None)
+    if found is None or play.team_size:
+        return name in BOTS
+    with suppress(OSError, ValueError):
+        return "env_id" not in read_yaml(found / "config.yaml")
+    return True
 
 
 def _session(*settings: Any) -> Any:  # noqa: ANN401 - a PlaySession

@@ -162,7 +162,8 @@ def read_games(folder: Path) -> tuple[list[Clip], dict[tuple[str, str], list[tup
             found += _goals_of(replay, file.name)
             left -= sum(game.num_frames for game in replay.games)
             if left >= 0:
-                measured.setdefault((blue, orange), []).append(measure_replay(replay))
+                figures = measure_replay(replay)
+                measured.setdefault((blue, orange), []).append(figures)
             if len(games) < _MOST_WHOLE and size <= _MOST_WHOLE_BYTES:
                 goals = [event["team"] for game in replay.games for event in game.events if event["kind"] == "goal"]
                 title, score = str(replay.about.get("title", file.name)), f"{goals.count(0)} : {goals.count(1)}"

@@ -65,6 +65,12 @@ Sums = dict[str, tuple[float, float]]
 """Metric name -> (sum, count) on one rank."""
 
 
+def fill_missing_names(fabric: Fabric, local: Sums) -> Sums:
+    """Return `local` with empty sums for the names that only other ranks have; a collective."""
+    everyone = all_gather_object(fabric, list(local))
+    return {name: local.get(name, (0.0, 0.0)) for names in everyone for name in names}
+
+
 def all_reduce_sums(fabric: Fabric, local: Sums) -> Sums:
     """Add up sums and counts over all ranks; every rank passes the same names. A collective."""
     names = sorted(local)

@@ -19,7 +19,7 @@ from lightning import Fabric
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from fabric_rl.ranks.collectives import Sums, all_gather_object
+from fabric_rl.ranks.collectives import all_gather_object
 from fabric_rl.ranks.players_strategy import PeerFabric, PlayersStrategy
 from fabric_rl.rollouts.collectors import Collector
 from fabric_rl.rollouts.rollout import TENSORS, Rollout, reward_signals
@@ -174,11 +174,6 @@ class PlayerTrainerLink:
         dist.broadcast(parcel, src=0, group=self._weights_group)
         if self.plays:
             _unpack(parcel, tensors)
-
-    def fill_missing_names(self, local: Sums) -> Sums:
-        """Return `local` with zeros for the names that only other ranks have; every rank must call this."""
-        everyone = all_gather_object(self.fabric, list(local))
-        return {name: local.get(name, (0.0, 0.0)) for names in everyone for name in names}
 
     def _common(self, first: int, trainer: int) -> slice:
         """Return the columns, counted over all players, that a trainer shares with the player at `first`."""

@@ -19,7 +19,7 @@ from fabric_rl.hooks import Hooks
 from fabric_rl.learning.gae import Estimator
 from fabric_rl.learning.learner import FrozenLearner, check_generator_state, check_weights
 from fabric_rl.metrics.timers import Timers
-from fabric_rl.ranks.collectives import Sums, gather_object, raised_on_all_ranks
+from fabric_rl.ranks.collectives import Sums, fill_missing_names, gather_object, raised_on_all_ranks
 from fabric_rl.ranks.sharding import unsharded
 from fabric_rl.rollouts.collectors import Collector
 from fabric_rl.rollouts.players import PlayerTrainerLink
@@ -100,7 +100,8 @@ class Session:
 
     def all_names(self, local: Sums) -> Sums:
         """Return `local` with empty sums for names that only other ranks have; every rank calls it."""
-        return local if self.link is None else self.link.fill_missing_names(local)
+        differ = self.link is not None or getattr(self.state.env, "metrics_vary", False)
+        return fill_missing_names(self.fabric, local) if differ else local
 
     # ------------------------------------------------------------------ saving and restoring
 

@@ -57,7 +57,7 @@ def test_each_player_is_a_block_of_columns(forks, tmp_path, monkeypatch):
     started = []
     start = forks.start
     monkeypatch.setattr(forks, "start", lambda *f, **v: started.append(1) or start(*f, BUILT=tmp_path / "built", **v))
-    out = play(forks, tmp_path / "three", 3, *flags, "--env.num_envs", 2, "--num_players", 2)
+    out = play(forks, tmp_path / "three", 3, *flags, "--env.num_envs", 2, "--num_players", 2, "--final_model", "none")
     assert "; rank 0 trains, ranks 1 to 2 play" in out
     assert sorted(path.name for path in (tmp_path / "built").iterdir()) == ["1", "2"]
     one, three = (saved(tmp_path / name / "r") for name in ("one", "three"))

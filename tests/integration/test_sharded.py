@@ -169,6 +169,8 @@ def test_bf16_mixed_reaches_a_training_step_that_is_not_wrapped():
     seen = []
 
     class Recording(nn.Module):
+        algorithm = "ppo"
+
         def __init__(self):
             super().__init__()
             self.weight = nn.Parameter(torch.ones(2))

@@ -74,6 +74,7 @@ class Reported(Entries):
 
     def step(self, action):
         *stepped, _ = super().step(action)
-        said = {"success": bool(action), "distance": np.float32(self.length), "arm": {"angle": self.time + 0.5}}
+        half = self.length / 2 if self.length % 2 else self.length // 2  # sometimes an int
+        said = {"success": np.bool_(action), "distance": np.float32(self.length), "arm": {"half": half}}
         rest = {"word": "hit", "vector": np.ones(2), "broken": np.nan}
         return *stepped, said | rest | ({"rare": 7} if self.length == 2 else {})

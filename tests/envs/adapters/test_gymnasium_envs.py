@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import subprocess
 import sys
 import time
 from functools import partial
@@ -18,6 +19,7 @@ from envs.adapters.gymnasium_envs import ConcatenatedBox, RecordVideos
 from envs.pool import videos
 from fabric_rl.metrics.metrics_csv import read_metrics
 from tests.envs.adapters.tasks import Entries, Numbered, Reported, Seen, Worded
+from tests.forks import ROOT, SECONDS
 from train_fabric import cli
 
 
@@ -350,8 +352,7 @@ def test_the_last_infos_of_episodes_become_metrics():
     assert envs.drain_metrics() == {
         "info/success": (wins.sum(), len(last)),
         "info/distance": (lengths.sum(), len(last)),
-        "info/arm/angle": ((lengths + 0.5).sum(), len(last)),
-        "info/broken": (0, 0),
+        "info/arm/half": (lengths.sum() / 2, len(last)),
         "info/rare": (7 * twos, twos),
     }
     assert envs.drain_metrics() == {}
@@ -368,3 +369,22 @@ def test_a_run_keeps_the_success_rate(tmp_path):
     assert summary["success"] == {"start": pytest.approx(rates.mean()), "end": pytest.approx(rates.mean())}
     assert steps.tolist() == [64, 128, 192, 256] and (rates > 0).all() and (rates < 1).all()
     assert "info/broken" not in rows
+
+
+@pytest.mark.slow
+def test_ranks_may_report_different_infos(tmp_path):
+    """One rank's episodes have a key that the other's lack, and some iterations end no episode on one of them."""
+    words = ["--env_id=tests.envs.adapters.tasks.Reported", "--num_envs=1", "--num_steps=2", "--minibatch_size=2"]
+    words += ["--devices=2", "--accelerator=cpu", "--plain", f"--runs_dir={tmp_path}", "--run_id=run", "--seed=0"]
+    run = subprocess.run(
+        [sys.executable, str(ROOT / "train_fabric.py"), *words, "--total_timesteps=64"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    rows = read_metrics(tmp_path / "run" / "metrics.csv")
+    assert set(rows["info/rare"][1]) == {7.0} and set(rows["info/distance"][1]) <= {2.0, 2 + 2 / 3, 3.0, 4.0}
+    np.testing.assert_array_equal(rows["info/distance"][1], 2 * rows["info/arm/half"][1])
