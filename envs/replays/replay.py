@@ -152,6 +152,9 @@ def _check_about(about: Mapping[str, Any], columns: Sequence[Column]) -> None:
     """Raise a ValueError unless the header belongs to a replay."""
     if "demonstration" in about:
         raise ValueError("this is a demonstration, not a replay; see fabric-rl demos show")
+    names = about.get("names", ["", ""])
+    if not isinstance(names, list) or len(names) != 2:
+        raise ValueError(f"the replay is damaged: names must be two, got {names!r}")
     cars, shapes = len(about["teams"]), {column.name: column.shape for column in columns}
     if wrong := [column.name for column in game_columns(cars) if shapes.get(column.name) != column.shape]:
         raise ValueError(f"the replay is damaged: it lacks {', '.join(wrong)} of {cars} cars")
@@ -208,6 +211,8 @@ def film(replay: Replay, game: Game, frames_per_second: float) -> list[tuple[flo
     ticks, names = game.columns["ticks"].astype(float), (str(replay.about["names"][0]), str(replay.about["names"][1]))
     begins = np.append(np.flatnonzero(game.columns["begins"]), game.num_frames)
     step = TICKS_PER_SECOND / frames_per_second
+    if not len(ticks):
+        raise ValueError("the game has no frames")
     if not ticks[-1] <= _LONGEST_FILM * TICKS_PER_SECOND:
         raise ValueError(f"a game of more than {_LONGEST_FILM // 3600} hours is too long for a video")
     moments: list[tuple[float, Event | None]] = [(float(tick), None) for tick in np.arange(0, ticks[-1] + 1, step)]

@@ -231,3 +231,21 @@ def test_an_episode_continues_for_two_seconds_past_its_goal():
         assert timeout.check(state).tolist() == [True, False, False] and timeout.truncates
         state.episode_ticks[:] = 320
         assert goal.check(state).tolist() == [True, False, True]
+
+
+def test_a_condition_that_remembers_is_reset_inside_past_goal():
+    """The ball is dropped again and again: every episode has the same length."""
+    lengths = []
+    for done in (BallOnGroundCondition(), PastGoal(BallOnGroundCondition())):
+        pool = RocketSimPool(
+            1,
+            state_setter=ExplicitState(
+                ball_pos=(0, 0, 1500), ball_vel=(0, 0, -0.01), car_pos=[[0, -3000, 17], [0, 3000, 17]]
+            ),
+            done=done,
+        )
+        pool.reset(seed=0)
+        ends = [step for step in range(80) if any(map(np.any, pool.step(np.zeros(2, np.int64))[2:4]))]
+        lengths.append(np.diff([-1, *ends]).tolist())
+        pool.close()
+    assert lengths[0] == lengths[1] and len(lengths[0]) >= 2

@@ -1,5 +1,6 @@
 """RocketSimVecEnv: the pool's steps, ends as Stable-Baselines3 expects them, masks, and a short training."""
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -47,6 +48,10 @@ def test_masks_and_attributes():
     with pytest.raises(NotImplementedError, match=r"call pool.render\(\), which is for all environments"):
         env.env_method("render")
     env.close()
+    with pytest.raises(TypeError, match="pass a pool or its settings, not both"):
+        RocketSimVecEnv(RocketSimPool(1), num_arenas=4)
+    with pytest.raises(ValueError, match="the pool must have autoreset_mode SAME_STEP"):
+        RocketSimVecEnv(gymnasium.make_vec("CartPole-v1", num_envs=2))
 
 
 @pytest.mark.slow

@@ -186,6 +186,11 @@ def test_a_forged_column_is_one_line(tmp_path, more):
         HEAD[len(FILE_START) :] + pack_json(b"B", {}) + pack_json(b"V", {"events": 7}),
         HEAD[len(FILE_START) :] + pack_json(b"B", {}) + pack_json(b"V", {}),
         HEAD[len(FILE_START) :] + pack_json(b"B", {}) + pack_record(b"V", b"null"),
+        HEAD[len(FILE_START) :] + pack_json(b"B", {}) + pack_json(b"V", {"events": [{"kind": "goal", "frame": -1}]}),
+        HEAD[len(FILE_START) :] + pack_json(b"B", {}) + pack_json(b"V", {"events": [{"kind": "goal", "frame": 0.5}]}),
+        HEAD[len(FILE_START) :]
+        + pack_json(b"B", {})
+        + pack_json(b"V", {"events": [{"kind": "goal", "frame": 0, "team": 7}]}),
     ],
 )
 def test_a_forged_record_is_one_line(tmp_path, record):

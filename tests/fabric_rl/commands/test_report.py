@@ -233,9 +233,11 @@ def test_games_that_cannot_be_read_are_counted(runs):
     for number, nonsense in enumerate(({"tick_skip": 0}, {"names": None}, {"names": []}, {"ticks_per_second": "many"})):
         strange = replace(whole, about=whole.about | nonsense)
         (games / f"strange{number}.frl").write_bytes(excerpt_of(strange))
+    frameless = replace(whole.games[0], num_frames=0)
+    (games / "frameless.frl").write_bytes(excerpt_of(replace(whole, games=[frameless])))
     assert report(runs) == 0
     page = Page(runs / "tiny/report.html")
-    assert "6 of the recorded games cannot be read." in page.texts and len(page.data["replays"]) == 2
+    assert "7 of the recorded games cannot be read." in page.texts and len(page.data["replays"]) == 2
 
 
 @pytest.mark.parametrize(
