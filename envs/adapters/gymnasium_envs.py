@@ -265,16 +265,16 @@ class GymnasiumEnvs(VectorWrapper):
             ended = infos["_final_obs"]
             for i in np.flatnonzero(ended):
                 final[i] = infos["final_obs"][i]
-                self._add_info("info", self._infos[i].info)
+                self._count_info("info", self._infos[i].info)
             dense = {"final_obs": final, "_final_obs": ended}
         return obs, rewards, terminated, truncated, dense
 
-    def _add_info(self, prefix: str, info: Mapping[str, Any]) -> None:
+    def _count_info(self, prefix: str, info: Mapping[str, Any]) -> None:
         """Add the numbers and truth values in the last `info` of an episode."""
         for key, value in info.items():
             name = f"{prefix}/{key}"
             if isinstance(value, Mapping):
-                self._add_info(name, value)
+                self._count_info(name, value)
             elif isinstance(value, int | float | np.number | np.bool_) and np.isfinite(number := float(value)):
                 total, count = self._sums.get(name, (0.0, 0.0))
                 self._sums[name] = (total + number, count + 1)

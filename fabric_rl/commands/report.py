@@ -50,7 +50,7 @@ _MOST_WHOLE, _MOST_WHOLE_BYTES, _MOST_FRAMES = 3, 1_000_000, 20_000
 """Whole games in a page, size of each, and frames that are measured (about four seconds of work)."""
 _MOST_GOALS, _SECONDS_BEFORE = 12, 7.0
 _FEWEST_KICKOFFS = 10
-"""Fewer kickoffs do not show a weakness."""
+"""Fewer kickoffs (or own goals, below 3) do not show a weakness."""
 Stage = tuple[str, str, int, int]
 """Kind (`phase` or `lesson`), name, first and last agent-step."""
 Clip = tuple[str, str, str]
@@ -186,7 +186,8 @@ def _goals_of(replay: Replay, file: str) -> list[tuple[float, Clip]]:
             end = event["frame"]
             kickoff, after = int(begins[begins <= end][-1]), int(begins[begins > end][0])
             piece = extract_games(replay, [(game, max(kickoff, end - before), min(after, end + 1 + before // 3))])
-            title = f"{replay.about['names'][event['team']]} at {event['seconds']:.0f} s of {file}"
+            minutes, seconds = divmod(int(event["seconds"]), 60)
+            title = f"{replay.about['names'][event['team']]}, {file} at {minutes}:{seconds:02}"
             shown = f"{speed:,.0f} uu/s ({0.036 * speed:.0f} km/h)"
             found.append((speed, (shown, title, base64.b64encode(piece).decode())))
     return found
@@ -202,9 +203,9 @@ def _figures(
     means = {name: both for name, both in means.items() if name not in NOT_RECORDED}
     known = [(STATISTICS[name], both) for name, both in means.items()]
     rows = [[each.label, *(format_mean(mean, None, each.is_share) for mean in both)] for each, both in known]
-    if totals["kickoffs_won"][0][1] < _FEWEST_KICKOFFS:
-        means["kickoffs_won"] = [None, None]
-    weak = find_weaknesses(names[0], means, {name: last for name, (_, last) in ends.items()})
+    few = {"kickoffs_won": totals["kickoffs_won"][0][1] < _FEWEST_KICKOFFS, "own_goals": totals["own_goals"][0][0] < 3}
+    shown = {name: both for name, both in means.items() if not few.get(name)}
+    weak = find_weaknesses(names[0], shown, {name: last for name, (_, last) in ends.items()})
     return {"names": names, "findings": weak, "maps": field_maps(maps), "rows": rows}
 
 

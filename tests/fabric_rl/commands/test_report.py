@@ -91,7 +91,7 @@ def test_what_the_page_says_is_in_the_run(runs, capsys):
     assert any("2026-11-22 02:03 to " in text for text in page.texts)
     shown = [json.loads(attributes["data-names"]) for tag, attributes in page.tags if tag == "figure"]
     assert {name for names in shown for name in names} == set(curves)
-    assert any(re.fullmatch(r"\w+ at \d+ s of 000000002048.frl", text) for text in page.texts)
+    assert any(re.fullmatch(r"\w+, 000000002048.frl at \d+:\d\d", text) for text in page.texts)
     game, goal = map(base64.b64decode, page.data["replays"])
     assert game == (runs / "tiny/games/000000002048.frl").read_bytes() and len(goal) < len(game)
     assert (
