@@ -170,7 +170,7 @@ def test_two_pages_and_one_car(opened, served):
     first = opened(url)
     phase(first, "play")
     second = opened(url)
-    until(second, "document.getElementById('small').textContent.includes('Another page is driving. Close it to play here.')")
+    until(second, "document.getElementById('small').textContent.includes('Another page is driving.')")
     assert second.evaluate("document.getElementById('start').disabled")
     first.close()
     until(second, "viewer.status.player === true && !document.getElementById('start').disabled")
