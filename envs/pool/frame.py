@@ -39,6 +39,7 @@ class Shot(NamedTuple):
         burst: `[3]` place in uu where the ball exploded, or None while it is there.
         age: Seconds since the goal.
         again: True for a replay, which is seen from the scorer's side.
+        score: Goals of blue and of orange; None: those of the state.
     """
 
     names: tuple[str, str] = ("", "")
@@ -47,6 +48,7 @@ class Shot(NamedTuple):
     burst: Vector | None = None
     age: float = 0.0
     again: bool = False
+    score: tuple[int, int] | None = None
 
 
 class Canvas:
@@ -425,7 +427,7 @@ def _draw_score(canvas: Canvas, state: GameState, arena: int, shot: Shot) -> Non
     canvas.text(f"{minutes}:{seconds:02}", middle, 2 * dot, dot)
     for team, at in ((0, middle - 22 * dot), (1, middle + 22 * dot)):
         canvas.pixels[: 9 * dot, at - 7 * dot : at + 7 * dot] = TEAM_COLOURS[team] * 0.8
-        goals = int(state.goals[arena, state.team == team].sum())
+        goals = shot.score[team] if shot.score else int(state.goals[arena, state.team == team].sum())
         canvas.text(str(min(999, goals)), at, 2 * dot, dot)
         name, small = shot.names[team][:20], max(1, dot * 2 // 3)
         wide, edge = 6 * small * len(name) + 3 * small, at + (2 * team - 1) * 7 * dot

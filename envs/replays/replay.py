@@ -233,7 +233,7 @@ def film(replay: Replay, game: Game, frames_per_second: float) -> list[tuple[flo
         age = (tick - ticks[goal["frame"]]) / TICKS_PER_SECOND
         burst = game.columns["ball_pos"][goal["frame"]].astype(float) if age > 0 else None
         banner = f"{'replay' if again else 'goal!'} {names[goal['team']][:20]}"
-        return Shot(names, banner, goal["team"], burst, age, again is not None)
+        return Shot(names, banner, goal["team"], burst, age, again is not None, (goal["score"][0], goal["score"][1]))
 
     return [(tick, shot(tick, again)) for tick, again in moments]
 

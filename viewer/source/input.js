@@ -6,7 +6,7 @@ const DEFAULTS = {
   rollLeft: ["KeyQ"], rollRight: ["KeyE"], camera: ["KeyC"], retry: ["KeyR"], next: ["KeyN"], menu: ["Escape", "KeyP"],
 };
 export const NAMES = {
-  forward: "Drive, nose down", backward: "Reverse, nose up", left: "Left", right: "Right", jump: "Jump, dodge", boost: "Boost",
+  forward: "Throttle, nose down", backward: "Reverse, nose up", left: "Left", right: "Right", jump: "Jump, dodge", boost: "Boost",
   slide: "Powerslide, air roll", rollLeft: "Air roll left", rollRight: "Air roll right", camera: "Ball camera", retry: "Restart",
   next: "Next shot", menu: "Menu",
 };
@@ -14,7 +14,7 @@ const TAPS = ["camera", "retry", "next", "menu"]; // act once, when pressed
 const PAD = { jump: 0, boost: 1, slide: 2, camera: 3, rollLeft: 4, rollRight: 5, backward: 6, forward: 7, retry: 8, menu: 9 };
 const STORED = "fabric-rl-controls";
 const MOST = 127;
-const gas = (y) => Math.sign(y) * Math.min(1, Math.max(0, Math.abs(y) - 0.15) * 2); // a stick that is held sideways does not drive
+const throttle = (y) => Math.sign(y) * Math.min(1, Math.max(0, Math.abs(y) - 0.15) * 2); // a stick that is held sideways does not drive
 const within = (value) => Math.max(-1, Math.min(1, value));
 
 export const keyName = (code) =>
@@ -150,7 +150,7 @@ export class Input {
     return { x: x * factor, y: y * factor, button: (name) => pad.buttons[PAD[name]]?.value ?? 0 };
   }
 
-  // Throttle, steer, pitch, yaw, roll, jump, boost, handbrake; -127 to 127.
+  // Throttle, steer, pitch, yaw, roll, jump, boost, powerslide; -127 to 127.
   read() {
     const pad = this.pad();
     if (!this.enabled) return new Int8Array(8);
@@ -161,7 +161,7 @@ export class Input {
     const pitch = within(keyboard("backward") - keyboard("forward") + (pad?.y ?? 0) + y);
     const slide = key("slide") > 0.5;
     const roll = within(key("rollRight") - key("rollLeft") + (slide ? turn : 0));
-    const axes = [within(key("forward") - key("backward") - gas(y)), turn, pitch, slide ? 0 : turn, roll];
+    const axes = [within(key("forward") - key("backward") - throttle(y)), turn, pitch, slide ? 0 : turn, roll];
     const buttons = [key("jump") > 0.5, key("boost") > 0.5, slide];
     return Int8Array.from([...axes, ...buttons].map((value) => Math.round(MOST * value)));
   }

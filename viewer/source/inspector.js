@@ -8,7 +8,7 @@ const KMH = 0.036; // of one uu/s
 const [BOTTOM, TICK] = [14, 4]; // pixels below a chart for its numbers; seconds
 const SPIKE = 4; // times what 98 % of the numbers reach: what is higher, such as a goal, is cut off and marked with its number
 const COLOURS = ["#4c9bff", "#ff9640", "#42c98b", "#e45fa5", "#b28bff", "#e2c044", "#47c5d6", "#f0695c", "#9fb17c", "#8796ab"];
-const NAMES = ["throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "handbrake"];
+const NAMES = ["throttle", "steer", "pitch", "yaw", "roll", "jump", "boost", "powerslide"];
 
 const make = (tag, className, text = "") => Object.assign(document.createElement(tag), { className, textContent: text });
 
@@ -16,7 +16,7 @@ const make = (tag, className, text = "") => Object.assign(document.createElement
 export function inWords(row, onWheels) {
   const words = [];
   const say = (value, less, more) => value && words.push(value < 0 ? less : more);
-  say(row[0], "back", row[6] ? "" : "gas");
+  say(row[0], "reverse", row[6] ? "" : "throttle");
   if (row[6]) words.push("boost");
   if (row[5]) words.push("jump");
   if (onWheels || (row[1] && row[1] === row[3])) say(row[1], "left", "right");
@@ -25,7 +25,7 @@ export function inWords(row, onWheels) {
     say(row[2], "nose down", "nose up");
     say(row[4], "roll left", "roll right");
   }
-  if (row[7]) words.push("slide");
+  if (row[7]) words.push("powerslide");
   return words.filter(Boolean).join(" + ") || "nothing";
 }
 
@@ -113,6 +113,7 @@ class Chart {
       g.fillText(clock(time), Math.min(right(time), width - 11), height - 1);
     }
     g.save(), g.beginPath(), g.rect(left, 0, width - left, height - BOTTOM), g.clip();
+    const spikes = [];
     this.names.forEach((_, k) => {
       this.rows[k].textContent = short(at(present, k));
       if (this.off.has(k)) return;
@@ -125,10 +126,19 @@ class Chart {
         if (Number.isNaN(value)) open = false;
         else if (open) g.lineTo(x(f), y(value));
         else g.moveTo(x(f), y(value)), (open = true);
-        if (Math.abs(value) > cut) g.fillText(`${short(value)} ${value > 0 ? "▲" : "▼"}`, x(f) - 22, value > 0 ? 9 : height - BOTTOM - 2);
+        if (Math.abs(value) > cut) spikes.push([value, x(f)]);
       }
       g.stroke();
     });
+    const taken = []; // the largest number of those in one place
+    for (const [value, at] of spikes.sort((a, b) => Math.abs(b[0]) - Math.abs(a[0]))) {
+      const text = `${short(value)} ${value > 0 ? "▲" : "▼"}`;
+      const half = g.measureText(text).width / 2 + 4;
+      const middle = at + (at - 2 * half < left ? half : -half);
+      if (taken.some(([other, far, sign]) => sign === Math.sign(value) && Math.abs(other - middle) < half + far)) continue;
+      taken.push([middle, half, Math.sign(value)]);
+      g.fillText(text, middle, value > 0 ? 9 : height - BOTTOM - 2);
+    }
     g.strokeStyle = style.getPropertyValue("--text");
     g.globalAlpha = 0.6;
     g.beginPath(), g.moveTo(right(seconds), 0), g.lineTo(right(seconds), height), g.stroke();

@@ -220,8 +220,8 @@ class App {
   }
 
   // Shows a goal again, slowly and from the scorer's side; then goes on from `from`.
-  replayGoal(goal = this.game.goalAt(this.seconds), from = this.seconds) {
-    if (!goal) return;
+  replayGoal(goal = this.rerun?.goal ?? this.game.goalAt(this.seconds), from = this.seconds) {
+    if (!goal) return this.note("No goal yet.");
     const { game, follow, playing } = this;
     let first = goal.frame;
     while (first && !game.columns.begins[first]) first--;
@@ -258,7 +258,7 @@ class App {
     if (fresh) {
       banner.className = `team${last.team}`;
       const speed = Math.hypot(...this.game.columns.ball_vel.subarray(3 * last.frame, 3 * last.frame + 3)) * KMH;
-      const who = last.car === null ? "" : ` ${this.carName(last.car)}`;
+      const who = last.car === null ? "" : `${this.rerun ? ":" : ""} ${this.carName(last.car)}`;
       banner.replaceChildren(this.rerun ? "Replay" : "Goal!", who, Object.assign(document.createElement("small"), { textContent: `${Math.round(speed)} km/h` }));
     }
   }
@@ -266,6 +266,7 @@ class App {
   // Shows one moment with the camera where it belongs, at full quality; what tests and screenshots ask for.
   still(seconds, camera) {
     this.fixed = true;
+    this.endReplay(null);
     this.play(false);
     if (camera) this.camera(camera);
     this.stage.quality = 1;
@@ -285,6 +286,11 @@ class App {
     this.dirty = true;
   }
 
+  nextGoal() {
+    const goal = this.game.events.find((e) => e.kind === "goal" && e.seconds > this.seconds + 3.1);
+    goal ? this.seek(goal.seconds - 3) : this.note("No goal after this moment.");
+  }
+
   step(count) {
     this.play(false);
     const at = Math.max(0, Math.min(this.game.frames - 1, this.game.frameAt(this.seconds + 1e-4) + count));
@@ -300,13 +306,13 @@ class App {
     byId("play").setAttribute("aria-label", playing ? "pause" : "play");
     document.body.classList.toggle("paused", !playing);
     if (!playing) {
-      this.endReplay(null);
       this.follow = false;
       document.body.classList.remove("live");
     }
   }
 
   goLive() {
+    this.endReplay(null);
     this.number = this.replay.games.length - 1;
     this.follow = true;
     this.speed = 1;
@@ -326,7 +332,6 @@ class App {
   camera(name, here = false) {
     if (name === "orbit") name = "free"; // as it was called
     if (!CAMERAS.includes(name)) return;
-    this.endReplay(null);
     this.view = name;
     if (name === "free") this.stage.touched = here;
     this.stage.cameras.choose(name, here);
@@ -352,21 +357,22 @@ class App {
 
   // Dragging the picture frees the camera; a click on a car follows it.
   follows(canvas) {
-    const { orbit, target } = this.stage.cameras;
+    const { cameras } = this.stage;
+    const { orbit, target } = cameras;
     let from = null;
     document.addEventListener("pointerdown", (event) => {
       if (event.target !== canvas) return;
       from = [event.clientX, event.clientY];
-      if (this.view !== "free" || this.rerun) orbit.target.copy(target);
+      if (cameras.name !== "free") orbit.target.copy(target);
       orbit.enabled = true;
     }, { capture: true });
     canvas.addEventListener("pointermove", (event) => {
       if (!from || Math.hypot(event.clientX - from[0], event.clientY - from[1]) < CLICK) return;
       from = null;
-      if (this.view !== "free" || this.rerun) this.camera("free", true);
+      if (cameras.name !== "free") this.camera("free", true);
     });
     canvas.addEventListener("pointerup", (event) => {
-      orbit.enabled = this.view === "free";
+      orbit.enabled = cameras.name === "free";
       if (!from) return;
       from = null;
       const far = this.sample.cars.map((car) => {
@@ -394,7 +400,7 @@ class App {
     const link = new URL(`#t=${this.seconds.toFixed(1)}&camera=${this.view}&car=${this.selected + 1}${game}`, location.href).href;
     try {
       await navigator.clipboard.writeText(link);
-      this.note("The link is copied.");
+      this.note("Link copied.");
     } catch {
       window.prompt("Copy this link:", link);
     }
@@ -462,6 +468,7 @@ class App {
   }
 
   async choose(number) {
+    this.endReplay(null);
     this.number = Math.max(0, Math.min(this.replay.games.length - 1, number));
     this.follow = false;
     this.seconds = 0;
@@ -530,7 +537,7 @@ class App {
       ArrowDown: () => this.faster(-1),
       Home: () => this.seek(0),
       End: () => (this.live ? this.goLive() : this.seek(this.game.length)),
-      g: () => this.seek((this.game.events.find((e) => e.kind === "goal" && e.seconds > this.seconds + 3.1)?.seconds ?? 3) - 3),
+      g: () => this.nextGoal(),
       r: () => this.replayGoal(),
       l: () => this.copyLink(),
       s: () => this.screenshot(),

@@ -17,7 +17,7 @@ const LABELS = { mode: "Game", opponent: "Opponent", cars: "Players", every: "Re
 const TEXTS = {
   "free play": "Free play", "training pack": "Training pack", match: "Match", Striker: "score", Goalie: "save",
 };
-const REACTIONS = { 1: "normal", 2: "half as often", 3: "a third as often", 4: "a quarter as often", 8: "an eighth as often" };
+const REACTIONS = { 1: "normal", 2: "decides half as often", 3: "decides a third as often", 4: "decides a quarter as often", 8: "decides an eighth as often" };
 const byId = (id) => document.getElementById(id);
 
 export class Play {
@@ -38,6 +38,7 @@ export class Play {
     this.stage.cameras.reach = 0.72;
     this.stage.renderer.render(this.stage.scene, this.stage.camera);
     this.input = new Input(byId("picture"), (name) => this.tap(name), (event) => this.send(event.timeStamp));
+    document.body.classList.toggle("touching", window.matchMedia("(pointer: coarse)").matches);
     this.input.listenTo(byId("touch"), () => document.body.classList.add("touching"));
     byId("ballcam").addEventListener("click", () => this.tap("camera"));
     this.socket = connect({ bytes: (data) => this.frame(data), said: (it) => this.said(it), ended: (text) => this.end(text) });
@@ -175,7 +176,7 @@ export class Play {
       over: score ? [score[0] > score[1] ? "You win" : "You lose", saved && `saved as ${saved} and .frd`, score[0] > score[1] ? 0 : 1] : ["", ""],
       play: ["", ""],
     }[phase] ?? ["", ""];
-    if (!player && phase !== "loading") words[1] = "You are playing in another tab. Close it to play here.";
+    if (!player && phase !== "loading") words[1] = "Another page is driving. Close it to play here.";
     this.say(...words);
   }
 

@@ -311,12 +311,14 @@ def test_a_film_shows_a_goal_again_with_names_and_a_banner(recorded):
     after = next(shot for tick, shot in shots if tick > scored)
     assert after.names == ("one", "two") and after.banner == "goal! one" and after.burst is not None
     assert shots[0][1].banner == "" and shots[first][1].banner == "replay one"
-    blue = []
+    blue, scores = [], []
     for tick, shot in (shots[0], shots[first - 40], shots[first]):
         picture = render_frame(states_at(game, replay.about["teams"], np.array([tick])), 0, (640, 360), shot)
+        scores.append(picture[:27, 233:275] == 255)  # blue's goals
         blue.append((np.abs(picture[36:80].astype(int) - (38, 98, 204)).sum(axis=-1) < 6).sum())
         assert (picture[5:22, 100:200] == 255).all(axis=-1).any()  # a name
     assert blue[0] < 50 and min(blue[1:]) > 1500
+    assert (scores[0] != scores[1]).any() and np.array_equal(scores[1], scores[2])
 
 
 def test_a_film_that_fails_leaves_nothing(tmp_path):

@@ -95,7 +95,7 @@ def test_an_imported_run_learns(file, tmp_path):
     out = tmp_path / "ours.yaml"
     assert command("import", FILES / file, *words, "--out", out) == 0
     run = ["--config", out, "--run_id", "run", "--runs_dir", tmp_path, "--plain", "--accelerator", "cpu"]
-    train_fabric.cli([str(word) for word in run], hints=False)
+    train_fabric.cli([str(word) for word in run])
     assert read_json(tmp_path / "run" / "summary.json")["mean_return"] >= least
 
 

@@ -178,6 +178,9 @@ def test_the_inspector_follows_time_and_car(page):
     value = page.locator(".chart").first.locator("header b")
     assert float(value.text_content()) == pytest.approx(GAME.columns["value"][frame, 0], abs=0.01)
     assert page.locator(".actions li b").first.text_content().endswith("%")
+    controls, actions = page.text_content(".controls"), page.text_content(".actions ol")
+    assert "throttle" in controls and "powerslide" in controls
+    assert "throttle" in actions and not any(other in actions for other in ("gas", " slide", "handbrake"))
     ink = "() => { const c = document.querySelector('.chart canvas'); return c.toDataURL().length; }"
     before = page.evaluate(ink)
     picture(page, 12)
@@ -385,6 +388,10 @@ def test_players_who_play_live(opened):
             until(page, "viewer.replay.games.length > 1")
             page.click("#goLive")
             until(page, "viewer.follow && viewer.number === viewer.replay.games.length - 1")
+            page.set_viewport_size({"width": 390, "height": 844})
+            middles = "[...document.querySelectorAll('.row :is(button, select)')].filter(it => it.offsetWidth)"
+            middles += ".map(it => Math.round(it.getBoundingClientRect().y + it.offsetHeight / 2))"
+            assert page.is_visible("#games") and len(set(page.evaluate(middles))) == 2  # rows
         finally:
             over.set()
             player.join(60)

@@ -1,5 +1,6 @@
 """The viewer in a real browser: goals that pay off, cameras and links, and what a picture must not get wrong."""
 
+import io
 import shutil
 from itertools import pairwise
 from pathlib import Path
@@ -99,6 +100,16 @@ def test_a_goal_does_not_flatten_the_chart_of_rewards(shown):
     said = [text for text, _ in page.evaluate(TEXTS)]
     spike = next(text for text in said if text.endswith("▲"))
     assert float(said[0]) < 1 < float(spike.split()[0])
+
+
+@pytest.mark.slow
+def test_the_number_of_a_spike_is_whole_and_said_once(shown):
+    page = shown(REPLAY)
+    page.evaluate("""viewer.play(false); viewer.seek(8.4);
+        const parts = viewer.replay.about.rewards.length, at = parts * viewer.replay.about.teams.length;
+        viewer.game.columns.rewards.set([12, 11], at * viewer.game.frameAt(0.5))""")
+    [(text, left)] = [(text, left) for text, left in page.evaluate(TEXTS) if text.endswith("▲") and left < 100]
+    assert text == "12.00 ▲" and left > 30  # right of the axis
 
 
 @pytest.mark.slow
@@ -239,7 +250,15 @@ def test_a_goal_is_shown_again(shown, scored):
     assert page.evaluate("viewer.seconds") < goal["seconds"] - 1.5
     page.evaluate("viewer.advance(1)")
     assert page.evaluate("viewer.seconds") < goal["seconds"] - 1
-    until(page, "document.getElementById('banner').textContent.startsWith('Replay chaser')")
+    until(page, "document.getElementById('banner').textContent.startsWith('Replay: chaser')")
+    page.keyboard.press("Space")
+    stopped = page.evaluate("viewer.seconds")
+    page.keyboard.press("5")
+    page.wait_for_timeout(200)
+    assert page.evaluate("[viewer.playing, viewer.stage.cameras.name, viewer.seconds]") == [False, "top", stopped]
+    page.keyboard.press("Space")
+    page.keyboard.press("3")
+    assert page.evaluate("[viewer.playing, viewer.rerun === null]") == [True, False]
     page.evaluate("for (let k = 0; k < 90 && viewer.rerun; k++) viewer.advance(0.1)")
     assert page.evaluate("[viewer.rerun, viewer.playing, viewer.stage.cameras.name]") == [None, False, "chase"]
     assert page.evaluate("viewer.seconds") == pytest.approx(goal["seconds"] + 2.5)
@@ -250,6 +269,32 @@ def test_a_goal_is_shown_again(shown, scored):
     assert goal["seconds"] + 1.5 < now[0] < goal["seconds"] + 3 and now[1]
     page.evaluate("for (let k = 0; k < 5; k++) viewer.advance(0.1)")
     assert page.evaluate("viewer.rerun") is None  # once
+
+
+@pytest.mark.slow
+def test_where_no_goal_is_keys_that_look_for_one_change_nothing(shown, scored):
+    file, goal, _ = scored
+    page = shown(file, 640, 400)
+    page.evaluate("viewer.play(false)")
+    for key, seconds, said in (("r", 1, "No goal yet."), ("g", goal["seconds"], "No goal after this moment.")):
+        page.evaluate(f"viewer.seek({seconds}); viewer.follow = true")
+        page.keyboard.press(key)
+        assert page.text_content("#message") == said
+        assert page.evaluate("[viewer.seconds, viewer.follow, viewer.rerun]") == [seconds, True, None]
+
+
+@pytest.mark.slow
+def test_an_orange_goal_is_a_triangle_above_its_stem(shown, scored):
+    page = shown(scored[0])
+    page.evaluate("viewer.play(false); viewer.seek(0); viewer.game.events.forEach(event => (event.team = 1))")
+    page.evaluate("viewer.timeline.shown = ''; viewer.draw(0)")
+    box = page.locator(".marks .goal").bounding_box()
+    clip = {"x": round(box["x"]) - 15, "y": box["y"], "width": 41, "height": 24}
+    shot = np.asarray(Image.open(io.BytesIO(page.screenshot(clip=clip))).convert("RGB"), np.int64)
+    rows = [np.flatnonzero(line) for line in np.abs(shot - (0xFF, 0x93, 0x47)).sum(axis=-1) < 60]
+    head, stem = np.concatenate(rows[:11]), np.concatenate(rows[13:])
+    assert len(rows[3]) < len(rows[6]) < len(rows[9]) and 8 < np.ptp(head) < 13
+    assert np.ptp(stem) < 4 and abs(stem.mean() - head.mean()) < 1.2
 
 
 @pytest.mark.slow
@@ -311,6 +356,7 @@ def test_a_link_leads_to_a_moment_and_is_copied(shown, scored):
     page.evaluate("viewer.play(false); viewer.seek(2); viewer.camera('top')")
     page.click("#link")
     page.wait_for_selector("#message:visible")
+    assert page.text_content("#message") == "Link copied."
     link = page.evaluate("navigator.clipboard.readText()")
     assert link == page.url.partition("#")[0] + "#t=2.0&camera=top&car=2"
     page.evaluate("location.hash = 't=1&camera=nonsense&car=x&game=7'")

@@ -170,7 +170,7 @@ def test_two_pages_and_one_car(opened, served):
     first = opened(url)
     phase(first, "play")
     second = opened(url)
-    until(second, "document.getElementById('small').textContent.includes('in another tab')")
+    until(second, "document.getElementById('small').textContent.includes('Another page is driving.')")
     assert second.evaluate("document.getElementById('start').disabled")
     first.close()
     until(second, "viewer.status.player === true && !document.getElementById('start').disabled")
@@ -258,7 +258,7 @@ def test_fingers_drive_steer_and_boost(opened, served):
         box = page.locator(selector).bounding_box()
         return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
-    assert page.is_hidden("#touch")
+    assert page.is_hidden("#touch") and page.is_visible("#hints")
     touch("touchStart", (400, 200))
     touch("touchEnd")
     until(page, "document.getElementById('stick').offsetWidth > 0")
@@ -271,9 +271,14 @@ def test_fingers_drive_steer_and_boost(opened, served):
     until(page, "viewer.game.cars[0].velocity.length() > 3 && viewer.game.cars[0].steer > 0.4")
     touch("touchEnd")
     assert not any(page.evaluate("[...viewer.input.read()]"))
+    label = page.evaluate("(it => [it.scrollWidth, it.clientWidth])(document.querySelector('[data-hold=slide]'))")
+    assert page.text_content("[data-hold=slide]") == "powerslide" and label[0] <= label[1]
     ball = page.evaluate("viewer.ballCamera")
     page.click("#ballcam")
     assert page.evaluate("viewer.ballCamera") != ball
+    screen.send("Emulation.setEmulatedMedia", {"features": [{"name": "pointer", "value": "coarse"}]})
+    page.reload()  # a touch screen has no keys
+    assert page.is_visible("#stick") and page.is_hidden("#hints")
 
 
 def test_a_goal_explodes_where_the_ball_was(opened, served):
