@@ -120,7 +120,7 @@ def test_trace_and_reset_commands_write_tables(command, tmp_path):
         (["trace-rewards", "--bot", "genius"], "--bot genius: there is no such bot; choose one of idle, random, "),
         (["show-resets", "--config", "CONFIG", "--episodes", "0"], "--episodes must be a whole number of at least 1"),
         (["audit"], "there is no command audit; did you mean audit-rewards?"),
-        (["frobnicate"], "there is no command frobnicate; known: train, new, seeds"),
+        (["frobnicate"], "there is no command frobnicate; known: train, new, import, seeds"),
     ],
 )
 def test_mistakes_are_one_line(command, args, said):
