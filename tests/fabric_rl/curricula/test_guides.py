@@ -27,7 +27,7 @@ def test_the_run_of_the_guide_goes_through_all_four_phases(tmp_path):
     words = ["--config", tmp_path / "school.yaml", "--config", tmp_path / "bot_v2.yaml", "--runs_dir", tmp_path]
     words += ["--run_id", "bot", "--milestone_interval", 64, "--self_play.gate", "[]", "--plain"]
     words += [f"--{name}={value}" for name, value in small.items()]
-    train_fabric.cli([str(word) for word in words], hints=False)
+    train_fabric.cli([str(word) for word in words])
     run = Path(tmp_path, "bot")
     folders = [f"Phase{number}-{name}" for number, name in enumerate(PHASES, start=1)]
     assert sorted(folder.name for folder in (run / "milestones").iterdir()) == folders
