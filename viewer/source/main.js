@@ -388,8 +388,9 @@ class App {
   async open() {
     const said = new URLSearchParams(location.hash.slice(1));
     const number = (name) => (said.has(name) && Number.isFinite(Number(said.get(name))) ? Number(said.get(name)) : null);
-    if (number("game") !== null) await this.choose(number("game") - 1);
-    if (number("car") !== null) this.select(number("car") - 1);
+    const place = (name) => Math.max(0, Math.trunc(number(name)) - 1);
+    if (number("game") !== null) await this.choose(place("game"));
+    if (number("car") !== null) this.select(place("car"));
     if (said.has("camera")) this.camera(said.get("camera"));
     if (number("t") !== null) this.seek(number("t"));
     this.stage.cameras.snap = true;

@@ -362,6 +362,12 @@ def test_a_link_leads_to_a_moment_and_is_copied(shown, scored):
     page.evaluate("location.hash = 't=1&camera=nonsense&car=x&game=7'")
     until(page, "viewer.seconds === 1")
     assert page.evaluate("[viewer.view, viewer.selected, viewer.number]") == ["top", 1, 0]
+    page.evaluate("location.hash = 't=2&car=-4&game=1.5'")
+    until(page, "viewer.seconds === 2")
+    assert page.evaluate("[viewer.selected, viewer.number]") == [0, 0]
+    page.evaluate("location.hash = 't=1&car=2.7'")
+    until(page, "viewer.seconds === 1")
+    assert page.evaluate("viewer.selected") == 1
 
 
 @pytest.mark.slow
