@@ -278,6 +278,7 @@ def test_fingers_drive_steer_and_boost(opened, served):
     assert page.evaluate("viewer.ballCamera") != ball
     screen.send("Emulation.setEmulatedMedia", {"features": [{"name": "pointer", "value": "coarse"}]})
     page.reload()  # a touch screen has no keys
+    until(page, "Boolean(window.viewer && viewer.frames > 2)")  # connected, so that the end cuts nothing off
     assert page.is_visible("#stick") and page.is_hidden("#hints")
 
 
