@@ -9,8 +9,7 @@ Source: Gallici et al. 2024, "Simplifying Deep Temporal Difference Learning" (ar
 import torch
 from torch import nn
 
-from fabric_rl import ActorCritic, ActOutput, Saving, gae
-from fabric_rl.learning.gae import GAE
+from fabric_rl import GAE, ActorCritic, ActOutput, Saving
 from fabric_rl.session.build import Algorithm, build, finish
 from fabric_rl.session.monitor import TrainingMonitor
 from fabric_rl.session.nan_dump import dump_on_nan
@@ -45,8 +44,8 @@ def train(
             learner.apply_schedules(state.progress, state.learning_rate, state.learning_rate_factor)
             with monitor("collect"):
                 rollout = session.collector.next_rollout()  # [T, N]
-            with monitor("targets"):
-                error, targets = lambda_returns(rollout, session.gamma, args.gae_lambda)
+            with monitor("targets"):  # values are max_a Q(s, a), so GAE's targets are those of Q(lambda)
+                error, targets = session.estimate(rollout)
             batch = hooks.on_learn_start(rollout.flat(error, targets))  # [T * N]
             with monitor("learn"):  # epochs x minibatches of training_step
                 losses = learner.learn(batch, state.minibatch_size)
@@ -56,23 +55,6 @@ def train(
             monitor.publish()
             saver.after_iteration(stops.agree(saver.minutes_due))
     return finish(session, monitor, saver)
-
-
-def lambda_returns(rollout, gamma, lam):
-    """Return errors and targets `[T, N]`: Q(lambda) with the greedy values max_a Q(s, a).
-
-    G_t = r_t + gamma * (lam * G_{t+1} + (1 - lam) * max_a Q(s_{t+1}, a)), which is the sum of a value and GAE.
-    """
-    error = gae(
-        rollout.reward,
-        rollout.value,
-        rollout.next_value,
-        rollout.terminated,
-        rollout.done,
-        gamma,
-        lam,
-    )
-    return error, rollout.value + error
 
 
 class PQNAgent(ActorCritic):

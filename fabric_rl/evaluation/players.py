@@ -82,11 +82,9 @@ def load_player(
             raise ValueError(f"{name} is the name of both a bot and a run; use {run} for the run, or rename its folder")
         return _scripted(BOTS[name])
     path, role = split_role(name, runs_dir)
-    if not role and not _is_there(name, runs_dir) and Path(name).name == name:
-        if (here := str(Path.cwd())) not in sys.path:
-            sys.path.append(here)
-        if (bot := find_class(name, Bot)) is not None:  # type: ignore[type-abstract]
-            return _scripted(bot)
+    is_path = role or _is_there(name, runs_dir) or Path(name).name != name
+    if not is_path and (bot := find_class(name, Bot)) is not None:  # type: ignore[type-abstract]
+        return _scripted(bot)
     resolve_checkpoint_path("agent", runs_dir, path, list(BOTS))
     trained = load_trained(path, runs_dir, trust_torchscript=trust_torchscript)
     try:
@@ -102,6 +100,8 @@ def find_class(name: str, base: type[Base]) -> type[Base] | None:
     module, _, attribute = name.rpartition(".")
     if not module.strip("."):
         return None
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.append(here)
     try:
         found = import_module(module)
     except (ImportError, SyntaxError, ValueError) as error:  # null bytes raise a ValueError in Python 3.10
