@@ -3,13 +3,15 @@
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, get_args, get_type_hints
 
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.import_names import shipped
 
 PRESETS = shipped("configs")
+PRETRAINED = Path(__file__).parents[1] / "pretrained"
+"""Folder of the agents that come with fabric-rl."""
 DEFAULT_CONFIG = PRESETS / "rocket_1v1.yaml"
 """Preset of `train_fabric.py` and `fabric-rl clone` without `--config`."""
 

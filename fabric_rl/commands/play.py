@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from envs.bots import BOTS
+from fabric_rl.base.argv import PRETRAINED
 from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.processes import import_slow_module
 from fabric_rl.base.settings import Between
@@ -66,7 +67,7 @@ def play_bot(
 def can_load_later(name: str, play: PlaySettings) -> bool:
     """Return True if a player exists, so that an address may be shown before torch is imported to load it."""
     path = name.partition("#")[0]
-    places = Path(play.runs_dir, path), Path(path), Path(__file__).parents[1] / "pretrained" / path
+    places = Path(play.runs_dir, path), Path(path), PRETRAINED / path
     found = next((place for place in places if place.exists()), None)
     if found is None or play.team_size:
         return name in BOTS

@@ -21,6 +21,7 @@ from lightning import Fabric
 from rich.console import Console
 
 from fabric_rl.args import StartArgs, TrainArgs
+from fabric_rl.base.argv import PRETRAINED
 from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.messages import USER_ERRORS
 from fabric_rl.base.settings import changed
@@ -38,8 +39,6 @@ from fabric_rl.runs.provenance import EXPORTED, INITIAL, METADATA, Weights, find
 from fabric_rl.runs.records import BEST, Milestone, RunRecord, flat_settings, list_checkpoints, list_runs, run_names
 from fabric_rl.types import ActorCritic, AgentFactory, CheckpointError, EnvFactory, SettingError
 
-PRETRAINED = Path(__file__).parents[1] / "pretrained"
-"""Folder of the agents that come with fabric-rl."""
 MOST_SHOWN = 20
 """Maximum number of milestones in the menu."""
 OF_NETWORKS = (

@@ -14,13 +14,13 @@ import pytest
 import torch
 
 from fabric_rl import TrainArgs, TrainState, load_checkpoint, load_trained
+from fabric_rl.base.argv import PRETRAINED
 from fabric_rl.callbacks import MilestoneMatches
 from fabric_rl.metrics.log import logger
 from fabric_rl.metrics.metrics_csv import read_rows
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
 from fabric_rl.runs.records import load_run
-from fabric_rl.runs.start_or_resume import PRETRAINED
 from fabric_rl.session.stopping import StopSignals
 from tests.forks import kill
 from tests.runs import descendants, until

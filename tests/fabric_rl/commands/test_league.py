@@ -11,12 +11,12 @@ import pytest
 
 from envs.matches.matches import Matches
 from envs.replays.replay import read_replay
+from fabric_rl.base.argv import PRETRAINED
 from fabric_rl.commands.evaluate import league_tables, league_verdict
 from fabric_rl.evaluation.matches import replay_file
 from fabric_rl.evaluation.results import Competitor, intransitive_share, league_summary
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
-from fabric_rl.runs.start_or_resume import PRETRAINED
 
 
 @pytest.fixture
