@@ -148,11 +148,13 @@ class FlagParser(ArgumentParser):
         found = []
         for before, word in zip(["", *argv], argv, strict=False):
             name, equals, value = word.rpartition("=")
-            if (name if equals else before) in whole and (short := _SHORT.fullmatch(value)):
-                number = float(short[1]) * {"k": 1e3, "M": 1e6}.get(short[2], 1.0)
-                word = f"{name}{equals}{int(number)}" if number.is_integer() else word
-            found.append(word)
+            found.append(f"{name}{equals}{_whole(value)}" if (name if equals else before) in whole else word)
         return found
+
+    def _check_value_key(self, action: argparse.Action, value: Any, *others: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """Check as jsonargparse does, after writing out whole numbers such as `1e5` and `10k` of a file."""
+        value = _whole(value) if getattr(action, "_typehint", None) in _WHOLE else value
+        return super()._check_value_key(action, value, *others, **kwargs)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401 - argparse's
         """Suggest a name for an unknown command."""
@@ -183,6 +185,13 @@ class FlagParser(ArgumentParser):
                 hint = "it comes without a flag"
             message = f"{self._owner} has no setting {unknown['name']} ({hint})"
         super().error(message, ex)
+
+
+def _whole(value: Any) -> Any:  # noqa: ANN401 - a setting of any type
+    """Return a whole number given as `1e5`, `10k` or `1.5M` as an int, anything else as it is."""
+    short = None if str(value).isdecimal() else _SHORT.fullmatch(str(value))  # a float would round large numbers
+    number = float(short[1]) * {"k": 1e3, "M": 1e6}.get(short[2], 1.0) if short else 0.5
+    return int(number) if number.is_integer() else value
 
 
 def _check_part(setting: str, name: str, parts: Mapping[str, Any]) -> None:

@@ -85,6 +85,8 @@ def test_short_numbers_of_steps():
     for text, steps in {"1e5": 100_000, "10k": 10_000, "1.5M": 1_500_000, "7": 7}.items():
         assert parser.parse_args(["--steps", text, "--name", "10k"]).steps == steps
         assert parser.parse_args([f"--steps={text}", "--name=10k"]).name == "10k"
+        assert parser.parse_string(f"steps: {text}\nname: 10k").steps == steps
+    assert parser.parse_args(["--steps", "12345678901234567"]).steps == 12345678901234567
     with pytest.raises(ArgumentError):
         parser.parse_args(["--steps", "1.2345k"])
 
