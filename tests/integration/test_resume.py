@@ -66,7 +66,7 @@ def longer(settings, total):
         pytest.param(MEMORY, 1, 2, marks=pytest.mark.slow),
         pytest.param(OVERLAP, 2, 2, marks=pytest.mark.slow),
         pytest.param(GROUPS, 1, 2, marks=pytest.mark.slow),
-        (SELF_PLAY, 1, 2),
+        pytest.param(SELF_PLAY, 1, 2, marks=pytest.mark.slow),
         pytest.param([*SELF_PLAY, "--overlap"], 2, 2, marks=pytest.mark.slow),
         (SAC, 1, 2),
         pytest.param(SAC, 2, 2, marks=pytest.mark.slow),

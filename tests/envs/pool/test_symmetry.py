@@ -142,6 +142,7 @@ def test_what_is_not_symmetric(settings, reason):
     assert isinstance(found, str) and reason in found
 
 
+@pytest.mark.slow
 def test_wrappers_of_a_table_and_processes():
     alone = RocketSimPool(1, num_threads=1).find_symmetry()
     wrapped = RocketSimPool(1, num_threads=1, action=DelayAction(RepeatAction(LookupTable(), 2), 1)).find_symmetry()

@@ -124,6 +124,7 @@ def test_a_page_shows_the_maps_of_all_matches(evaluate, tmp_path):
     assert f"{maps[1, 0].sum():,.0f} touches" in page and f"{maps[0, 0].sum() / 7200:,.1f} minutes" in page
 
 
+@pytest.mark.slow
 def test_the_number_of_workers_changes_nothing():
     rules = MatchSettings.of([load_player(name, False, "runs") for name in ("shooter", "random")], PlaySettings(), 0.06)
     blocks = [Block("shooter", "random", 3, number) for number in range(3)]

@@ -30,6 +30,7 @@ def test_a_demonstration_and_the_states_before_its_end(call, tmp_path):
     assert not list(tmp_path.glob("*.part.json"))
 
 
+@pytest.mark.slow
 def test_an_interrupted_search_continues(call, tmp_path, monkeypatch):
     monkeypatch.setattr(command, "_AT_ONCE", 2)
     words = (*WORDS, *SHORT, "--out")
@@ -59,6 +60,7 @@ def test_shots_of_the_exam_are_left_out(call):
     assert "--packs: held_out and train cannot be combined" in errors
 
 
+@pytest.mark.slow
 def test_goals_by_class_path(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my_search_goal.py").write_text(
