@@ -69,6 +69,7 @@ GROUPS = {
         ),
         "seeds": Command("seeds:seeds", "train the same settings with several seeds"),
         "sweep": Command("sweep:sweep", "search for good settings with Optuna"),
+        "pbt": Command("pbt:pbt", "train a population whose settings change (population-based training)"),
         "tune": Command("tune:tune", "find the fastest settings for this machine"),
         "search": Command("search:search_states", "find action sequences that reach a goal, as a demonstration"),
         "clone": Command("demos:clone", "train an agent to imitate demonstrations", preset="demos:preset"),
