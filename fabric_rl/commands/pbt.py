@@ -18,7 +18,7 @@ from fabric_rl.evaluation.matches import Block, play_blocks
 from fabric_rl.evaluation.players import MatchSettings, load_if_not_rocket_league, load_player
 from fabric_rl.evaluation.settings import ContestSettings
 from fabric_rl.metrics.metrics_csv import read_metrics
-from fabric_rl.sweeps.population import PopulationMember, Population
+from fabric_rl.sweeps.population import Population, PopulationMember
 from fabric_rl.sweeps.sweep import format_params, read_space
 from fabric_rl.sweeps.train_processes import TrainProcesses, make_folder
 
