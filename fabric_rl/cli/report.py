@@ -4,7 +4,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from fabric_rl.base.errors import (
 from fabric_rl.base.messages import USER_ERRORS
 from fabric_rl.learning.update import NotEnoughMemoryError
 from fabric_rl.metrics.log import program_name
+from fabric_rl.metrics.metrics_csv import read_metrics
 from fabric_rl.ranks import launched_by
 from fabric_rl.ranks.processes import LostRankError, parent_has_exited
 from fabric_rl.runs.folder import Run
@@ -67,8 +68,9 @@ def format_unsaved(summary: dict[str, Any]) -> str:
 def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], runs_dir: str) -> str:
     """Return commands to try next.
 
-    A run that recorded games can be watched, and each run has a report. An unfinished run can be resumed. A finished
-    run can be continued with more steps, or repeated on two devices. TensorBoard shows its curves, if there are any.
+    A run that recorded games can be watched and, once finished, evaluated, and each run has a report. An unfinished run
+    can be resumed. A finished run can be continued with more steps, without its teacher, or repeated on two devices.
+    TensorBoard shows its curves, if there are any.
 
     Args:
         given: Flags of the run, with underscores in their names.
@@ -78,8 +80,9 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
     """
     program, run_id = launched_by.training_command(), str(summary["run_id"])
     elsewhere = [] if runs_dir == "runs" else ["--runs_dir", runs_dir]
-    seen = [*(["watch"] if any(Path(runs_dir, run_id, GAMES).glob("*")) else []), "report"]
     unfinished = summary["stopped_early"] or "unsaved_steps" in summary
+    seen = ["watch", "report"] if unfinished else ["watch", "evaluate", "report"]
+    seen = seen if any(Path(runs_dir, run_id, GAMES).glob("*")) else ["report"]
     commands = [[*program, *elsewhere, "--run_id", run_id, "--resume"]] if unfinished else []
     commands += [[launched_by.program_command("fabric-rl"), word, run_id, *elsewhere] for word in seen]
     if next(Path(runs_dir, run_id).rglob("events.out.tfevents.*"), None) is not None:
@@ -89,6 +92,9 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
         same = remove_flags(given, [*of_start, "--initialize_from", "--total_timesteps"])
         asked, done = args.total_timesteps, summary["total_steps"]
         longer = ["--total_timesteps", f"{10 * (asked if 10 * asked > done else done):_}"]
+        with suppress(ValueError):  # a longer run would begin again with the teacher
+            taught = "ppo/teacher_loss" in read_metrics(Path(runs_dir, run_id, "metrics.csv"))
+            longer += ["--agent.teacher_coef", "0"] if taught else []
         commands.append([*program, *same, "--run_id", run_id, "--resume", *longer])
         if summary["world_size"] == 1 and torch.cuda.device_count() != 1:
             same = remove_flags(given, [*of_start, "--devices"])

@@ -162,4 +162,13 @@ def test_a_run_that_recorded_games_can_be_watched(tmp_path):
     assert "fabric-rl watch" not in next_steps(GIVEN, ARGS, SUMMARY, str(tmp_path))
     (tmp_path / "bots/games/1.frl").touch()
     steps = next_steps(GIVEN, ARGS, SUMMARY, str(tmp_path))
-    assert steps.startswith(f"Next:\n  fabric-rl watch bots --runs_dir {tmp_path}\n  fabric-rl report bots")
+    assert [line.split()[1] for line in steps.splitlines()[1:4]] == ["watch", "evaluate", "report"]
+    assert "evaluate" not in next_steps(GIVEN, ARGS, SUMMARY | {"stopped_early": True}, str(tmp_path))
+
+
+def test_a_longer_run_leaves_out_its_teacher(tmp_path):
+    (tmp_path / "bots").mkdir()
+    for name, taught in (("ppo/loss", False), ("ppo/teacher_loss", True)):
+        (tmp_path / "bots/metrics.csv").write_text(f"step,{name}\n1,0.5\n")
+        steps = next_steps(GIVEN, ARGS, SUMMARY, str(tmp_path))
+        assert steps.endswith(" --total_timesteps 10_000" + " --agent.teacher_coef 0" * taught)
