@@ -6,14 +6,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from rlgym.rocket_league.common_values import (
-    BALL_MAX_SPEED,
-    BALL_RADIUS,
-    CEILING_Z,
-    GRAVITY,
-    RAMP_HEIGHT,
-    TICKS_PER_SECOND,
-)
+from rlgym.rocket_league.common_values import BALL_MAX_SPEED, BALL_RADIUS, CEILING_Z, GRAVITY, RAMP_HEIGHT
 
 from envs.rewards.base import (
     ONE,
@@ -184,48 +177,34 @@ class SaveReward(_TouchReward):
         return paid
 
 
-@dataclass(eq=False, repr=False)
 class KickoffReward(RememberingReward):
-    """Win a kickoff: +1 for the team that touches the resting ball in the middle first, -1 for the other.
+    """Be first at a kickoff: +1 for the team that touches the resting ball in the middle first, -1 for the other.
 
     If both teams touch it in the same step, the team that attacks the goal to which the ball then flies wins. (With
     equally fast cars, most kickoffs are that close: a lead only counts from one step on, 67 ms at a tick skip of 8.)
-    With `seconds`, the half in which the ball then is decides instead, as in "kickoffs won" of `fabric-rl evaluate`
-    (2 seconds). Two cars that learn against each other may both learn to brake before a kickoff, and then lose against
-    cars that do not. Range -1..1; per event.
+    Two cars that learn against each other may both learn to brake before a kickoff, and then lose against cars that do
+    not. Range -1..1; per event.
     """
 
     unit = "per event"
     value_range = (-1, 1)
 
-    seconds: Annotated[float, Between(0, 10)] = 0.0
-    """Time from the first touch until the ball's place, or a goal, decides. 0: the first touch decides."""
-
     def _first(self, state: GameState) -> dict[str, NDArray[np.generic]]:
         world = state.world
         still = (np.abs(world.ball_vel).max(axis=1) < 1) & (np.abs(world.ball_pos[:, :2]).max(axis=1) < 1)
-        return {"waits": still} | ({"touched": np.full(len(still), -1)} if self.seconds else {})
+        return {"waits": still}
 
     def compute(self, state: GameState) -> Float:
-        kept, shared = self._recall(), state.quantities
-        waits, paid = kept["waits"], zeros(state)
-        lead = np.zeros((state.num_arenas, 2), np.float32)
+        waits, shared = self._recall()["waits"], state.quantities
+        paid = zeros(state)
         if shared.any_touched and waits.any():
             first = (team_sums(state, shared.touched) > 0).astype(np.float32) * waits[:, None]
             lead = first - first[:, ::-1]
             both = first.all(axis=1)
             lead[both, BLUE] = np.sign(state.world.ball_vel[both, 1])
             lead[both, ORANGE] = -lead[both, BLUE]
-        if self.seconds:
-            touched = np.where(waits & state.touched.any(axis=1), state.episode_ticks, kept["touched"])
-            over = state.goal_scored | (state.episode_ticks - touched >= round(self.seconds * TICKS_PER_SECOND))
-            over &= touched >= 0
-            half = np.where(np.abs(state.world.ball_pos[:, 1]) > BALL_RADIUS, np.sign(state.world.ball_pos[:, 1]), ZERO)
-            lead = np.stack((half, -half), axis=1).astype(np.float32) * over[:, None]
-            self._keep(touched=np.where(over, -1, touched))
-        if lead.any():
             paid = zero_absent_cars(state, team_to_cars(state, lead).copy())
-        self._hold(waits=self._first(state)["waits"])
+        self._hold(**self._first(state))
         return paid
 
 
