@@ -1,7 +1,8 @@
 """collect(): fill a rollout with the steps of a policy; EpisodeStats: returns and lengths of its episodes."""
 
 from collections import deque
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -73,6 +74,23 @@ class EpisodeStats:
         self.recent.extend(state["recent"])
 
 
+class Actor(NamedTuple):
+    """An agent that acts for some of the sub-environments of an environment."""
+
+    agent: ActorCritic
+    """The agent itself, not Fabric's wrapper."""
+    rollout: Rollout
+    """Buffers of the agent's own sub-environments."""
+    episodes: EpisodeStats | None = None
+    """If given, updated with the returns and lengths of episodes."""
+    first: int = 0
+    """Step of the rollout to start at; above 0, earlier calls have filled the steps before it."""
+    rows: NDArray[np.intp] | None = None
+    """`[n]` the agent's sub-environments in ascending order; None: all of them."""
+    select: Callable[[tuple[Any, ...], NDArray[np.intp], int], tuple[Any, ...]] | None = None
+    """With `rows`: function of the results of a step, the rows to return, and the number of rows in the results."""
+
+
 def collect(
     env: VectorEnv,
     agent: ActorCritic,
@@ -101,37 +119,66 @@ def collect(
         ValueError: The environment returned an array of the wrong shape or dtype, or `infos` lacks the last observation
             of a truncated episode, the action mask or the reward signals.
     """
+    collect_together(env, [Actor(agent, rollout, episodes)], rollout.num_steps, timers)
+
+
+def collect_together(env: VectorEnv, actors: Sequence[Actor], num_steps: int, timers: Timers | None = None) -> None:
+    """Collect `num_steps` steps like `collect`, with several agents that act for disjoint sub-environments."""
     timers = timers or Timers(enabled=False)
-    weights = sum(p.numel() for p in agent.parameters()) if isinstance(agent, torch.nn.Module) else 0
     grouped = env if isinstance(env, HasGroups) else SingleGroup(env)
-    groups = [_GroupCollector(rollout, type(env).__name__, rows) for rows in grouped.group_rows]
-    rollout.roll_over()
-    with single_thread(if_small=weights * rollout.num_envs // len(groups) < MULTIPLICATIONS_FOR_THREADS):
-        rollout.refresh_memory(agent)
-        for t in range(rollout.num_steps + 1):
-            for number, group in enumerate(groups):
+    name, space = type(env).__name__, env.single_action_space
+    groups = [[_GroupCollector(actor, name, rows, num_steps) for actor in actors] for rows in grouped.group_rows]
+    starting = [actor for actor in actors if not actor.first]
+    for actor in starting:
+        actor.rollout.roll_over()
+    with single_thread(if_small=sum(map(_multiplications, actors)) // len(groups) < MULTIPLICATIONS_FOR_THREADS):
+        for actor in starting:
+            actor.rollout.refresh_memory(actor.agent)
+        for t in range(num_steps + 1):
+            for number, parts in enumerate(groups):
                 if t > 0:
                     with timers("environment"):
                         results = grouped.wait_group(number)
                     with timers("store"):
-                        group.store(t - 1, results, episodes)
-                if t < rollout.num_steps:
+                        for part in parts:
+                            part.store(t - 1, results)
+                if t < num_steps:
                     with timers("policy"):
-                        actions = group.act(t, agent)
+                        actions = _joint_actions(parts, [part.act(t) for part in parts])
                     with timers("start"):
-                        grouped.step_group(number, clip_actions(env.single_action_space, actions))
-    for group in groups:
-        group.finish()
-    if isinstance(agent, OffPolicyAgent):
-        return
-    if not all(group.has_values for group in groups):
+                        grouped.step_group(number, clip_actions(space, actions))
+    for actor, parts in zip(actors, zip(*groups, strict=True), strict=True):
+        for part in parts:
+            part.finish()
+        if not isinstance(actor.agent, OffPolicyAgent):
+            _finish_values(actor, parts, num_steps, timers)
+
+
+def _multiplications(actor: Actor) -> int:
+    module = actor.agent if isinstance(actor.agent, torch.nn.Module) else torch.nn.Module()
+    return sum(p.numel() for p in module.parameters()) * actor.rollout.num_envs
+
+
+def _joint_actions(parts: "Sequence[_GroupCollector]", actions: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the actions of all sub-environments of a group, given those of each agent."""
+    if parts[0].picked is None:
+        return actions[0]
+    joint = np.zeros((parts[0].size, *actions[0].shape[1:]), actions[0].dtype)
+    for part, own in zip(parts, actions, strict=True):
+        joint[part.picked] = own
+    return joint
+
+
+def _finish_values(actor: Actor, parts: "Sequence[_GroupCollector]", num_steps: int, timers: Timers) -> None:
+    agent, rollout, first, last = actor.agent, actor.rollout, actor.first, actor.first + num_steps
+    if not all(part.has_values for part in parts):
         with timers("values"):
-            _fill_values(agent, rollout)
-    rollout.next_value[:-1] = rollout.value[1:]
+            _fill_values(agent, rollout, first, last)
+    rollout.next_value[first : last - 1] = rollout.value[first + 1 : last]
     memory = {} if rollout.state is None else {"state": rollout.state}
-    rollout.next_value[-1] = agent.value(rollout.obs[-1], **memory)
-    for group in groups:
-        group.bootstrap(agent)
+    rollout.next_value[last - 1] = agent.value(rollout.obs[last], **memory)
+    for part in parts:
+        part.bootstrap()
 
 
 class SingleGroup:
@@ -151,13 +198,26 @@ class SingleGroup:
 
 
 class _GroupCollector:
-    """The part of a rollout that comes from one group of sub-environments."""
+    """The part of an agent's rollout that comes from one group of sub-environments.
 
-    def __init__(self, rollout: Rollout, env: str, rows: slice) -> None:
-        self.rollout, self.env, self.rows = rollout, env, rows
+    Attributes:
+        picked: `[n]` the agent's sub-environments in the group, counted from the first one of the group; None: all.
+        size: Number of sub-environments of the group.
+        has_values: True if the agent's `act` returned values.
+    """
+
+    def __init__(self, actor: Actor, env: str, rows: slice, num_steps: int) -> None:
+        self.actor, self.rollout, self.env = actor, actor.rollout, env
+        self.size = rows.stop - rows.start
+        self.picked: NDArray[np.intp] | None = None
+        if actor.rows is not None:
+            own = slice(*np.searchsorted(actor.rows, (rows.start, rows.stop)).tolist())
+            self.picked, rows = actor.rows[own] - rows.start, own
+        self.rows = rows  # of the rollout
+        self.steps = slice(actor.first, actor.first + num_steps)
         self.has_values = False
-        size = (rollout.num_steps, rows.stop - rows.start)
-        self._rewards = np.zeros((*size, *rollout.env_reward.shape[2:]), np.float32)
+        size = (num_steps, rows.stop - rows.start)
+        self._rewards = np.zeros((*size, *self.rollout.env_reward.shape[2:]), np.float32)
         self._terminated, self._truncated = np.zeros((2, *size), np.bool_)
         self._truncated_ends: list[_Ended] = []  # truncated
         self._terminal_ends: list[_Ended] = []  # terminated, where a rollout keeps next observations
@@ -165,50 +225,52 @@ class _GroupCollector:
         self._state: Tensor | None = None
         self._held_action: ActOutput | None = None
 
-    def act(self, t: int, agent: ActorCritic) -> NDArray[Any]:
+    def act(self, t: int) -> NDArray[Any]:
         """Return the actions `[n, ...]` of step `t`."""
-        rollout, rows = self.rollout, self.rows
-        chosen = agent.act(rollout.obs[t, rows], **rollout.inputs(t, rows))
+        rollout, rows, agent, at = self.rollout, self.rows, self.actor.agent, self.steps.start + t
+        chosen = agent.act(rollout.obs[at, rows], **rollout.inputs(at, rows))
         if isinstance(agent, OffPolicyAgent) and agent.holds_actions:
             self._held_action = self._held_action or chosen
             chosen = chosen._replace(action=self._held_action.action, log_prob=self._held_action.log_prob)
-        rollout.action[t, rows], rollout.log_prob[t, rows] = chosen.action, chosen.log_prob
+        rollout.action[at, rows], rollout.log_prob[at, rows] = chosen.action, chosen.log_prob
         if chosen.value is not None:
-            rollout.value[t, rows] = chosen.value
+            rollout.value[at, rows] = chosen.value
         self.has_values, self._state = chosen.value is not None, chosen.state
         return to_host(chosen.action)
 
-    def store(self, t: int, results: tuple[Any, ...], episodes: EpisodeStats | None) -> None:
-        """Store the environment's results of step `t`."""
-        rollout, rows, device = self.rollout, self.rows, self.rollout.obs.device
+    def store(self, t: int, results: tuple[Any, ...]) -> None:
+        """Store the environment's results of step `t` of this call."""
+        rollout, rows, device, at = self.rollout, self.rows, self.rollout.obs.device, self.steps.start + t
         n, obs_shape, rewards = rows.stop - rows.start, rollout.obs.shape[2:], self._rewards[t]
+        if self.picked is not None and self.actor.select is not None:
+            results = self.actor.select(results, self.picked, self.size)
         step = check_step(f"--env {self.env}.step()", results, n, obs_shape)
         self._terminated[t], self._truncated[t] = step.terminated, step.truncated
         obs = np.asarray(step.obs, rollout.obs_dtype)
         rewards[:] = step.reward if rewards.ndim == 1 else self._info(step, "reward_signals", rewards.shape)
-        require_finite("an observation", obs, f"rollout step {t}", first=rows.start)
-        require_finite("a reward", rewards, f"rollout step {t}", first=rows.start)
-        rollout.obs[t + 1, rows] = to_device(obs, device)
+        require_finite("an observation", obs, f"rollout step {at}", first=rows.start)
+        require_finite("a reward", rewards, f"rollout step {at}", first=rows.start)
+        rollout.obs[at + 1, rows] = to_device(obs, device)
         if rollout.action_mask is not None:
             mask = self._info(step, "action_mask", (n, *rollout.action_mask.shape[2:]), BOOLS)
-            rollout.action_mask[t + 1, rows] = to_device(mask, device)
+            rollout.action_mask[at + 1, rows] = to_device(mask, device)
         if rollout.teacher_action is not None:
             taught = self._info(step, "teacher_action", (n, *rollout.teacher_action.shape[2:]))
-            rollout.teacher_action[t + 1, rows] = to_device(taught, device)
+            rollout.teacher_action[at + 1, rows] = to_device(taught, device)
         done = self._terminated[t] | self._truncated[t]
         cut = np.flatnonzero(self._truncated[t] & ~self._terminated[t])
         terminal = np.flatnonzero(self._terminated[t]) if rollout.next_obs is not None else cut[:0]
         for ended, kept in ((cut, self._truncated_ends), (terminal, self._terminal_ends)):
             if len(ended):
                 final_obs = np.asarray(self._info(step, "final_obs", (n, *obs_shape)), rollout.obs_dtype)[ended]
-                require_finite("a final observation", final_obs, f"rollout step {t}", ended, rows.start)
-                kept.append((t, rows.start + ended, final_obs))
+                require_finite("a final observation", final_obs, f"rollout step {at}", ended, rows.start)
+                kept.append((at, rows.start + ended, final_obs))
         if self._state is not None and rollout.state is not None:
             if len(cut):
                 self._truncated_states.append(self._state[to_device(cut, device)])
             rollout.state[rows] = self._state.masked_fill(to_device(done, device)[:, None], 0)
-        if episodes is not None:
-            episodes.update(rewards if rewards.ndim == 1 else rewards.sum(axis=-1), done, rows)
+        if self.actor.episodes is not None:
+            self.actor.episodes.update(rewards if rewards.ndim == 1 else rewards.sum(axis=-1), done, rows)
 
     def _info(self, step: Step, key: str, shape: tuple[int, ...], kind: str = NUMBERS) -> NDArray[Any]:
         """Return an entry of `infos`; raise a ValueError if it is missing or malformed."""
@@ -224,24 +286,25 @@ class _GroupCollector:
 
     def finish(self) -> None:
         """Copy rewards and episode ends into the rollout, all steps at once."""
-        rollout, rows, device = self.rollout, self.rows, self.rollout.obs.device
-        rollout.env_reward[:, rows] = to_device(self._rewards, device)
-        rollout.terminated[:, rows] = to_device(self._terminated, device)
-        rollout.done[:, rows] = to_device(self._terminated | self._truncated, device)
-        rollout.episode_start[1:, rows] = rollout.done[:, rows]
+        rollout, steps, rows, device = self.rollout, self.steps, self.rows, self.rollout.obs.device
+        after = slice(steps.start + 1, steps.stop + 1)
+        rollout.env_reward[steps, rows] = to_device(self._rewards, device)
+        rollout.terminated[steps, rows] = to_device(self._terminated, device)
+        rollout.done[steps, rows] = to_device(self._terminated | self._truncated, device)
+        rollout.episode_start[after, rows] = rollout.done[steps, rows]
         if rollout.next_obs is not None:
-            rollout.next_obs[:, rows] = rollout.obs[1:, rows]
+            rollout.next_obs[steps, rows] = rollout.obs[after, rows]
             if ended := self._truncated_ends + self._terminal_ends:
-                steps, envs, last = self._ends_as_tensors(ended)
-                rollout.next_obs[steps, envs] = last
+                at, envs, last = self._ends_as_tensors(ended)
+                rollout.next_obs[at, envs] = last
 
-    def bootstrap(self, agent: ActorCritic) -> None:
+    def bootstrap(self) -> None:
         """Set the next values of truncated steps to the values of their last observations."""
         if not self._truncated_ends:
             return
         rollout, (steps, envs, last) = self.rollout, self._ends_as_tensors(self._truncated_ends)
         memory = {"state": torch.cat(self._truncated_states)} if self._truncated_states else {}
-        value = agent.value(last, **memory)
+        value = self.actor.agent.value(last, **memory)
         if rollout.episodic is not None:  # [K]; other signals continue in the next episode
             value = torch.where(rollout.episodic, value, rollout.next_value[steps, envs])
         rollout.next_value[steps, envs] = value
@@ -254,10 +317,10 @@ class _GroupCollector:
         return steps, envs, to_device(np.concatenate([last for _, _, last in ended]), device)
 
 
-def _fill_values(agent: ActorCritic, rollout: Rollout) -> None:
-    """Compute the values of the whole rollout, in chunks to save memory."""
+def _fill_values(agent: ActorCritic, rollout: Rollout, first: int, last: int) -> None:
+    """Compute the values of the steps from `first` to `last`, excluding it, in chunks to save memory."""
     rows = max(1, VALUE_NUMBERS // max(1, rollout.obs[0].numel()))
-    for first in range(0, rollout.num_steps, rows):
-        obs = rollout.obs[:-1][first : first + rows]
+    for start in range(first, last, rows):
+        obs = rollout.obs[start : min(start + rows, last)]
         values = agent.value(obs.flatten(0, 1))
-        rollout.value[first : first + rows] = values.view(len(obs), rollout.num_envs, *values.shape[1:])
+        rollout.value[start : start + len(obs)] = values.view(len(obs), rollout.num_envs, *values.shape[1:])

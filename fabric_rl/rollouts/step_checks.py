@@ -90,3 +90,14 @@ def require_finite(
     """Raise a NonFiniteError if `array [N, ...]` contains NaN or infinity; see `find_non_finite`."""
     if array.dtype != np.uint8 and (found := find_non_finite(array, sub_envs, first)):
         raise NonFiniteError(f"the environment returned {what} that is {found}, {when}")
+
+
+def select_rows(infos: dict[str, Any], rows: NDArray[np.intp], size: int) -> dict[str, Any]:
+    """Return the infos of the sub-environments `rows`; entries without one row for each are unchanged."""
+    found: dict[str, Any] = {}
+    for name, value in infos.items():
+        if isinstance(value, dict):
+            found[name] = select_rows(value, rows, size)
+        else:
+            found[name] = np.asarray(value)[rows] if np.shape(value)[:1] == (size,) else value
+    return found

@@ -13,7 +13,7 @@ from fabric_rl.base.state_schema import CannotBeSavedError, HasState, check_stru
 from fabric_rl.ranks.devices import to_device, to_host
 from fabric_rl.rollouts.collect import SingleGroup
 from fabric_rl.rollouts.rollout import reward_signals
-from fabric_rl.rollouts.step_checks import clip_actions
+from fabric_rl.rollouts.step_checks import clip_actions, select_rows
 from fabric_rl.selfplay.opponent_pool import LATEST, OpponentPool
 from fabric_rl.selfplay.policies import SnapshotPolicies
 from fabric_rl.types import AgentFactory, EnvFactory, HasGroups, HasGuests, HasSeeds, HasTeams
@@ -232,7 +232,7 @@ class Opponents(VectorEnv):
         self.policies.reset_memory(self.pool.num_envs)
         self._begin(np.arange(len(self.assignment.played)))
         learners = self.assignment.learners
-        return obs[learners], _select_rows(infos, learners, self.pool.num_envs)
+        return obs[learners], select_rows(infos, learners, self.pool.num_envs)
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Step all arenas with the learners' actions."""
@@ -279,7 +279,7 @@ class Opponents(VectorEnv):
         if self._mask is not None:
             self._mask[rows] = infos["action_mask"]
         done = terminated | truncated
-        found = _select_rows(infos, learners, size)
+        found = select_rows(infos, learners, size)
         parts = (reward[learners], terminated[learners], truncated[learners])
         if done.any():
             ended = np.unique(self.assignment.arena_of[rows][done])
@@ -332,14 +332,3 @@ class Opponents(VectorEnv):
         self.policies.memory.copy_(state["memory"])
         self.assignment.load(state["learns"])
         self._assign_policies()
-
-
-def _select_rows(infos: dict[str, Any], rows: Rows, size: int) -> dict[str, Any]:
-    """Return the infos of the sub-environments `rows`; entries without one row for each are unchanged."""
-    found: dict[str, Any] = {}
-    for name, value in infos.items():
-        if isinstance(value, dict):
-            found[name] = _select_rows(value, rows, size)
-        else:
-            found[name] = np.asarray(value)[rows] if np.shape(value)[:1] == (size,) else value
-    return found
