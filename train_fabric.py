@@ -15,14 +15,14 @@ if __name__ == "__main__":
 
 # isort: split
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import gymnasium
 from lightning.fabric.loggers.logger import Logger
 
-from agents import PPOLightningAgent
+from agents import PPOLightningAgent, RolesAgent
 from envs import GymnasiumEnvs, RocketSimPool
 from envs.factories import to_config, unwrap_partial
 from fabric_rl import GAE, Callback, Estimator, Hardware, SACArgs, Saving, StartArgs, TrainArgs
@@ -39,6 +39,7 @@ from fabric_rl.evaluation.players import load_guests
 from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.metrics.log import log_warnings, print_lines, program_name
 from fabric_rl.ranks import launched_by
+from fabric_rl.roles.train import RoleTrainer
 from fabric_rl.runs.announcement import Announcement, build_loggers
 from fabric_rl.runs.start_or_resume import open_run
 from fabric_rl.runs.trained import deterministic_agent, load_trained
@@ -77,6 +78,7 @@ def main(
     profile: bool = False,
     plain: bool | None = None,
     sac: SACArgs = SACArgs(),  # noqa: B008 - frozen
+    trainers: Mapping[str, RoleTrainer] | None = None,
     resolved_config: str | None = None,
 ) -> dict[str, Any]:
     """Train an actor-critic agent with PPO or SAC on Lightning Fabric.
@@ -105,6 +107,7 @@ def main(
         profile: Write a torch profiler trace of a few iterations into the run folder, for TensorBoard or Perfetto.
         plain: Print lines instead of the live table. Default: only if standard output is not a terminal.
         sac: Settings of agents that learn from a replay buffer (docs/sac.md).
+        trainers: Role -> settings of its trainer, for agents.RolesAgent (docs/two_policies.md).
         resolved_config: All settings as YAML, kept in the run folder. Default: the arguments that YAML can represent.
 
     Returns:
@@ -135,7 +138,7 @@ def main(
     if watch and saving.record_minutes is None:
         raise ValueError("--watch shows the games that the run records; set --record_minutes as well")
     signals = signals if start.inference else [with_demonstrations(signal, env) for signal in signals]
-    trainer = choose_algorithm(agent, env, estimator, sac, signals, start.inference)
+    trainer = choose_algorithm(agent, env, estimator, sac, signals, start.inference, trainers or {})
     with open_run(env, agent, args, start, resolved_config) as opened:
         fabric = launch_fabric(hardware, args.num_players, build_loggers(opened, logger))
         launched_by.check_same_settings(fabric, resolved_config)
@@ -166,7 +169,7 @@ def main(
             env = partial(env, render_mode="human")
         if self_play is not None:
             guests = load_guests(self_play.guests, env, start.runs_dir, args.seed, fabric.global_rank, run.dir)
-            env = self_play.around(env, agent, guests)
+            env = self_play.around(env, agent, guests, fixed_sides=unwrap_partial(agent).function is RolesAgent)
         agent = deterministic_agent(agent) if start.deterministic else agent
         states = {"resume": opened.state, "weights": opened.weights_to_load()}
         summary = trainer(fabric, env, agent, args, run, hooks, plain, saving, **states, inference=start.inference)

@@ -10,7 +10,7 @@ import torch
 from gymnasium.vector import VectorEnv
 from lightning import LightningModule
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from fabric_rl.base.symmetry import Symmetry
@@ -237,6 +237,14 @@ class OffPolicyAgent(ActorCritic):
     def update_targets(self, tau: float) -> None:
         """Update all target networks after an optimizer step: `target += tau (network - target)`."""
         raise NotImplementedError
+
+
+@runtime_checkable
+class HasRoles(Protocol):
+    """An agent that consists of one agent per role; the last column of its observations is the number of the role."""
+
+    roles: nn.ModuleDict
+    """Role name -> agent for observations without that column, in the order of the numbers."""
 
 
 def accepts_action_mask(agent: ActorCritic) -> bool:

@@ -38,7 +38,7 @@ FLOORS = {
         "rollouts",
         "signals imitation selfplay curricula",
         "runs session hooks dry_run",
-        "loop sac",
+        "loop sac roles",
         "export viewer callbacks analysis",
         "evaluation rlbot sweeps",
         "cli",

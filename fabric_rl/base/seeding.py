@@ -15,6 +15,7 @@ Purpose = Literal[
     "pretraining",
     "guests",
     "symmetry",
+    "roles",
 ]
 
 SEED_SCHEME = 2

@@ -1,6 +1,6 @@
 """Demonstrations: recording, describing and reading them, and passing them to whatever learns from them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields
 from functools import partial
@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium.spaces import flatdim
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
+from agents import RolesAgent
 from envs.adapters.gymnasium_envs import GymnasiumEnvs
 from envs.demonstrations.file import Demonstration, DemonstrationWriter, columns_of_states
 from envs.demonstrations.record import (
@@ -31,6 +32,7 @@ from fabric_rl.evaluation.players import pool_factory_or_none, short_name
 from fabric_rl.evaluation.settings import ActSettings
 from fabric_rl.learning.gae import GAE, Estimator
 from fabric_rl.loop import train
+from fabric_rl.roles.train import RoleTrainer, train_roles
 from fabric_rl.rollouts.whole_episodes import play_episodes
 from fabric_rl.runs.trained import Trained
 from fabric_rl.sac.train import train_off_policy
@@ -207,13 +209,24 @@ def choose_algorithm(
     sac: SACArgs,
     signals: Sequence[SignalFactory],
     inference: bool,
+    trainers: Mapping[str, RoleTrainer] = {},
 ) -> Callable[..., dict[str, Any]]:
-    """Return the training loop of an agent with its settings: `train_off_policy` or `train`.
+    """Return the training loop of an agent with its settings: `train_off_policy`, `train_roles` or `train`.
 
     Raises:
         ValueError: Some settings belong to the other loop, or a file of `--demonstrations` does not fit.
     """
     made = unwrap_partial(agent).function
+    if isinstance(made, type) and issubclass(made, RolesAgent):
+        if signals:
+            raise ValueError("--signals: set the signals of each role, --trainers.ROLE.signals (docs/two_policies.md)")
+        if sac.demonstrations:
+            raise ValueError("--demonstrations does not work with --agent agents.RolesAgent; leave it out")
+        return partial(train_roles, estimator=estimator, sac=sac, trainers=trainers)
+    if trainers:
+        raise ValueError(
+            f"--trainers is for --agent agents.RolesAgent; {made} has one trainer, so set the flags themselves"
+        )
     if not (isinstance(made, type) and issubclass(made, OffPolicyAgent)):
         given = [f"--{field.name}" for field in fields(sac) if getattr(sac, field.name) != field.default]
         if given:

@@ -10,6 +10,7 @@ from typing import Any, cast
 import torch
 from gymnasium.vector import VectorEnv
 from lightning import Fabric
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fabric_rl.base.seeding import SEED_SCHEME, stream_seed
@@ -60,7 +61,11 @@ class Collector:
     def begin(self, seed: int, first: int) -> None:
         """Begin the first episodes of a run with `--seed` `seed`; `first` numbers this rank's first environment."""
         self._seed, self._first, self.seed_scheme = seed, first, SEED_SCHEME
-        self.rollout.begin(*self.envs.reset(seed=stream_seed(seed, "environments") + first))
+        self._begin_rollouts(*self.envs.reset(seed=stream_seed(seed, "environments") + first))
+
+    def _begin_rollouts(self, obs: NDArray[Any], infos: dict[str, Any], keep: bool = False) -> None:
+        """Begin the next rollout with the results of the environment's `reset`; see `Rollout.begin`."""
+        self.rollout.begin(obs, infos, keep)
 
     def compile(self) -> None:
         """Compile the collector's own policy; a no-op here, because the agent itself acts."""
@@ -71,6 +76,10 @@ class Collector:
             self._collect()
         self._ready, self.seconds = False, self._took
         self.metrics = self._drain()
+        return self.scaled_rollout()
+
+    def scaled_rollout(self) -> Rollout:
+        """Return the collected rollout after scaling its rewards if there is a scaler; call it once per rollout."""
         if self._scaler is not None:
             reward, done = self.rollout.env_reward, self.rollout.done
             reward.copy_(self._scaler.scale(reward, done, self._gamma, self.peers))
@@ -88,14 +97,14 @@ class Collector:
     def _collect(self) -> None:
         began = time.perf_counter()
         with torch.no_grad(), self.fabric.autocast(), unsharded(self.agent):
-            collect(self.envs, self.agent, self.rollout, self.episodes, self._timers)
+            self._collect_steps()
         self._took = time.perf_counter() - began
 
+    def _collect_steps(self) -> None:
+        collect(self.envs, self.agent, self.rollout, self.episodes, self._timers)
+
     def _drain(self) -> Sums:
-        rollout, steps = self.rollout, float(self.rollout.done.numel())
-        local = self.episodes.drain_metrics() | {"reward/step": (float(rollout.env_reward.sum()), steps)}
-        for number, name in enumerate(rollout.reward_signals):
-            local[f"reward/{name}"] = (float(rollout.reward[..., number].sum()), steps)
+        local = self.drain_rollout()
         if isinstance(self.envs, HasMetrics):
             local |= self.envs.drain_metrics()
         if isinstance(self.envs, HasTimers):
@@ -103,6 +112,14 @@ class Collector:
                 for name, (seconds, count) in self.envs.drain_timers().items():
                     self._timers.add(name, seconds, count)
         return local | self.recent_returns()
+
+    def drain_rollout(self, steps: slice = slice(None)) -> Sums:
+        """Return the metrics of these steps of the rollout, and of the episodes that ended since the last call."""
+        rewards, count = self.rollout.env_reward[steps], float(self.rollout.done[steps].numel())
+        local = self.episodes.drain_metrics() | {"reward/step": (float(rewards.sum()), count)}
+        for number, name in enumerate(self.rollout.reward_signals):
+            local[f"reward/{name}"] = (float(rewards[..., number].sum()), count)
+        return local
 
     def state_dict(self, iteration: int, new_episodes: bool = False) -> dict[str, Any]:
         """Return this rank's state, from which this and a restored collector continue identically.
@@ -113,10 +130,12 @@ class Collector:
         env = self.env_state()
         if env is None and new_episodes:
             self._begin_new_episodes(iteration)
+        return {"env": env, "ahead": self._ready} | self.rollout_state(whole=self._ready)
+
+    def rollout_state(self, whole: bool) -> dict[str, Any]:
+        """Return the state without the environment; with `whole`, including all steps of the rollout."""
         return {
-            "env": env,
-            "ahead": self._ready,
-            "rollout": self.rollout.state_dict(whole=self._ready),
+            "rollout": self.rollout.state_dict(whole),
             "episodes": self.episodes.state_dict(),
             "scaler": None if self._scaler is None else self._scaler.state_dict(),
         }
@@ -136,17 +155,8 @@ class Collector:
         Returns:
             Reasons why the run is not bit-identical to an uninterrupted one.
         """
-        differs = []
-        load_child_state(self.episodes, state["episodes"], "the saved state of the episodes")
-        if self._scaler is not None:
-            if state["scaler"] is None:
-                differs.append("the standard deviation of the returns has no saved state")
-            else:
-                load_child_state(self._scaler, state["scaler"], "the saved standard deviation of the returns")
         self._ready, self._took = state["ahead"], seconds
-        if state["env"] is not None or self._ready:
-            with state_error_context("the saved state of the rollout"):
-                self.rollout.load_state_dict(state["rollout"])
+        differs = self.load_rollout_state(state, state["env"] is not None or self._ready)
         if state["env"] is None:
             differs += ["the environment has no saved state"] if self.env_state() is not None else []
             self._begin_new_episodes(iteration)
@@ -155,10 +165,28 @@ class Collector:
                 cast(HasState, self.envs).load_state_dict(state["env"])
         return differs
 
+    def load_rollout_state(self, state: dict[str, Any], with_steps: bool) -> list[str]:
+        """Restore the state that `rollout_state` returned (the rollout only `with_steps`), as `load_state_dict` does."""
+        differs = []
+        load_child_state(self.episodes, state["episodes"], "the saved state of the episodes")
+        if self._scaler is not None:
+            if state["scaler"] is None:
+                differs.append("the standard deviation of the returns has no saved state")
+            else:
+                load_child_state(self._scaler, state["scaler"], "the saved standard deviation of the returns")
+        if with_steps:
+            with state_error_context("the saved state of the rollout"):
+                self.rollout.load_state_dict(state["rollout"])
+        return differs
+
     def load_statistics(self, state: dict[str, Any]) -> None:
         """Restore only the reward statistics, from a state with a different number of sub-environments."""
         if self._scaler is not None and state["scaler"] is not None:
             self._scaler.load_statistics(state["scaler"])
+
+    def rollout_tensors(self) -> dict[str, Tensor]:
+        """Return all tensors of the rollout by name, to be saved after NaN or infinity."""
+        return {name: value for name, value in vars(self.rollout).items() if isinstance(value, Tensor)}
 
     def env_state(self) -> dict[str, Any] | None:
         """Return the environment's state, or None if it cannot be saved."""
@@ -169,7 +197,11 @@ class Collector:
 
     def _begin_new_episodes(self, iteration: int) -> None:
         seed = stream_seed(self._seed, "new episodes", iteration, self.seed_scheme) + self._first
-        self.rollout.begin(*self.envs.reset(seed=seed), keep=self._ready)
+        self._begin_rollouts(*self.envs.reset(seed=seed), keep=self._ready)
+        self.begin_episodes()
+
+    def begin_episodes(self) -> None:
+        """Discard the unfinished episodes, because all sub-environments begin new ones."""
         self.episodes.begin()
         if self._scaler is not None:
             self._scaler.load_statistics(self._scaler.state_dict())

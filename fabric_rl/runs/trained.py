@@ -37,6 +37,7 @@ from fabric_rl.types import (
     AgentFactory,
     CheckpointError,
     EnvFactory,
+    HasRoles,
     ProbeSink,
     accepts_action_mask,
 )
@@ -103,7 +104,8 @@ def deterministic_agent(agent: AgentFactory) -> AgentFactory:
 
     def build(observation_space: Space[Any], action_space: Space[Any]) -> LightningModule:
         module: Any = agent(observation_space, action_space)
-        module.act = partial(module.act, deterministic=True)
+        for part in module.roles.values() if isinstance(module, HasRoles) else [module]:
+            part.act = partial(part.act, deterministic=True)
         made: LightningModule = module
         return made
 

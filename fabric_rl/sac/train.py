@@ -58,7 +58,7 @@ def train_off_policy(
             replay buffer does not fit the other settings.
     """
     algorithm = OffPolicyAlgorithm(sac, demonstrations)
-    args_of_loop = _loop_settings(args, sac)
+    args_of_loop = loop_settings(args, sac)
     session = build(fabric, env, agent, args_of_loop, run, callbacks, GAE(), inference, algorithm, signals)
     exact = session.begin(resume, weights)
     monitor = TrainingMonitor(session, plain, resume)
@@ -182,7 +182,7 @@ class OffPolicyAlgorithm(Algorithm):
                 raise ValueError(message)
 
 
-def _loop_settings(args: TrainArgs, sac: SACArgs) -> TrainArgs:
+def loop_settings(args: TrainArgs, sac: SACArgs) -> TrainArgs:
     """Return the settings of the loop, with rollouts of `train_interval` steps; raise a ValueError for PPO settings."""
     given = [
         field.name for field in fields(args) if field.name in ONLY_PPO and getattr(args, field.name) != field.default

@@ -44,10 +44,11 @@ class TeamAssignment:
         opponent_rows: `[R]` the other rows.
     """
 
-    def __init__(self, arena_of: Rows, team_of: Rows, share: float) -> None:
+    def __init__(self, arena_of: Rows, team_of: Rows, share: float, fixed_sides: bool = False) -> None:
         """Choose the first learners, with opponents in a `share` (0..1) of the arenas with two teams, evenly spread.
 
         `arena_of [M]` and `team_of [M]` are arena and team of each sub-environment, see `fabric_rl.types.HasTeams`.
+        With `fixed_sides`, no teams change sides.
         """
         arenas = int(arena_of[-1]) + 1
         sizes = np.stack([np.bincount(arena_of[team_of == team], minlength=arenas) for team in (0, 1)], axis=1)
@@ -55,7 +56,7 @@ class TeamAssignment:
         turn = np.cumsum(both)  # the k-th arena with two teams is played if k * share passes a whole number
         before = np.floor((turn - 1) * share + 1e-9)
         self.played = both & (np.floor(turn * share + 1e-9) > before)
-        self._even = sizes[:, 0] == sizes[:, 1]
+        self._even = (sizes[:, 0] == sizes[:, 1]) & (not fixed_sides)
         self.learns = np.zeros(arenas, np.intp)
         for kind in (self._even, ~self._even):
             self.learns[self.played & kind] = np.arange((self.played & kind).sum()) % 2
@@ -142,6 +143,7 @@ class Opponents(VectorEnv):
         at_once: int = 4,
         guests: Sequence[Any] = (),
         team: int | None = None,
+        fixed_sides: bool = False,
         seed: int = 0,
     ) -> None:
         """Build the pool.
@@ -154,6 +156,7 @@ class Opponents(VectorEnv):
             at_once: Maximum number of opponents that play at the same time; each costs one call of a policy per step.
             guests: The players for the roster's guests, for example bots.
             team: Initial value of the attribute `team`.
+            fixed_sides: The same team of an arena always learns, even if both have the same size.
             seed: Seed of the pool.
 
         Raises:
@@ -171,7 +174,7 @@ class Opponents(VectorEnv):
                 f"--self_play.guests: --env {name} can only have copies of the agent as opponents; scripted bots and "
                 "other agents play in an envs.RocketSimPool"
             )
-        self.assignment = TeamAssignment(*sides, share)
+        self.assignment = TeamAssignment(*sides, share, fixed_sides)
         self.num_envs, self.metadata, self.render_mode = len(self.assignment.learners), pool.metadata, None
         self.single_observation_space = obs_space = pool.single_observation_space
         self.single_action_space = pool.single_action_space

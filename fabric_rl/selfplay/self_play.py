@@ -94,7 +94,9 @@ class SelfPlay(Callback):
         self._diversity: float | None = None
         self._probe: tuple[Tensor, Tensor | None] | None = None
 
-    def around(self, env: EnvFactory, agent: AgentFactory, bots: Sequence[Any] = ()) -> EnvFactory:
+    def around(
+        self, env: EnvFactory, agent: AgentFactory, bots: Sequence[Any] = (), fixed_sides: bool = False
+    ) -> EnvFactory:
         """Return the factory of an environment with opponents, for `fabric_rl.train`.
 
         Also pass this object to `fabric_rl.train` as a callback.
@@ -103,12 +105,17 @@ class SelfPlay(Callback):
             env: Factory of a pool with teams, see `fabric_rl.types.HasTeams`.
             agent: Factory of the learning agent, also used for its snapshots.
             bots: The players named in `guests`, in the same order: `envs.bots.Bot` for a `RocketSimPool`.
+            fixed_sides: Let the same team of an arena always learn: blue in one arena, orange in the next.
         """
         if len(bots) != len(self.guests):
             raise ValueError(f"SelfPlay: guests names {len(self.guests)} players, but around() was given {len(bots)}")
         self._agent = agent
+        if fixed_sides and self.team_change is not None:
+            raise ValueError(
+                "SelfPlay: --self_play.team_change has no effect on roles, which keep their sides; omit it"
+            )
         team = None if self.team_change is None else 0
-        return partial(Opponents, env, agent, self.roster, self.share, self.at_once, bots, team)
+        return partial(Opponents, env, agent, self.roster, self.share, self.at_once, bots, team, fixed_sides)
 
     @property
     def open(self) -> bool:

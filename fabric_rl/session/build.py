@@ -98,6 +98,7 @@ def build(
     inference: bool,
     algorithm: Algorithm,
     signals: Sequence[SignalFactory] = (),
+    timers: Timers | None = None,
 ) -> Session:
     """Build every part and try it; every rank calls this. Other arguments and errors are those of `fabric_rl.train`.
 
@@ -116,7 +117,7 @@ def build(
 
     # Everything is tried before Fabric wraps it, so that a part that does not work causes a one-line error.
     environment_seed = stream_seed(args.seed, "environments")
-    make_env = partial(_make_env, env, environment_seed)
+    make_env = partial(build_env, env, environment_seed)
     envs = make_env() if link is None else link.build_env(make_env, environment_seed)
     with single_thread():  # the number of threads would affect how the first weights are rounded
         module: Any = agent(envs.single_observation_space, envs.single_action_space)
@@ -150,7 +151,7 @@ def build(
         )
 
     args = replace(args, batch_size=args.batch_size or minibatch_size)  # a callback may change minibatches
-    timers = Timers(enabled=fabric.is_global_zero)
+    timers = timers or Timers(enabled=fabric.is_global_zero)
     scaler: ReturnScaler | None = None
     if args.standardize_returns and plays:
         scaler = ReturnScaler(envs.num_envs, signals=max(1, len(rollout.reward_signals)))
@@ -199,11 +200,11 @@ def build(
     )
     hooks = Hooks(state, callbacks, learns=not inference)
     objects = (hooks, module, estimator, gamma, collector, learner, timers, added)
-    settings = asdict(args) | _settings_of("env", env) | _settings_of("agent", agent)
+    settings = asdict(args) | settings_of("env", env) | settings_of("agent", agent)
     return Session(fabric, args, run, state, *objects, inference=inference, link=link, settings=settings)
 
 
-def _settings_of(name: str, factory: Any) -> dict[str, Any]:  # noqa: ANN401 - any callable
+def settings_of(name: str, factory: Any) -> dict[str, Any]:  # noqa: ANN401 - any callable
     """Return the name of a class or function, and what `functools.partial` holds for it, by dotted names."""
     settings: dict[str, Any] = {}
     while isinstance(factory, partial):
@@ -213,7 +214,8 @@ def _settings_of(name: str, factory: Any) -> dict[str, Any]:  # noqa: ANN401 - a
     return {name: getattr(factory, "__qualname__", str(factory))} | named
 
 
-def _make_env(env: EnvFactory, seed: int) -> VectorEnv:
+def build_env(env: EnvFactory, seed: int) -> VectorEnv:
+    """Return the environment; raise a TypeError if it accepts no seed or is not a `VectorEnv`."""
     try:
         envs = env(seed=seed)
     except TypeError as error:

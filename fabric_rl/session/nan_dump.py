@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import torch
-from torch import Tensor
 
 from fabric_rl.base.files import replacing
 from fabric_rl.session.session import Session
@@ -24,9 +23,7 @@ def dump_on_nan(session: Session) -> Iterator[None]:
         where, run = "", session.run
         if run is not None:
             path = run.dir / f"nonfinite-rank{session.fabric.global_rank}.pt"
-            rollout = {
-                key: value for key, value in vars(session.collector.rollout).items() if isinstance(value, Tensor)
-            }
+            rollout = session.collector.rollout_tensors()
             evidence = {"rollout": rollout, "weights_before": session.learner.weights_before, "message": str(error)}
             with suppress(OSError, RuntimeError):  # a full disk
                 with replacing(path) as file:

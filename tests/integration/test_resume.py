@@ -41,6 +41,24 @@ SAC = (
     f"--agent.normalize_obs true {SMALL} --total_timesteps 2048 --train_interval 16 --num_update 3 --n_step 3 "
     "--batch_size 32 --summary_freq 1 --buffer_size 600 --buffer_init_steps 300 --save_replay_buffer"
 ).split()
+# SAC with prioritized replay beside PPO with memory, which learns from two iterations at a time, and has curiosity.
+KEEPER = {"class_path": "agents.SACLightningAgent"}
+KEEPER["init_args"] = {"actor_hidden_sizes": [16], "critic_hidden_sizes": [16], "normalize_obs": True}
+STRIKER = {"class_path": "agents.RecurrentPPOAgent"}
+STRIKER["init_args"] = {"hidden_sizes": [8], "memory_size": 8, "sequence_length": 8, "value_heads": 2}
+TRAINERS = {
+    "keeper": {"settings": {"train_interval": 8, "batch_size": 32, "per_alpha": 0.6, "save_replay_buffer": True}},
+    "striker": {"settings": {"num_steps": 32, "minibatch_size": 64, "update_epochs": 1, "standardize_returns": True}},
+}
+TRAINERS["keeper"]["settings"] |= {"buffer_size": 600, "buffer_init_steps": 150, "n_step": 3}
+TRAINERS["striker"]["settings"] |= {"lr_schedule": "kl_adaptive", "exp_buffer_size": 256}
+TRAINERS["striker"]["signals"] = [{"class_path": "fabric_rl.signals.Curiosity"}]
+ROLES = (
+    f"--env envs.RocketSimPool {ARENAS} --env.obs envs.TeamRoleObs --env.obs.inner envs.DefaultObs --num_steps 16 "
+    "--total_timesteps 2048 --agent agents.RolesAgent --agent.roles"
+).split()
+ROLES += [json.dumps({"keeper": KEEPER, "striker": STRIKER}), "--trainers", json.dumps(TRAINERS)]
+ROLES += ["--env.done", "[{class_path: envs.NoTouchCondition, init_args: {timeout_seconds: 0.7}}]"]
 
 
 def start_run(forks, runs, settings, devices, *more, **variables):
@@ -70,6 +88,8 @@ def longer(settings, total):
         pytest.param([*SELF_PLAY, "--overlap"], 2, 2, marks=pytest.mark.slow),
         (SAC, 1, 2),
         pytest.param(SAC, 2, 2, marks=pytest.mark.slow),
+        pytest.param(ROLES, 1, 3, marks=pytest.mark.slow),
+        pytest.param([*ROLES, "--self_play", "fabric_rl.selfplay.SelfPlay"], 2, 2, marks=pytest.mark.slow),
         pytest.param(longer(ROCKET, 16384), 1, 20, marks=pytest.mark.slow),
         pytest.param(longer(ROCKET, 16384), 2, 6, marks=pytest.mark.slow),
         pytest.param(longer(ROCKET, 32768), 2, 20, marks=pytest.mark.learning),

@@ -1,0 +1,287 @@
+"""Parts of a run with several roles: the sub-environments of a role, its trainer, and a collector for all roles."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium.vector import VectorEnv
+from gymnasium.vector.utils import batch_space
+from lightning import Fabric
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fabric_rl.args import SACArgs
+from fabric_rl.base.state_schema import check_structure, state_error_context
+from fabric_rl.callback import TrainState
+from fabric_rl.learning.learner import FrozenLearner
+from fabric_rl.metrics.timers import Timers
+from fabric_rl.ranks.collectives import Sums
+from fabric_rl.ranks.sharding import whole_state
+from fabric_rl.rollouts.collect import EPISODE_RETURN, RECENT_RETURN, Actor, collect_together
+from fabric_rl.rollouts.collectors import Collector
+from fabric_rl.rollouts.rollout import reward_signals
+from fabric_rl.rollouts.step_checks import select_rows
+from fabric_rl.session.session import Session
+from fabric_rl.types import ActorCritic, OffPolicyAgent
+
+_POOLED = (EPISODE_RETURN, "game/episode_length", "reward/step")
+"""Metrics that are also logged for all roles together."""
+
+
+class RoleEnv(VectorEnv):
+    """The sub-environments of one role, without the column of the role's number.
+
+    A `step` gives all other sub-environments the action 0; it is only used to try the agent before training.
+    """
+
+    def __init__(self, envs: VectorEnv, rows: NDArray[np.intp], number: int) -> None:
+        """Wrap the sub-environments `rows [n]`, in ascending order, which have the role `number`."""
+        self.envs, self.rows, self.number = envs, rows, number
+        self.num_envs, self.metadata, self.render_mode = len(rows), envs.metadata, None
+        whole = cast(gymnasium.spaces.Box, envs.single_observation_space)
+        space = gymnasium.spaces.Box(whole.low[:-1], whole.high[:-1], dtype=whole.dtype.type)
+        self.single_observation_space, self.single_action_space = space, envs.single_action_space
+        self.observation_space = batch_space(space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.reward_signals = reward_signals(envs)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[NDArray[Any], dict[str, Any]]:  # noqa: ANN401
+        """Reset all sub-environments."""
+        return self.started(*self.envs.reset(seed=seed, options=options))
+
+    def started(self, obs: NDArray[Any], infos: dict[str, Any]) -> tuple[NDArray[Any], dict[str, Any]]:
+        """Return the role's part of the results of a `reset` of all sub-environments."""
+        return obs[self.rows, :-1], select_rows(infos, self.rows, len(obs))
+
+    def step(self, actions: NDArray[Any]) -> tuple[Any, ...]:
+        """Step all sub-environments."""
+        size = self.envs.num_envs
+        joint = np.zeros((size, *np.shape(actions)[1:]), np.asarray(actions).dtype)
+        joint[self.rows] = actions
+        return self.select(self.envs.step(joint), self.rows, size)
+
+    def select(self, results: tuple[Any, ...], rows: NDArray[np.intp], size: int) -> tuple[Any, ...]:
+        """Return the part of a step's results that belongs to `rows`, among `size` sub-environments of a group.
+
+        Raises:
+            ValueError: A sub-environment changed its role.
+        """
+        obs, reward, terminated, truncated, infos = results
+        own = np.asarray(obs)[rows]
+        if (own[:, -1] != self.number).any():
+            raise ValueError(
+                f"--agent RolesAgent: a sub-environment with the role {self.number} changed its role to "
+                f"{own[own[:, -1] != self.number][0, -1]:g}; roles must stay the same for a whole run, and so must the "
+                "sizes of the teams"
+            )
+        found = select_rows(infos, rows, size)
+        if "final_obs" in found:
+            found["final_obs"] = found["final_obs"][..., :-1]
+        return own[:, :-1], *(np.asarray(each)[rows] for each in (reward, terminated, truncated)), found
+
+    def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
+        """Close the whole environment."""
+        self.envs.close()
+
+
+@dataclass
+class Role:
+    """The trainer of one role.
+
+    Attributes:
+        filled: Steps of the role's rollout that are collected; it learns when the rollout is full.
+    """
+
+    name: str
+    env: RoleEnv
+    session: Session
+    """Agent, rollout, learner and signals of the role, with its settings."""
+    sac: SACArgs | None = None
+    """Settings of the replay buffer; None for PPO."""
+    filled: int = 0
+
+    @property
+    def agent(self) -> ActorCritic:
+        """The role's agent."""
+        return self.session.agent
+
+    @property
+    def collector(self) -> Collector:
+        """The role's rollout with its statistics; it does not collect."""
+        return self.session.collector
+
+    def begin_iteration(self, state: TrainState) -> None:
+        """Prepare the role to act, given the state of the run."""
+        role, agent = self.session.state, self.agent
+        role.steps = state.steps * self.env.num_envs // self.env.envs.num_envs
+        if isinstance(agent, OffPolicyAgent):
+            sac = cast(SACArgs, self.sac)
+            agent.acts_at_random = not self.session.inference and role.steps < sac.buffer_init_steps
+            agent.holds_actions = sac.hold_random_actions and agent.acts_at_random
+
+    def learn(self) -> dict[str, float]:
+        """Learn from the role's rollout if it is full, and return metrics as `<role>/<name>`."""
+        session, rollout, size = self.session, self.collector.rollout, self.session.state.minibatch_size
+        if self.filled < rollout.num_steps:
+            return {}
+        self.filled = 0
+        if session.inference:
+            return {}
+        self.collector.scaled_rollout()
+        session.signals.add_intrinsic_rewards(rollout)
+        if isinstance(self.agent, OffPolicyAgent):
+            losses = session.learner.learn(rollout.flat(rollout.reward), size)
+        else:
+            losses = session.learner.learn(rollout.flat(*session.estimate(rollout)), size)
+            losses |= session.signals.learn(rollout, size)
+        return {f"{self.name}/{name}": value for name, value in losses.items()}
+
+
+class RolesCollector(Collector):
+    """Collector in which the agents of all roles act together, and each fills its own rollout.
+
+    `next_rollout` adds `num_steps` steps to the rollouts of all roles, and returns the first role's.
+    """
+
+    def __init__(
+        self, fabric: Fabric, envs: VectorEnv, agent: ActorCritic, roles: Sequence[Role], num_steps: int, timers: Timers
+    ) -> None:
+        rollout = roles[0].collector.rollout
+        super().__init__(fabric, fabric, envs, agent, rollout, None, torch.zeros(()), timers)
+        self.roles, self.num_steps = roles, num_steps
+
+    def _begin_rollouts(self, obs: NDArray[Any], infos: dict[str, Any], keep: bool = False) -> None:
+        for role in self.roles:
+            role.collector.rollout.begin(*role.env.started(obs, infos))
+            role.filled = 0
+
+    def begin_episodes(self) -> None:
+        for role in self.roles:
+            role.collector.begin_episodes()
+
+    def _collect_steps(self) -> None:
+        """Add `num_steps` steps to the rollout of every role."""
+        actors = []
+        for role in self.roles:
+            own = role.collector
+            actors.append(Actor(role.agent, own.rollout, own.episodes, role.filled, role.env.rows, role.env.select))
+        collect_together(self.envs, actors, self.num_steps, self._timers)
+        for role in self.roles:
+            role.filled += self.num_steps
+
+    def drain_rollout(self, steps: slice = slice(None)) -> Sums:
+        found = Sums()
+        for role in self.roles:
+            own = role.collector.drain_rollout(slice(role.filled - self.num_steps, role.filled))
+            found |= {f"{role.name}/{name}": pair for name, pair in own.items()}
+            for name in _POOLED:
+                total, count = found.get(name, (0.0, 0.0))
+                found[name] = (total + own[name][0], count + own[name][1])
+        return found
+
+    def recent_returns(self) -> Sums:
+        pairs = [role.collector.recent_returns()[RECENT_RETURN] for role in self.roles]
+        return {RECENT_RETURN: (sum(total for total, _ in pairs), sum(count for _, count in pairs))}
+
+    def rollout_state(self, whole: bool) -> dict[str, Any]:
+        return {
+            "roles": {
+                role.name: role.collector.rollout_state(role.filled > 0) | {"filled": role.filled}
+                for role in self.roles
+            }
+        }
+
+    def load_rollout_state(self, state: dict[str, Any], with_steps: bool) -> list[str]:
+        differs = []
+        for role in self.roles:
+            own = state["roles"][role.name]
+            with state_error_context(f"the saved state of the role {role.name}"):
+                check_structure(own["filled"], 0, "the number of steps")
+                if own["filled"] not in range(0, role.collector.rollout.num_steps, self.num_steps):
+                    raise ValueError(f"its rollout has {own['filled']} steps; use the same --num_steps")
+                role.filled = own["filled"]
+                differs += role.collector.load_rollout_state(own, with_steps)
+        return differs
+
+    def has_same_size(self, state: dict[str, Any]) -> bool:
+        roles = state.get("roles", {})
+        return all(role.name in roles and role.collector.has_same_size(roles[role.name]) for role in self.roles)
+
+    def load_statistics(self, state: dict[str, Any]) -> None:
+        for role in self.roles:
+            if role.name in state.get("roles", {}):
+                role.collector.load_statistics(state["roles"][role.name])
+
+    def rollout_tensors(self) -> dict[str, Tensor]:
+        return {f"{role.name}.{name}": x for role in self.roles for name, x in role.collector.rollout_tensors().items()}
+
+
+class RolesLearner(FrozenLearner):
+    """The learners of all roles as one, for saving and restoring a run."""
+
+    def __init__(self, fabric: Fabric, agent: ActorCritic, roles: Sequence[Role], num_steps: int) -> None:
+        self.fabric, self.agent, self.roles, self.num_steps = fabric, agent, roles, num_steps
+
+    def apply_schedules(self, progress: float, learning_rate: float | None, learning_rate_factor: float) -> None:
+        self.agent.progress.fill_(progress)
+        for role in self.roles:
+            role.session.learner.apply_schedules(progress, learning_rate, learning_rate_factor)
+
+    @property
+    def weights_before(self) -> dict[str, Tensor]:
+        return {
+            f"roles.{role.name}.{name}": tensor
+            for role in self.roles
+            for name, tensor in role.session.learner.weights_before.items()
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        roles = {}
+        for role in self.roles:
+            own = role.session.learner.state_dict()
+            own.pop("agent")
+            roles[role.name] = own | {"signals": role.session.signals.state_dict()}
+        weights = whole_state(self.agent.state_dict(), self.fabric.is_global_zero)
+        return {"agent": weights, "optimizer": {}, "precision": {}, "kl_adaptive": None, "roles": roles}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> list[str]:
+        if (saved := state.get("roles")) is None:
+            raise ValueError(
+                "the roles of this run shared an optimizer, as in older versions; start a new run from its weights "
+                "with --initialize_from"
+            )
+        differs = []
+        for role in self.roles:
+            own, prefix = saved[role.name], f"roles.{role.name}."
+            weights = {name.removeprefix(prefix): x for name, x in state["agent"].items() if name.startswith(prefix)}
+            differs += role.session.learner.load_state_dict({**own, "agent": weights})
+            differs += role.session.signals.load_state_dict(own["signals"])
+        return differs
+
+    def rank_state_dict(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"trainers": {}}
+        for role in self.roles:
+            own = role.session.learner.rank_state_dict() | {"signals": role.session.signals.rank_state_dict()}
+            found["trainers"][role.name] = own
+            if own.get("replay", {}) is None:
+                found["replay"] = None  # not saved: the checkpoint is not exact
+        return found
+
+    def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
+        differs = []
+        for role in self.roles:
+            own, each = state["trainers"][role.name], role.collector.rollout.num_steps // self.num_steps
+            differs += role.session.learner.load_rank_state_dict(own, iterations // each)
+            role.session.signals.load_rank_state_dict(own["signals"])
+        return differs
+
+    def describe_lost(self, state: Mapping[str, Any]) -> list[str]:
+        return [
+            reason
+            for role in self.roles
+            if role.name in state.get("trainers", {})
+            for reason in role.session.learner.describe_lost(state["trainers"][role.name])
+        ]

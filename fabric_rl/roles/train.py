@@ -1,0 +1,266 @@
+"""The training loop of several roles: collect together -> each role learns with its own algorithm."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+import torch
+from lightning import Fabric
+from torch import nn
+
+from fabric_rl.args import ONLY_PPO, SACArgs, Saving, TrainArgs
+from fabric_rl.base.seeding import stream_seed
+from fabric_rl.base.text import did_you_mean
+from fabric_rl.callback import Callback, TrainState
+from fabric_rl.dry_run import error_context
+from fabric_rl.hooks import Hooks
+from fabric_rl.learning.gae import GAE, Estimator
+from fabric_rl.metrics.timers import Timers
+from fabric_rl.ranks.collectives import raised_on_all_ranks
+from fabric_rl.ranks.sharding import is_sharded
+from fabric_rl.roles.parts import Role, RoleEnv, RolesCollector, RolesLearner
+from fabric_rl.runs.folder import Run
+from fabric_rl.sac.train import OffPolicyAlgorithm, loop_settings
+from fabric_rl.selfplay.self_play import SelfPlay
+from fabric_rl.session.build import Algorithm, build, build_env, dry_run_saving, finish, settings_of
+from fabric_rl.session.monitor import TrainingMonitor
+from fabric_rl.session.nan_dump import dump_on_nan
+from fabric_rl.session.saving import Saver
+from fabric_rl.session.session import Session
+from fabric_rl.session.stopping import StopSignals
+from fabric_rl.signals.base import SignalFactory
+from fabric_rl.signals.signals import IntrinsicRewards
+from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasMetrics, HasRoles, HasSeeds, OffPolicyAgent
+
+_OF_RUN = ("total_timesteps", "summary_freq", "seed", "overlap", "num_players")
+"""Settings of `TrainArgs` that all roles share."""
+
+
+@dataclass(frozen=True)
+class RoleTrainer:
+    """Settings of the trainer of one role (docs/two_policies.md)."""
+
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Settings in place of the run's, by the names of their flags, for example `{gamma: 0.98, update_epochs: 4}`."""
+    signals: Sequence[SignalFactory] = ()
+    """Reward signals in addition to the environment's reward; the role's agent needs one value head for each."""
+
+
+def train_roles(
+    fabric: Fabric,
+    env: EnvFactory,
+    agent: AgentFactory,
+    args: TrainArgs,
+    run: Run | None = None,
+    callbacks: Sequence[Callback] = (),
+    plain: bool | None = None,
+    saving: Saving = Saving(),  # noqa: B008 - frozen
+    resume: dict[str, Any] | None = None,
+    weights: dict[str, Any] | None = None,
+    inference: bool = False,
+    estimator: Estimator = GAE(),  # noqa: B008 - has no state
+    sac: SACArgs = SACArgs(),  # noqa: B008 - frozen
+    trainers: Mapping[str, RoleTrainer] = {},
+) -> dict[str, Any]:
+    """Train the agents of an `agents.RolesAgent`, each with its own trainer. Call it on every rank.
+
+    The arguments, the return value and the errors are those of `fabric_rl.train`, with these differences: `args` and
+    `sac` are the settings of all roles (each algorithm uses its own), and `trainers` replaces some of them for single
+    roles. An iteration collects `args.num_steps` steps. After it, a PPO role learns if its own `num_steps` are
+    collected, a multiple of that; a SAC role makes all updates that are due by its `train_interval`, a divisor.
+    `args.total_timesteps` counts the steps of all roles.
+
+    Raises:
+        ValueError: As in `fabric_rl.train`; also if `trainers` names an unknown role or setting, or for `args` or
+            callbacks that do not work with several roles.
+    """
+    session, roles = _build(fabric, env, agent, args, run, callbacks, estimator, inference, sac, trainers)
+    exact = session.begin(resume, weights)
+    monitor = TrainingMonitor(session, plain, resume)
+    saver = Saver(session, monitor, saving, exact)
+    state, hooks, collector, learner = session.state, session.hooks, session.collector, session.learner
+
+    with hooks, monitor, StopSignals(state) as stops, dump_on_nan(session):
+        saver.begin(resume)
+        while not state.done:
+            hooks.on_iteration_start()
+            learner.apply_schedules(state.progress, state.learning_rate, state.learning_rate_factor)
+            for role in roles:
+                role.begin_iteration(state)
+            with monitor("collect"):
+                collector.next_rollout()  # [T, N] of each role
+            with monitor("learn"):
+                losses = {name: value for role in roles for name, value in role.learn().items()}
+            state.advance()
+            monitor.reduce(losses)
+            hooks.on_iteration_end()
+            monitor.publish()
+            saver.after_iteration(stops.agree(saver.minutes_due))
+    return finish(session, monitor, saver)
+
+
+def _build(
+    fabric: Fabric,
+    env: EnvFactory,
+    agent: AgentFactory,
+    args: TrainArgs,
+    run: Run | None,
+    callbacks: Sequence[Callback],
+    estimator: Estimator,
+    inference: bool,
+    sac: SACArgs,
+    trainers: Mapping[str, RoleTrainer],
+) -> tuple[Session, list[Role]]:
+    """Build the session of the run and the trainers of its roles, and try them; every rank calls this."""
+    _check_run(args, callbacks)
+    fabric.seed_everything(args.seed, verbose=False)  # equal weights everywhere
+    seed = stream_seed(args.seed, "environments")
+    envs = build_env(env, seed)
+    module: Any = agent(envs.single_observation_space, envs.single_action_space)
+    if not isinstance(module, HasRoles):
+        raise TypeError(f"--agent {type(module).__name__} has no roles; train it with fabric_rl.train")
+    if unknown := next((name for name in trainers if name not in module.roles), None):
+        raise ValueError(f"--trainers.{unknown}: the agent's roles are {', '.join(module.roles)}")
+    first = fabric.global_rank * (envs.num_seeds if isinstance(envs, HasSeeds) else envs.num_envs)
+    with raised_on_all_ranks(fabric), error_context(f"--env {type(envs).__name__}.reset()"):
+        numbers = np.asarray(envs.reset(seed=seed + first)[0])[:, -1]
+    timers, roles = Timers(enabled=fabric.is_global_zero), list[Role]()
+    for number, (name, of_role) in enumerate(module.roles.items()):
+        view = RoleEnv(envs, np.flatnonzero(numbers == number), number)
+        try:
+            roles.append(
+                _build_role(fabric, view, name, of_role, args, sac, trainers.get(name), estimator, inference, timers)
+            )
+        except (ValueError, TypeError) as error:
+            envs.close()
+            raise type(error)(f"role {name}: {error}") from error
+    if isinstance(envs, HasMetrics):
+        envs.drain_metrics()
+    module.to(fabric.device)
+    module.progress = module.progress.to(fabric.device)
+    collector = RolesCollector(fabric, envs, module, roles, args.num_steps, timers)
+    dry_run_saving(fabric, collector)
+    torch.manual_seed(stream_seed(args.seed, "actions", fabric.global_rank))  # ranks explore differently
+    collector.begin(args.seed, first)
+
+    per_iteration = args.num_steps * envs.num_envs * fabric.world_size
+    state = TrainState(
+        fabric,
+        module,
+        envs,
+        args,
+        steps_per_iteration=per_iteration,
+        iterations=math.ceil(args.total_timesteps / per_iteration),
+        run_id=None if run is None else run.name,
+        folder=None if run is None else run.dir,
+        peers=fabric,
+    )
+    session = Session(
+        fabric,
+        args,
+        run,
+        state,
+        Hooks(state, callbacks, learns=not inference),
+        module,
+        estimator,
+        torch.zeros(()),
+        collector,
+        RolesLearner(fabric, module, roles, args.num_steps),
+        timers,
+        IntrinsicRewards((), args, fabric, fabric, envs.num_envs),
+        inference=inference,
+        settings=asdict(args) | settings_of("env", env) | settings_of("agent", agent),
+    )
+    return session, roles
+
+
+def _build_role(
+    fabric: Fabric,
+    envs: RoleEnv,
+    name: str,
+    agent: nn.Module,
+    args: TrainArgs,
+    sac: SACArgs,
+    trainer: RoleTrainer | None,
+    estimator: Estimator,
+    inference: bool,
+    timers: Timers,
+) -> Role:
+    if not envs.num_envs:
+        raise ValueError("no car of --env has this role")
+    trainer, algorithm, of_sac = trainer or RoleTrainer(), Algorithm(), None
+    own, own_sac = role_settings(trainer.settings, args, sac, isinstance(agent, OffPolicyAgent))
+    own = replace(own, seed=stream_seed(args.seed, "roles", envs.number))
+    if own_sac is not None:
+        own, of_sac = _sac_settings(own, own_sac, args.num_steps)
+        algorithm = OffPolicyAlgorithm(of_sac)
+    elif own.num_steps % args.num_steps:
+        raise ValueError(f"num_steps {own.num_steps} must be a multiple of the run's --num_steps {args.num_steps}")
+    elif isinstance(agent, ActorCritic) and agent.burn_in and own.num_steps != args.num_steps:
+        raise ValueError(f"burn_in needs the run's num_steps, --num_steps {own.num_steps}")
+    session = build(
+        fabric,
+        lambda seed: envs,
+        lambda *spaces: agent,  # type: ignore[arg-type,return-value]
+        own,
+        None,
+        (),
+        estimator,
+        inference,
+        algorithm,
+        trainer.signals,
+        timers,
+    )
+    if is_sharded(session.agent):
+        raise ValueError("--strategy fsdp cannot shard the agents of several roles; use --strategy ddp")
+    if of_sac is None:
+        session.dry_run_estimator()
+    return Role(name, envs, session, of_sac)
+
+
+def role_settings(
+    given: Mapping[str, Any], args: TrainArgs, sac: SACArgs, off_policy: bool
+) -> tuple[TrainArgs, SACArgs | None]:
+    """Return the settings of a role's trainer: those of the run, replaced by the `given` ones.
+
+    Raises:
+        ValueError: A setting is unknown, wrong, or of the other algorithm.
+    """
+    for_all = {each.name for each in fields(TrainArgs)} - {*_OF_RUN}
+    for_sac = {each.name for each in fields(SACArgs)} - {"demonstrations", "demonstration_share"}
+    known = (for_all - {*ONLY_PPO}) | for_sac if off_policy else for_all
+    for name in given:
+        if name not in known:
+            why = "is a setting of the whole run" if name in _OF_RUN else "is not a setting of this role's trainer"
+            raise ValueError(f"--trainers: {name} {why}{did_you_mean(name, sorted(known))}")
+    plain = {each.name: each.default for each in fields(TrainArgs) if each.name in ONLY_PPO} if off_policy else {}
+    own = replace(args, **plain, **{name: value for name, value in given.items() if name in for_all})
+    if not off_policy:
+        return own, None
+    return own, replace(sac, **{name: value for name, value in given.items() if name in for_sac})
+
+
+def _sac_settings(args: TrainArgs, sac: SACArgs, num_steps: int) -> tuple[TrainArgs, SACArgs]:
+    """Return the settings of a SAC role that makes all updates of `num_steps` steps at once."""
+    args = loop_settings(args, sac)
+    if num_steps % sac.train_interval:
+        raise ValueError(f"train_interval {sac.train_interval} must divide the run's --num_steps {num_steps}")
+    if sac.hold_random_actions and sac.train_interval != num_steps:
+        raise ValueError(f"hold_random_actions needs train_interval {num_steps}, the run's --num_steps")
+    updates = sac.num_update * (num_steps // sac.train_interval)
+    signals = sac.reward_signal_num_update and sac.reward_signal_num_update * (num_steps // sac.train_interval)
+    sac = replace(sac, train_interval=num_steps, num_update=updates, reward_signal_num_update=signals)
+    return replace(args, num_steps=num_steps), sac
+
+
+def _check_run(args: TrainArgs, callbacks: Sequence[Callback]) -> None:
+    """Raise a ValueError for settings and callbacks that do not work with several roles."""
+    if args.overlap or args.num_players:
+        flag = "--overlap" if args.overlap else "--num_players"
+        raise ValueError(f"{flag} does not work with --agent RolesAgent, whose roles learn in turn; leave it out")
+    for callback in callbacks:
+        if type(callback).on_learn_start is not Callback.on_learn_start and not isinstance(callback, SelfPlay):
+            name = type(callback).__name__
+            raise ValueError(f"--callbacks {name} works on the batch of one agent, not with --agent RolesAgent")
