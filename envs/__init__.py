@@ -104,6 +104,7 @@ from envs.rewards.combinators import EMANormalizedReward as EMANormalizedReward
 from envs.rewards.combinators import PerSecondReward as PerSecondReward
 from envs.rewards.combinators import PhasedReward as PhasedReward
 from envs.rewards.combinators import RewardSignals as RewardSignals
+from envs.rewards.combinators import RoleRewards as RoleRewards
 from envs.rewards.combinators import TeamSpiritReward as TeamSpiritReward
 from envs.rewards.combinators import WrappedReward as WrappedReward
 from envs.rewards.events import DemoReward as DemoReward

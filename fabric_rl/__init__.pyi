@@ -26,6 +26,8 @@ from .learning.gae import gae as gae
 from .learning.ppo import ppo_loss as ppo_loss
 from .learning.update import learn as learn
 from .loop import train as train
+from .roles.train import RoleTrainer as RoleTrainer
+from .roles.train import train_roles as train_roles
 from .rollouts.collect import EpisodeStats as EpisodeStats
 from .rollouts.collect import collect as collect
 from .rollouts.rollout import Rollout as Rollout

@@ -164,6 +164,19 @@ class PrivilegedObs(ObsBuilder):
 # ---------------------------------------------------------------- roles
 
 
+def team_roles(state: GameState) -> NDArray[np.int64]:
+    """Return the role of each car by its team, `[C]`: 0 blue, 1 orange."""
+    orange: NDArray[np.int64] = (state.team != BLUE).astype(np.int64)
+    return orange
+
+
+def slot_roles(state: GameState, roles: int) -> NDArray[np.int64]:
+    """Return the role of each car by its place in the team, `[C]`, at most `roles` - 1."""
+    place = np.concatenate((np.arange(state.num_blue), np.arange(state.num_orange)))
+    role: NDArray[np.int64] = np.minimum(place, roles - 1)
+    return role
+
+
 @dataclass(eq=False, repr=False)
 class RoleObs(ObsBuilder):
     """Append a column with the car's role to another builder's columns, for `agents.RolesAgent` (a policy per role).
@@ -203,8 +216,7 @@ class TeamRoleObs(RoleObs):
     """Give each team its own role: 0 blue, 1 orange."""
 
     def role_of(self, state: GameState) -> NDArray[np.int64]:
-        orange: NDArray[np.int64] = (state.team != BLUE).astype(np.int64)
-        return orange
+        return team_roles(state)
 
 
 @dataclass(eq=False, repr=False)
@@ -218,6 +230,4 @@ class SlotRoleObs(RoleObs):
     """Number of roles."""
 
     def role_of(self, state: GameState) -> NDArray[np.int64]:
-        place = np.concatenate((np.arange(state.num_blue), np.arange(state.num_orange)))
-        role: NDArray[np.int64] = np.minimum(place, self.roles - 1)
-        return role
+        return slot_roles(state, self.roles)

@@ -5,7 +5,7 @@ import math
 
 import envs as library
 from envs.rewards.base import Reward
-from envs.rewards.combinators import CombinedReward, PhasedReward, RewardSignals, WrappedReward
+from envs.rewards.combinators import CombinedReward, PhasedReward, RewardSignals, RoleRewards, WrappedReward
 
 
 def all_classes() -> list[type[Reward]]:
@@ -32,7 +32,10 @@ def rewards_table() -> str:
 
 def takes_rewards(reward: type[Reward]) -> bool:
     """Return True for a reward made of other rewards."""
-    return issubclass(reward, CombinedReward | RewardSignals) or "reward" in inspect.signature(reward).parameters
+    return (
+        issubclass(reward, CombinedReward | RewardSignals | RoleRewards)
+        or "reward" in inspect.signature(reward).parameters
+    )
 
 
 def row(reward: type[Reward]) -> str:

@@ -4,12 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from envs.component import Phased, added_metrics, begin_rows, unique_names
+from envs.obs.combinators import slot_roles, team_roles
 from envs.rewards.base import (
     Reward,
     TermStatistics,
@@ -334,6 +335,48 @@ class RewardSignals(Reward):
         for signal, reward in self.signals.items():
             metrics |= prefix_metrics(signal, reward.drain_metrics())
         return metrics
+
+
+@dataclass(eq=False, repr=False)
+class RoleRewards(Reward):
+    """One reward for each role, for example for a goalkeeper and a striker (docs/two_policies.md).
+
+    Every reward is computed for all cars, and each car is paid the reward of its role. The metrics of the rewards are
+    `reward/<role>/<name>`, means over all cars. Range and unit: those of the inner rewards.
+    """
+
+    unit = "as the inner reward"
+    _in_state_dict: ClassVar[dict[str, str]] = {"": "rewards"}
+
+    rewards: dict[str, Reward]
+    """Role -> reward, in the order of the roles' numbers."""
+    by: Literal["team", "slot"] = "team"
+    """Roles as in `envs.TeamRoleObs` (team: blue, then orange) or `envs.SlotRoleObs` (slot: first car of a team...)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.rewards) < 2 or (self.by == "team" and len(self.rewards) > 2):
+            wanted = "blue and orange" if self.by == "team" else "at least two roles"
+            raise ValueError(f"RoleRewards: rewards must have one reward each for {wanted}, got {len(self.rewards)}")
+        for name, reward in self.rewards.items():
+            if isinstance(reward, RewardSignals):
+                raise TypeError(f"RoleRewards: {name} has a RewardSignals; put a RoleRewards into each signal instead")
+
+    def compute(self, state: GameState) -> Float:
+        role = team_roles(state) if self.by == "team" else slot_roles(state, len(self.rewards))
+        paid = [reward(state, f"{type(reward).__name__} ({name})") for name, reward in self.rewards.items()]
+        chosen: Float = np.choose(role, paid).astype(np.float32, copy=False)
+        return chosen
+
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """Return the rewards' metrics as `reward/<role>/<name>` and `reward_percent/<role>/<name>`."""
+        metrics: dict[str, tuple[float, float]] = {}
+        for name, reward in self.rewards.items():
+            metrics |= prefix_metrics(name, reward.drain_metrics())
+        return metrics
+
+    def only_charges(self) -> bool:
+        return any(reward.only_charges() for reward in self.rewards.values())
 
 
 @dataclass(eq=False, repr=False)

@@ -166,7 +166,7 @@ class Collector:
         return differs
 
     def load_rollout_state(self, state: dict[str, Any], with_steps: bool) -> list[str]:
-        """Restore the state that `rollout_state` returned (the rollout only `with_steps`), as `load_state_dict` does."""
+        """Restore the state that `rollout_state` returned, the rollout only `with_steps`; see `load_state_dict`."""
         differs = []
         load_child_state(self.episodes, state["episodes"], "the saved state of the episodes")
         if self._scaler is not None:
