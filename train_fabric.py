@@ -25,7 +25,7 @@ from lightning.fabric.loggers.logger import Logger
 from agents import PPOLightningAgent, RolesAgent
 from envs import GymnasiumEnvs, RocketSimPool
 from envs.factories import to_config, unwrap_partial
-from fabric_rl import GAE, Callback, Estimator, Hardware, SACArgs, Saving, StartArgs, TrainArgs
+from fabric_rl import GAE, Callback, Estimator, Hardware, RoleTrainer, SACArgs, Saving, StartArgs, TrainArgs
 from fabric_rl.base.argv import DEFAULT_CONFIG
 from fabric_rl.base.errors import exit_with_message
 from fabric_rl.callbacks import Evaluation, Profiler
@@ -34,12 +34,11 @@ from fabric_rl.cli.command_line import read_settings, settings_as_yaml
 from fabric_rl.cli.launch_fabric import divide_cores, launch_fabric
 from fabric_rl.cli.report import exit_on_error, format_summary, format_unsaved, next_steps
 from fabric_rl.commands.export import write_final
-from fabric_rl.evaluation.demonstrations import choose_algorithm, trajectories_of, with_demonstrations
+from fabric_rl.evaluation.demonstrations import choose_algorithm, trajectories_of
 from fabric_rl.evaluation.players import load_guests
 from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.metrics.log import log_warnings, print_lines, program_name
 from fabric_rl.ranks import launched_by
-from fabric_rl.roles.train import RoleTrainer
 from fabric_rl.runs.announcement import Announcement, build_loggers
 from fabric_rl.runs.start_or_resume import open_run
 from fabric_rl.runs.trained import deterministic_agent, load_trained
@@ -137,7 +136,6 @@ def main(
             raise ValueError(f"--{flag} works with {able}, not with {made.__name__}, which has no {setting}")
     if watch and saving.record_minutes is None:
         raise ValueError("--watch shows the games that the run records; set --record_minutes as well")
-    signals = signals if start.inference else [with_demonstrations(signal, env) for signal in signals]
     trainer = choose_algorithm(agent, env, estimator, sac, signals, start.inference, trainers or {})
     with open_run(env, agent, args, start, resolved_config) as opened:
         fabric = launch_fabric(hardware, args.num_players, build_loggers(opened, logger))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -188,8 +188,8 @@ def demonstration_summary(demonstration: Demonstration) -> dict[str, Any]:
     return found
 
 
-def with_demonstrations(signal: SignalFactory, env: EnvFactory) -> SignalFactory:
-    """Return the signal, with its demonstrations loaded if it learns from any.
+def with_demonstrations(signal: SignalFactory, env: EnvFactory, role: int | None = None) -> SignalFactory:
+    """Return the signal, with its demonstrations loaded if it learns from any; with `role`, only those of that role.
 
     Raises:
         ValueError: A file does not fit the environment; the message is one line that names the flag.
@@ -199,6 +199,10 @@ def with_demonstrations(signal: SignalFactory, env: EnvFactory) -> SignalFactory
         return signal
     name = f"--signals {getattr(call.function, '__name__', '')}: demos"
     found = trajectories_of(call.arguments().get("demos") or (), env, name)
+    if role is not None:
+        found = [each._replace(obs=each.obs[:, :-1]) for each in found if each.obs[0, -1] == role]
+        if not found:
+            raise ValueError(f"{name}: no demonstrator has this role")
     return lambda *spaces: signal(*spaces).show(found)  # type: ignore[operator]  # checked above
 
 
@@ -216,12 +220,17 @@ def choose_algorithm(
     Raises:
         ValueError: Some settings belong to the other loop, or a file of `--demonstrations` does not fit.
     """
-    made = unwrap_partial(agent).function
+    made, learns = unwrap_partial(agent).function, not inference
+    signals = [with_demonstrations(signal, env) for signal in signals] if learns else signals
     if isinstance(made, type) and issubclass(made, RolesAgent):
         if signals:
             raise ValueError("--signals: set the signals of each role, --trainers.ROLE.signals (docs/two_policies.md)")
         if sac.demonstrations:
             raise ValueError("--demonstrations does not work with --agent agents.RolesAgent; leave it out")
+        for number, name in enumerate(unwrap_partial(agent).arguments()["roles"] if learns else ()):
+            if name in trainers:
+                own = [with_demonstrations(signal, env, number) for signal in trainers[name].signals]
+                trainers = {**trainers, name: replace(trainers[name], signals=own)}
         return partial(train_roles, estimator=estimator, sac=sac, trainers=trainers)
     if trainers:
         raise ValueError(

@@ -32,7 +32,7 @@ from fabric_rl.session.session import Session
 from fabric_rl.session.stopping import StopSignals
 from fabric_rl.signals.base import SignalFactory
 from fabric_rl.signals.signals import IntrinsicRewards
-from fabric_rl.types import ActorCritic, AgentFactory, EnvFactory, HasMetrics, HasRoles, HasSeeds, OffPolicyAgent
+from fabric_rl.types import AgentFactory, EnvFactory, HasMetrics, HasRoles, HasSeeds, OffPolicyAgent
 
 _OF_RUN = ("total_timesteps", "summary_freq", "seed", "overlap", "num_players")
 """Settings of `TrainArgs` that all roles share."""
@@ -135,7 +135,7 @@ def _build(
             )
         except (ValueError, TypeError) as error:
             envs.close()
-            raise type(error)(f"role {name}: {error}") from error
+            raise type(error)(f"--trainers.{name}: {error}") from error
     if isinstance(envs, HasMetrics):
         envs.drain_metrics()
     module.to(fabric.device)
@@ -190,16 +190,10 @@ def _build_role(
 ) -> Role:
     if not envs.num_envs:
         raise ValueError("no car of --env has this role")
-    trainer, algorithm, of_sac = trainer or RoleTrainer(), Algorithm(), None
-    own, own_sac = role_settings(trainer.settings, args, sac, isinstance(agent, OffPolicyAgent))
+    trainer = trainer or RoleTrainer()
+    own, of_sac = role_settings(trainer.settings, args, sac, isinstance(agent, OffPolicyAgent))
     own = replace(own, seed=stream_seed(args.seed, "roles", envs.number))
-    if own_sac is not None:
-        own, of_sac = _sac_settings(own, own_sac, args.num_steps)
-        algorithm = OffPolicyAlgorithm(of_sac)
-    elif own.num_steps % args.num_steps:
-        raise ValueError(f"num_steps {own.num_steps} must be a multiple of the run's --num_steps {args.num_steps}")
-    elif isinstance(agent, ActorCritic) and agent.burn_in and own.num_steps != args.num_steps:
-        raise ValueError(f"burn_in needs the run's num_steps, --num_steps {own.num_steps}")
+    algorithm = Algorithm() if of_sac is None else OffPolicyAlgorithm(of_sac)
     session = build(
         fabric,
         lambda seed: envs,
@@ -225,8 +219,10 @@ def role_settings(
 ) -> tuple[TrainArgs, SACArgs | None]:
     """Return the settings of a role's trainer: those of the run, replaced by the `given` ones.
 
+    A SAC role makes all updates of an iteration at once, so its `train_interval` and `num_update` are converted.
+
     Raises:
-        ValueError: A setting is unknown, wrong, or of the other algorithm.
+        ValueError: A setting is unknown, wrong, of the other algorithm, or does not fit the run's `num_steps`.
     """
     for_all = {each.name for each in fields(TrainArgs)} - {*_OF_RUN}
     for_sac = {each.name for each in fields(SACArgs)} - {"demonstrations", "demonstration_share"}
@@ -234,25 +230,24 @@ def role_settings(
     for name in given:
         if name not in known:
             why = "is a setting of the whole run" if name in _OF_RUN else "is not a setting of this role's trainer"
-            raise ValueError(f"--trainers: {name} {why}{did_you_mean(name, sorted(known))}")
+            raise ValueError(f"{name} {why}{did_you_mean(name, sorted(known))}")
     plain = {each.name: each.default for each in fields(TrainArgs) if each.name in ONLY_PPO} if off_policy else {}
     own = replace(args, **plain, **{name: value for name, value in given.items() if name in for_all})
+    steps = args.num_steps
     if not off_policy:
+        if own.num_steps % steps:
+            raise ValueError(f"num_steps {own.num_steps} must be a multiple of the run's --num_steps {steps}")
         return own, None
-    return own, replace(sac, **{name: value for name, value in given.items() if name in for_sac})
-
-
-def _sac_settings(args: TrainArgs, sac: SACArgs, num_steps: int) -> tuple[TrainArgs, SACArgs]:
-    """Return the settings of a SAC role that makes all updates of `num_steps` steps at once."""
-    args = loop_settings(args, sac)
-    if num_steps % sac.train_interval:
-        raise ValueError(f"train_interval {sac.train_interval} must divide the run's --num_steps {num_steps}")
-    if sac.hold_random_actions and sac.train_interval != num_steps:
-        raise ValueError(f"hold_random_actions needs train_interval {num_steps}, the run's --num_steps")
-    updates = sac.num_update * (num_steps // sac.train_interval)
-    signals = sac.reward_signal_num_update and sac.reward_signal_num_update * (num_steps // sac.train_interval)
-    sac = replace(sac, train_interval=num_steps, num_update=updates, reward_signal_num_update=signals)
-    return replace(args, num_steps=num_steps), sac
+    own_sac = replace(sac, **{name: value for name, value in given.items() if name in for_sac})
+    rounds, rest = divmod(steps, own_sac.train_interval)
+    if rest:
+        raise ValueError(f"train_interval {own_sac.train_interval} must divide the run's --num_steps {steps}")
+    if own_sac.hold_random_actions and rounds > 1:
+        raise ValueError(f"hold_random_actions needs train_interval {steps}, the run's --num_steps")
+    updates, signals = own_sac.num_update * rounds, own_sac.reward_signal_num_update
+    own = replace(loop_settings(own, own_sac), num_steps=steps)
+    signals = None if signals is None else signals * rounds
+    return own, replace(own_sac, train_interval=steps, num_update=updates, reward_signal_num_update=signals)
 
 
 def _check_run(args: TrainArgs, callbacks: Sequence[Callback]) -> None:

@@ -110,10 +110,9 @@ class SelfPlay(Callback):
         if len(bots) != len(self.guests):
             raise ValueError(f"SelfPlay: guests names {len(self.guests)} players, but around() was given {len(bots)}")
         self._agent = agent
-        if fixed_sides and self.team_change is not None:
-            raise ValueError(
-                "SelfPlay: --self_play.team_change has no effect on roles, which keep their sides; omit it"
-            )
+        if fixed_sides and (self.team_change or self.min_kl):
+            flag = "--self_play.team_change" if self.team_change else "--self_play.min_kl"
+            raise ValueError(f"SelfPlay: {flag} does not work with agents.RolesAgent, whose roles keep sides; omit it")
         team = None if self.team_change is None else 0
         return partial(Opponents, env, agent, self.roster, self.share, self.at_once, bots, team, fixed_sides)
 
