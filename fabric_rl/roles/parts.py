@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fabric_rl.args import SACArgs
-from fabric_rl.base.state_schema import check_structure, state_error_context
-from fabric_rl.callback import TrainState
 from fabric_rl.learning.learner import FrozenLearner
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import Sums
@@ -82,6 +80,13 @@ class RoleEnv(VectorEnv):
             found["final_obs"] = found["final_obs"][..., :-1]
         return own[:, :-1], *(np.asarray(each)[rows] for each in (reward, terminated, truncated)), found
 
+    def state_dict(self) -> dict[str, Any]:
+        """Return an empty state, because the run saves the whole environment."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Do nothing."""
+
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
         """Close the whole environment."""
         self.envs.close()
@@ -89,7 +94,7 @@ class RoleEnv(VectorEnv):
 
 @dataclass
 class Role:
-    """The trainer of one role.
+    """A role with its trainer.
 
     Attributes:
         filled: Steps of the role's rollout that are collected; it learns when the rollout is full.
@@ -98,41 +103,30 @@ class Role:
     name: str
     env: RoleEnv
     session: Session
-    """Agent, rollout, learner and signals of the role, with its settings."""
-    sac: SACArgs | None = None
+    """Agent, rollout, learner and signals, with the settings of the role; its collector does not collect."""
+    sac: SACArgs | None
     """Settings of the replay buffer; None for PPO."""
     filled: int = 0
 
-    @property
-    def agent(self) -> ActorCritic:
-        """The role's agent."""
-        return self.session.agent
-
-    @property
-    def collector(self) -> Collector:
-        """The role's rollout with its statistics; it does not collect."""
-        return self.session.collector
-
-    def begin_iteration(self, state: TrainState) -> None:
-        """Prepare the role to act, given the state of the run."""
-        role, agent = self.session.state, self.agent
-        role.steps = state.steps * self.env.num_envs // self.env.envs.num_envs
-        if isinstance(agent, OffPolicyAgent):
-            sac = cast(SACArgs, self.sac)
-            agent.acts_at_random = not self.session.inference and role.steps < sac.buffer_init_steps
-            agent.holds_actions = sac.hold_random_actions and agent.acts_at_random
+    def begin_iteration(self) -> None:
+        """Choose whether the agent acts at random."""
+        agent, session = self.session.agent, self.session
+        if self.sac is not None and isinstance(agent, OffPolicyAgent):
+            agent.acts_at_random = not session.inference and session.state.steps < self.sac.buffer_init_steps
+            agent.holds_actions = self.sac.hold_random_actions and agent.acts_at_random
 
     def learn(self) -> dict[str, float]:
         """Learn from the role's rollout if it is full, and return metrics as `<role>/<name>`."""
-        session, rollout, size = self.session, self.collector.rollout, self.session.state.minibatch_size
-        if self.filled < rollout.num_steps:
+        session, size = self.session, self.session.state.minibatch_size
+        if self.filled < session.collector.rollout.num_steps:
             return {}
         self.filled = 0
+        session.state.advance()
         if session.inference:
             return {}
-        self.collector.scaled_rollout()
+        rollout = session.collector.scale_rewards()
         session.signals.add_intrinsic_rewards(rollout)
-        if isinstance(self.agent, OffPolicyAgent):
+        if self.sac is not None:
             losses = session.learner.learn(rollout.flat(rollout.reward), size)
         else:
             losses = session.learner.learn(rollout.flat(*session.estimate(rollout)), size)
@@ -149,33 +143,30 @@ class RolesCollector(Collector):
     def __init__(
         self, fabric: Fabric, envs: VectorEnv, agent: ActorCritic, roles: Sequence[Role], num_steps: int, timers: Timers
     ) -> None:
-        rollout = roles[0].collector.rollout
-        super().__init__(fabric, fabric, envs, agent, rollout, None, torch.zeros(()), timers)
+        own = [role.session.collector for role in roles]
+        super().__init__(fabric, fabric, envs, agent, own[0].rollout, None, torch.zeros(()), timers)
         self.roles, self.num_steps = roles, num_steps
+        for each in own:  # rollouts that are not full must be saved with their steps
+            each._ready = each.rollout.num_steps > num_steps
 
     def _begin_rollouts(self, obs: NDArray[Any], infos: dict[str, Any], keep: bool = False) -> None:
         for role in self.roles:
-            role.collector.rollout.begin(*role.env.started(obs, infos))
+            role.session.collector.rollout.begin(*role.env.started(obs, infos))
+            role.session.collector.begin_episodes()
             role.filled = 0
 
-    def begin_episodes(self) -> None:
-        for role in self.roles:
-            role.collector.begin_episodes()
-
     def _collect_steps(self) -> None:
-        """Add `num_steps` steps to the rollout of every role."""
         actors = []
         for role in self.roles:
-            own = role.collector
-            actors.append(Actor(role.agent, own.rollout, own.episodes, role.filled, role.env.rows, role.env.select))
-        collect_together(self.envs, actors, self.num_steps, self._timers)
-        for role in self.roles:
+            own = role.session.collector
+            actors.append(Actor(own.agent, own.rollout, own.episodes, role.filled, role.env.rows, role.env.select))
             role.filled += self.num_steps
+        collect_together(self.envs, actors, self.num_steps, self._timers)
 
     def drain_rollout(self, steps: slice = slice(None)) -> Sums:
         found = Sums()
         for role in self.roles:
-            own = role.collector.drain_rollout(slice(role.filled - self.num_steps, role.filled))
+            own = role.session.collector.drain_rollout(slice(role.filled - self.num_steps, role.filled))
             found |= {f"{role.name}/{name}": pair for name, pair in own.items()}
             for name in _POOLED:
                 total, count = found.get(name, (0.0, 0.0))
@@ -183,47 +174,18 @@ class RolesCollector(Collector):
         return found
 
     def recent_returns(self) -> Sums:
-        pairs = [role.collector.recent_returns()[RECENT_RETURN] for role in self.roles]
+        pairs = [role.session.collector.recent_returns()[RECENT_RETURN] for role in self.roles]
         return {RECENT_RETURN: (sum(total for total, _ in pairs), sum(count for _, count in pairs))}
 
-    def rollout_state(self, whole: bool) -> dict[str, Any]:
-        return {
-            "roles": {
-                role.name: role.collector.rollout_state(role.filled > 0) | {"filled": role.filled}
-                for role in self.roles
-            }
-        }
-
-    def load_rollout_state(self, state: dict[str, Any], with_steps: bool) -> list[str]:
-        differs = []
-        for role in self.roles:
-            own = state["roles"][role.name]
-            with state_error_context(f"the saved state of the role {role.name}"):
-                check_structure(own["filled"], 0, "the number of steps")
-                if own["filled"] not in range(0, role.collector.rollout.num_steps, self.num_steps):
-                    raise ValueError(f"its rollout has {own['filled']} steps; use the same --num_steps")
-                role.filled = own["filled"]
-                differs += role.collector.load_rollout_state(own, with_steps)
-        return differs
-
-    def has_same_size(self, state: dict[str, Any]) -> bool:
-        roles = state.get("roles", {})
-        return all(role.name in roles and role.collector.has_same_size(roles[role.name]) for role in self.roles)
-
-    def load_statistics(self, state: dict[str, Any]) -> None:
-        for role in self.roles:
-            if role.name in state.get("roles", {}):
-                role.collector.load_statistics(state["roles"][role.name])
-
     def rollout_tensors(self) -> dict[str, Tensor]:
-        return {f"{role.name}.{name}": x for role in self.roles for name, x in role.collector.rollout_tensors().items()}
+        return _joined({role.name: role.session.collector.rollout_tensors() for role in self.roles})
 
 
 class RolesLearner(FrozenLearner):
     """The learners of all roles as one, for saving and restoring a run."""
 
-    def __init__(self, fabric: Fabric, agent: ActorCritic, roles: Sequence[Role], num_steps: int) -> None:
-        self.fabric, self.agent, self.roles, self.num_steps = fabric, agent, roles, num_steps
+    def __init__(self, fabric: Fabric, agent: ActorCritic, roles: Sequence[Role]) -> None:
+        self.fabric, self.agent, self.roles = fabric, agent, roles
 
     def apply_schedules(self, progress: float, learning_rate: float | None, learning_rate_factor: float) -> None:
         self.agent.progress.fill_(progress)
@@ -232,56 +194,37 @@ class RolesLearner(FrozenLearner):
 
     @property
     def weights_before(self) -> dict[str, Tensor]:
-        return {
-            f"roles.{role.name}.{name}": tensor
-            for role in self.roles
-            for name, tensor in role.session.learner.weights_before.items()
-        }
+        return _joined({f"roles.{role.name}": role.session.learner.weights_before for role in self.roles})
 
     def state_dict(self) -> dict[str, Any]:
-        roles = {}
-        for role in self.roles:
-            own = role.session.learner.state_dict()
-            own.pop("agent")
-            roles[role.name] = own | {"signals": role.session.signals.state_dict()}
+        roles = {role.name: role.session.state_dict() or {} for role in self.roles}
+        for own in roles.values():
+            own.pop("agent", None)
         weights = whole_state(self.agent.state_dict(), self.fabric.is_global_zero)
         return {"agent": weights, "optimizer": {}, "precision": {}, "kl_adaptive": None, "roles": roles}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> list[str]:
-        if (saved := state.get("roles")) is None:
+        if "roles" not in state:
             raise ValueError(
-                "the roles of this run shared an optimizer, as in older versions; start a new run from its weights "
-                "with --initialize_from"
+                "its roles shared one optimizer, as in older versions; start a new run with --initialize_from"
             )
         differs = []
         for role in self.roles:
-            own, prefix = saved[role.name], f"roles.{role.name}."
+            prefix = f"roles.{role.name}."
             weights = {name.removeprefix(prefix): x for name, x in state["agent"].items() if name.startswith(prefix)}
-            differs += role.session.learner.load_state_dict({**own, "agent": weights})
-            differs += role.session.signals.load_state_dict(own["signals"])
+            rest = {name: state[name] for name in ("exact", "seconds")}
+            differs += role.session.restore({**state["roles"][role.name], **rest, "agent": weights})
         return differs
 
     def rank_state_dict(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"trainers": {}}
-        for role in self.roles:
-            own = role.session.learner.rank_state_dict() | {"signals": role.session.signals.rank_state_dict()}
-            found["trainers"][role.name] = own
-            if own.get("replay", {}) is None:
-                found["replay"] = None  # not saved: the checkpoint is not exact
-        return found
+        lost = any(role.sac is not None and not role.sac.save_replay_buffer for role in self.roles)
+        return {"filled": [role.filled for role in self.roles]} | ({"replay": None} if lost else {})
 
     def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
-        differs = []
-        for role in self.roles:
-            own, each = state["trainers"][role.name], role.collector.rollout.num_steps // self.num_steps
-            differs += role.session.learner.load_rank_state_dict(own, iterations // each)
-            role.session.signals.load_rank_state_dict(own["signals"])
-        return differs
+        for role, filled in zip(self.roles, state["filled"], strict=True):
+            role.filled = filled
+        return []
 
-    def describe_lost(self, state: Mapping[str, Any]) -> list[str]:
-        return [
-            reason
-            for role in self.roles
-            if role.name in state.get("trainers", {})
-            for reason in role.session.learner.describe_lost(state["trainers"][role.name])
-        ]
+
+def _joined(parts: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    return {f"{part}.{name}": tensor for part, own in parts.items() for name, tensor in own.items()}

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import torch
 from lightning import Fabric
-from torch import nn
 
 from fabric_rl.args import ONLY_PPO, SACArgs, Saving, TrainArgs
 from fabric_rl.base.seeding import stream_seed
@@ -88,7 +87,7 @@ def train_roles(
             hooks.on_iteration_start()
             learner.apply_schedules(state.progress, state.learning_rate, state.learning_rate_factor)
             for role in roles:
-                role.begin_iteration(state)
+                role.begin_iteration()
             with monitor("collect"):
                 collector.next_rollout()  # [T, N] of each role
             with monitor("learn"):
@@ -127,15 +126,25 @@ def _build(
     with raised_on_all_ranks(fabric), error_context(f"--env {type(envs).__name__}.reset()"):
         numbers = np.asarray(envs.reset(seed=seed + first)[0])[:, -1]
     timers, roles = Timers(enabled=fabric.is_global_zero), list[Role]()
-    for number, (name, of_role) in enumerate(module.roles.items()):
-        view = RoleEnv(envs, np.flatnonzero(numbers == number), number)
+    for number, (name, own_agent) in enumerate(module.roles.items()):
+        view, trainer = RoleEnv(envs, np.flatnonzero(numbers == number), number), trainers.get(name, RoleTrainer())
+        factories: Any = (lambda seed, view=view: view, lambda *spaces, own_agent=own_agent: own_agent)
         try:
-            roles.append(
-                _build_role(fabric, view, name, of_role, args, sac, trainers.get(name), estimator, inference, timers)
-            )
+            if not view.num_envs:
+                raise ValueError("no car of --env has this role")
+            own, own_sac = role_settings(trainer.settings, args, sac, isinstance(own_agent, OffPolicyAgent))
+            own = replace(own, seed=stream_seed(args.seed, "roles", number))
+            algorithm = Algorithm() if own_sac is None else OffPolicyAlgorithm(own_sac)
+            more = (estimator, inference, algorithm, trainer.signals, timers)
+            session = build(fabric, *factories, own, None, (), *more)
+            if is_sharded(session.agent):
+                raise ValueError("--strategy fsdp cannot shard the agents of several roles; use --strategy ddp")
+            if own_sac is None:
+                session.dry_run_estimator()
         except (ValueError, TypeError) as error:
             envs.close()
             raise type(error)(f"--trainers.{name}: {error}") from error
+        roles.append(Role(name, view, session, own_sac))
     if isinstance(envs, HasMetrics):
         envs.drain_metrics()
     module.to(fabric.device)
@@ -145,73 +154,17 @@ def _build(
     torch.manual_seed(stream_seed(args.seed, "actions", fabric.global_rank))  # ranks explore differently
     collector.begin(args.seed, first)
 
-    per_iteration = args.num_steps * envs.num_envs * fabric.world_size
+    each = args.num_steps * envs.num_envs * fabric.world_size
     state = TrainState(
-        fabric,
-        module,
-        envs,
-        args,
-        steps_per_iteration=per_iteration,
-        iterations=math.ceil(args.total_timesteps / per_iteration),
-        run_id=None if run is None else run.name,
-        folder=None if run is None else run.dir,
-        peers=fabric,
+        fabric, module, envs, args, steps_per_iteration=each, iterations=math.ceil(args.total_timesteps / each)
     )
-    session = Session(
-        fabric,
-        args,
-        run,
-        state,
-        Hooks(state, callbacks, learns=not inference),
-        module,
-        estimator,
-        torch.zeros(()),
-        collector,
-        RolesLearner(fabric, module, roles, args.num_steps),
-        timers,
-        IntrinsicRewards((), args, fabric, fabric, envs.num_envs),
-        inference=inference,
-        settings=asdict(args) | settings_of("env", env) | settings_of("agent", agent),
-    )
-    return session, roles
-
-
-def _build_role(
-    fabric: Fabric,
-    envs: RoleEnv,
-    name: str,
-    agent: nn.Module,
-    args: TrainArgs,
-    sac: SACArgs,
-    trainer: RoleTrainer | None,
-    estimator: Estimator,
-    inference: bool,
-    timers: Timers,
-) -> Role:
-    if not envs.num_envs:
-        raise ValueError("no car of --env has this role")
-    trainer = trainer or RoleTrainer()
-    own, of_sac = role_settings(trainer.settings, args, sac, isinstance(agent, OffPolicyAgent))
-    own = replace(own, seed=stream_seed(args.seed, "roles", envs.number))
-    algorithm = Algorithm() if of_sac is None else OffPolicyAlgorithm(of_sac)
-    session = build(
-        fabric,
-        lambda seed: envs,
-        lambda *spaces: agent,  # type: ignore[arg-type,return-value]
-        own,
-        None,
-        (),
-        estimator,
-        inference,
-        algorithm,
-        trainer.signals,
-        timers,
-    )
-    if is_sharded(session.agent):
-        raise ValueError("--strategy fsdp cannot shard the agents of several roles; use --strategy ddp")
-    if of_sac is None:
-        session.dry_run_estimator()
-    return Role(name, envs, session, of_sac)
+    state.run_id, state.folder = (None, None) if run is None else (run.name, run.dir)
+    state.peers = fabric
+    no_signals = IntrinsicRewards((), args, fabric, fabric, envs.num_envs)
+    learner, hooks = RolesLearner(fabric, module, roles), Hooks(state, callbacks, learns=not inference)
+    objects = (hooks, module, estimator, torch.zeros(()), collector, learner, timers, no_signals)
+    settings = asdict(args) | settings_of("env", env) | settings_of("agent", agent)
+    return Session(fabric, args, run, state, *objects, inference=inference, settings=settings), roles
 
 
 def role_settings(

@@ -64,7 +64,6 @@ class Collector:
         self._begin_rollouts(*self.envs.reset(seed=stream_seed(seed, "environments") + first))
 
     def _begin_rollouts(self, obs: NDArray[Any], infos: dict[str, Any], keep: bool = False) -> None:
-        """Begin the next rollout with the results of the environment's `reset`; see `Rollout.begin`."""
         self.rollout.begin(obs, infos, keep)
 
     def compile(self) -> None:
@@ -76,10 +75,10 @@ class Collector:
             self._collect()
         self._ready, self.seconds = False, self._took
         self.metrics = self._drain()
-        return self.scaled_rollout()
+        return self.scale_rewards()
 
-    def scaled_rollout(self) -> Rollout:
-        """Return the collected rollout after scaling its rewards if there is a scaler; call it once per rollout."""
+    def scale_rewards(self) -> Rollout:
+        """Return the collected rollout, with scaled rewards if there is a scaler; call it once per rollout."""
         if self._scaler is not None:
             reward, done = self.rollout.env_reward, self.rollout.done
             reward.copy_(self._scaler.scale(reward, done, self._gamma, self.peers))
@@ -130,12 +129,10 @@ class Collector:
         env = self.env_state()
         if env is None and new_episodes:
             self._begin_new_episodes(iteration)
-        return {"env": env, "ahead": self._ready} | self.rollout_state(whole=self._ready)
-
-    def rollout_state(self, whole: bool) -> dict[str, Any]:
-        """Return the state without the environment; with `whole`, including all steps of the rollout."""
         return {
-            "rollout": self.rollout.state_dict(whole),
+            "env": env,
+            "ahead": self._ready,
+            "rollout": self.rollout.state_dict(whole=self._ready),
             "episodes": self.episodes.state_dict(),
             "scaler": None if self._scaler is None else self._scaler.state_dict(),
         }
@@ -155,8 +152,17 @@ class Collector:
         Returns:
             Reasons why the run is not bit-identical to an uninterrupted one.
         """
+        differs = []
+        load_child_state(self.episodes, state["episodes"], "the saved state of the episodes")
+        if self._scaler is not None:
+            if state["scaler"] is None:
+                differs.append("the standard deviation of the returns has no saved state")
+            else:
+                load_child_state(self._scaler, state["scaler"], "the saved standard deviation of the returns")
         self._ready, self._took = state["ahead"], seconds
-        differs = self.load_rollout_state(state, state["env"] is not None or self._ready)
+        if state["env"] is not None or self._ready:
+            with state_error_context("the saved state of the rollout"):
+                self.rollout.load_state_dict(state["rollout"])
         if state["env"] is None:
             differs += ["the environment has no saved state"] if self.env_state() is not None else []
             self._begin_new_episodes(iteration)
@@ -165,27 +171,13 @@ class Collector:
                 cast(HasState, self.envs).load_state_dict(state["env"])
         return differs
 
-    def load_rollout_state(self, state: dict[str, Any], with_steps: bool) -> list[str]:
-        """Restore the state that `rollout_state` returned, the rollout only `with_steps`; see `load_state_dict`."""
-        differs = []
-        load_child_state(self.episodes, state["episodes"], "the saved state of the episodes")
-        if self._scaler is not None:
-            if state["scaler"] is None:
-                differs.append("the standard deviation of the returns has no saved state")
-            else:
-                load_child_state(self._scaler, state["scaler"], "the saved standard deviation of the returns")
-        if with_steps:
-            with state_error_context("the saved state of the rollout"):
-                self.rollout.load_state_dict(state["rollout"])
-        return differs
-
     def load_statistics(self, state: dict[str, Any]) -> None:
         """Restore only the reward statistics, from a state with a different number of sub-environments."""
         if self._scaler is not None and state["scaler"] is not None:
             self._scaler.load_statistics(state["scaler"])
 
     def rollout_tensors(self) -> dict[str, Tensor]:
-        """Return all tensors of the rollout by name, to be saved after NaN or infinity."""
+        """Return all tensors of the rollout by name."""
         return {name: value for name, value in vars(self.rollout).items() if isinstance(value, Tensor)}
 
     def env_state(self) -> dict[str, Any] | None:

@@ -129,8 +129,7 @@ class Session:
         if resume is None:
             return True
         try:
-            self._check_is_of_this_run(resume)
-            differs = self._load(resume)
+            differs = self.restore(resume)
         except ValueError as error:
             raise CheckpointError(str(error)) from error
         if differs and self.fabric.is_global_zero:
@@ -182,7 +181,7 @@ class Session:
             )
         check_weights(saved["agent"], self.agent)
 
-    def _load(self, saved: dict[str, Any]) -> list[str]:
+    def restore(self, saved: dict[str, Any]) -> list[str]:
         """Restore the state `saved` part by part; every rank calls it with the same state.
 
         With another number of ranks or sub-environments, weights, optimizer and counters are restored, but environments
@@ -194,6 +193,7 @@ class Session:
         Raises:
             ValueError: The state does not fit this run; the same on all ranks.
         """
+        self._check_is_of_this_run(saved)
         rank, state = self.fabric.global_rank, self.state
         theirs = (saved["world_size"], saved.get("num_players", 0))  # older checkpoints have none
         same = theirs == (self.fabric.world_size, self.args.num_players)
