@@ -11,6 +11,8 @@ from fabric_rl.base.settings import is_number
 from fabric_rl.cli.ml_agents_files import Given, Project, as_text, read_sampler
 from fabric_rl.types import HasParameters
 
+_OPEN = ("", "agent.roles", "trainers")
+"""Sections whose settings are written on separate lines."""
 _LEAST = 1e-3
 """Least number of steps per update, so that ratios stay finite."""
 
@@ -53,6 +55,7 @@ class Conversion:
         target: Target,
         demos: Sequence[str],
         can_clone: Callable[[str], bool],
+        roles: int = 1,
     ) -> None:
         """Convert a behavior.
 
@@ -62,6 +65,7 @@ class Conversion:
             target: The environment to train in.
             demos: Demonstrations in place of Unity's.
             can_clone: Function that says of a class path whether the agent can imitate while it learns.
+            roles: Number of behaviors that train in the run, each in the sub-environments of one role.
         """
         self.config: dict[str, Any] = {}
         self.remarks: dict[str, str] = {}
@@ -73,14 +77,16 @@ class Conversion:
         trainer = self._given["trainer"].value if "trainer" in self._given else "ppo"
         self._kind = "sac" if trainer == "sac" else "ppo"
         self._rows = ml_agents_settings(self._kind)
+        self._roles = roles
         self._used: dict[str, list[str]] = {}
         self._denied: dict[str, str] = {}
         if trainer == "poca":
             self._denied["trainer"] = "no critic here sees a whole team; the behavior trains with PPO"
         agent = self._convert_trainer()
         self._convert_signals()
+        whose = agent if roles == 1 else "agents.RolesAgent"
         no_cloning = (
-            "" if can_clone(agent) else f"{agent} cannot imitate while it learns; fabric-rl clone does it before"
+            "" if can_clone(whose) else f"{whose} cannot imitate while it learns; fabric-rl clone does it before"
         )
         no_teams = "" if target.teams else f"{target.name} has no teams"
         self._convert_section("behavioral_cloning", "cloning", "fabric_rl.imitation.Cloning", no_cloning)
@@ -89,10 +95,11 @@ class Conversion:
         self._convert_curricula()
         self._convert_samplers()
         self._convert_run()
-        if others := [name for name in project.behaviors if name != behavior]:
+        if roles == 1 and (others := [name for name in project.behaviors if name != behavior]):
             self.impossible.append(
                 f"behaviors {', '.join(others)}: a run trains one behavior; --behavior NAME converts another one, "
-                "--behavior all each to a file of its own (two agents in one game: docs/two_policies.md)"
+                "--behavior all each to a separate file; an --env.obs with roles, such as envs.TeamRoleObs, trains all "
+                "of them in one run (docs/two_policies.md)"
             )
         self.config["env"] = target.env
 
@@ -145,8 +152,8 @@ class Conversion:
     def _size_ppo(self, recurrent: bool) -> None:
         """Set the sizes of rollouts and minibatches, and the schedules."""
         buffer, copies = self._value("buffer_size"), self._target.given_copies
-        against = self._target.teams and any(path.startswith("self_play") for path in self._given)
-        agents = max(1, self._target.agents // (2 if against else 1))  # one of two teams learns
+        against = self._target.teams and self._roles == 1 and any(path.startswith("self_play") for path in self._given)
+        agents = max(1, self._target.agents // (2 if against else self._roles))  # one of two teams learns
         steps = buffer // (copies * agents) if copies else min(self._value("time_horizon"), buffer)
         sequence = max(1, min(self._value("sequence_length"), steps)) if recurrent else 1
         steps = max(1, steps // sequence) * sequence
@@ -299,6 +306,8 @@ class Conversion:
                 settings = {key: given.value for key, given in found.items()}
                 length = max(1, int(settings.get("min_lesson_length", 100)))
                 curricula[name] = settings | {"min_lesson_length": length, "parameters": parameters}
+                if "measure" in settings:
+                    curricula[name]["measure"] = self._measure(str(settings["measure"]), name)
                 for key, given in found.items():
                     self._note(
                         Given(settings[key], given.file, given.names), self._rows[key], [f"curricula.{name}.{key}"]
@@ -327,7 +336,8 @@ class Conversion:
         if any("threshold" not in end for end in ends):
             raise given.fail("every lesson but the last needs completion_criteria with a threshold")
         values = [_lesson_value(Given(each["value"], given.file, given.names)) for each in lessons]
-        whose = {str(end.get("behavior", self._behavior)) for end in ends} - {str(self._behavior)}
+        followed = {str(end.get("behavior", self._behavior)) for end in ends}
+        whose = followed - {str(self._behavior)} if self._roles == 1 or len(followed) > 1 else set()
         measures = {str(end.get("measure", "reward")) for end in ends}
         if None in values:
             return {}, "a lesson here has a number or a uniform range, no other sampler"
@@ -339,12 +349,18 @@ class Conversion:
             self.impossible.append(f"{parameter} > require_reset: a new lesson always waits for the next episode here")
         measure = "".join(measures) or "progress"
         return {
-            "measure": {"Elo": "selfplay/rating"}.get(measure, measure),
+            "measure": self._measure(measure, *followed),
             "thresholds": [end["threshold"] for end in ends],
             "min_lesson_length": max([1, *(int(end.get("min_lesson_length", 0)) for end in ends)]),
             "signal_smoothing": any(end.get("signal_smoothing", True) for end in ends),
             "parameters": {parameter: values},
         }, ""
+
+    def _measure(self, measure: str, *behaviors: str) -> str:
+        """Return the name of a measure; with several roles, the reward is that of one behavior."""
+        if measure == "reward" and self._roles > 1 and behaviors:
+            return f"{behaviors[0]}/reward/episode_return"
+        return {"Elo": "selfplay/rating"}.get(measure, measure)
 
     def _convert_samplers(self) -> None:
         """Convert samplers to random parameters of the environment."""
@@ -420,7 +436,7 @@ def to_yaml(config: dict[str, Any], remarks: dict[str, str], path: str = "", ind
     """Yield the lines of a configuration, with comments."""
     for name, value in config.items():
         here = path if name == "init_args" else f"{path}.{name}".lstrip(".")
-        if isinstance(value, dict) and (path == "" or name == "init_args"):
+        if isinstance(value, dict) and (path in _OPEN or name in ("init_args", "roles", "settings")):
             yield f"{indent}{name}:"
             yield from to_yaml(value, remarks, here, indent + "  ")
         elif isinstance(value, list) and value and isinstance(value[0], dict):

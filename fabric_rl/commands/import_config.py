@@ -18,6 +18,7 @@ from jsonargparse import ArgumentError
 
 from agents.parts.encoders import is_image
 from envs.factories import unwrap_partial
+from envs.obs.combinators import RoleObs
 from fabric_rl.args import check_run_id
 from fabric_rl.base.argv import DEFAULT_CONFIG, flag_names, last_flag_value
 from fabric_rl.base.config_files import to_flag
@@ -27,6 +28,7 @@ from fabric_rl.callback import Callback, TrainState
 from fabric_rl.cli.command_line import read_settings
 from fabric_rl.cli.ml_agents import Conversion, Target, to_yaml
 from fabric_rl.cli.ml_agents_files import Project, read_project
+from fabric_rl.cli.ml_agents_roles import convert_together
 from fabric_rl.commands.output import check_file
 from fabric_rl.learning.imitation import CanImitate
 from fabric_rl.types import EnvFactory, HasParameters, HasTeams
@@ -64,7 +66,8 @@ def import_config(
         files: Trainer, curriculum and sampler files, .yaml or .json, or folders with them.
         training: The environment, as in train_fabric.py: --env_id CartPole-v1, or --env CLASS with its settings.
         out: YAML file to write; with --behavior all, OUT_BEHAVIOR.yaml for each behavior.
-        behavior: Name of the behavior to convert, or all. Default: the first.
+        behavior: Name of the behavior to convert, or all. Default: the first; with --env.obs for as many roles as there
+            are behaviors, such as envs.TeamRoleObs, one run for all.
         demos: Demonstrations (.frd) in place of Unity's .demo files.
     """
     check_file(out, "--out")
@@ -81,8 +84,8 @@ def import_config(
         check_run_id(path.name, "--out")
         if path.exists() and not path.read_text(encoding="utf-8", errors="replace").startswith(_FIRST):
             raise FileExistsError(f"--out {path}: this file was not written by fabric-rl import; choose another name")
-        found = _convert(project, name, training, demos)
-        text = _with_header(found, files, name)
+        found = _convert(project, name, training, demos, together=behavior is None and len(names) == 1)
+        text = _with_header(found, files, ", ".join(project.behaviors) if "trainers" in found.config else name)
         _dry_run(text)
         made.append((path, found, text))
     for path, found, text in made:
@@ -92,7 +95,10 @@ def import_config(
     return 0
 
 
-def _convert(project: Project, name: str | None, training: Sequence[str], demos: Sequence[Path]) -> Conversion:
+def _convert(
+    project: Project, name: str | None, training: Sequence[str], demos: Sequence[Path], together: bool
+) -> Conversion:
+    """Convert a behavior; with `together`, all of them if the observations have as many roles."""
     target, env = _target(training)
     shown = [demo.as_posix() for demo in demos]
     with closing(env(seed=0)) as made:
@@ -102,7 +108,11 @@ def _convert(project: Project, name: str | None, training: Sequence[str], demos:
         target.parameters = made if isinstance(made, HasParameters) else None
         if target.copies:
             target.agents = max(1, made.num_envs // target.given_copies) if target.given_copies else made.num_envs
-        return Conversion(project, name, target, shown, lambda path: isinstance(resolve_name(path), CanImitate))
+        arguments: Any = (target, shown, lambda path: isinstance(resolve_name(path), CanImitate))
+        roles = made.obs_builder.roles if isinstance(getattr(made, "obs_builder", None), RoleObs) else 1
+        if together and roles == len(project.behaviors) > 1:
+            return convert_together(project, *arguments)
+        return Conversion(project, name, *arguments)
 
 
 def _target(training: Sequence[str]) -> tuple[Target, EnvFactory]:

@@ -33,7 +33,7 @@ from fabric_rl.signals.base import SignalFactory
 from fabric_rl.signals.signals import IntrinsicRewards
 from fabric_rl.types import AgentFactory, EnvFactory, HasMetrics, HasRoles, HasSeeds, OffPolicyAgent
 
-_OF_RUN = ("total_timesteps", "summary_freq", "seed", "overlap", "num_players")
+OF_RUN = ("total_timesteps", "summary_freq", "seed", "overlap", "num_players")
 """Settings of `TrainArgs` that all roles share."""
 
 
@@ -177,12 +177,12 @@ def role_settings(
     Raises:
         ValueError: A setting is unknown, wrong, of the other algorithm, or does not fit the run's `num_steps`.
     """
-    for_all = {each.name for each in fields(TrainArgs)} - {*_OF_RUN}
+    for_all = {each.name for each in fields(TrainArgs)} - {*OF_RUN}
     for_sac = {each.name for each in fields(SACArgs)} - {"demonstrations", "demonstration_share"}
     known = (for_all - {*ONLY_PPO}) | for_sac if off_policy else for_all
     for name in given:
         if name not in known:
-            why = "is a setting of the whole run" if name in _OF_RUN else "is not a setting of this role's trainer"
+            why = "is a setting of the whole run" if name in OF_RUN else "is not a setting of this role's trainer"
             raise ValueError(f"{name} {why}{did_you_mean(name, sorted(known))}")
     plain = {each.name: each.default for each in fields(TrainArgs) if each.name in ONLY_PPO} if off_policy else {}
     own = replace(args, **plain, **{name: value for name, value in given.items() if name in for_all})

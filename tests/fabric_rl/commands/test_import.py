@@ -302,3 +302,50 @@ def test_an_answer_is_exact(flag, answer, capsys):
     assert ended(train_fabric.cli, [f"--{flag}", "3"]) == 2
     name = flag.replace("-", "_")
     assert capsys.readouterr().err.startswith(f"train_fabric.py: error: --{name}: no such setting; {answer}")
+
+
+TWO_ROLES = [*POOL, "--env.obs", "envs.TeamRoleObs", "--env.obs.inner", "envs.AdvancedObs"]
+
+
+def test_all_behaviors_train_together_in_an_environment_with_as_many_roles(capsys, tmp_path):
+    same, _, impossible, config = convert(capsys, tmp_path, FILES / "strikers_vs_goalie.yaml", *TWO_ROLES)
+    roles = config["agent"]["init_args"]["roles"]
+    assert [(name, role["class_path"]) for name, role in roles.items()] == [
+        ("Goalie", "agents.SACLightningAgent"),
+        ("Striker", "agents.PPOLightningAgent"),
+    ]
+    goalie, striker = (config["trainers"][name]["settings"] for name in roles)
+    assert (goalie["gamma"], goalie["train_interval"], goalie["batch_size"]) == (0.98, 8, 128)
+    assert (striker["gamma"], striker["update_epochs"], striker["num_steps"]) == (0.99, 3, 128)
+    # 2048 steps for a role that learns in every second arena
+    assert config["env"]["init_args"]["num_arenas"] == 2 * 2048 // 128 and config["num_steps"] == 128
+    assert config["total_timesteps"] == 500_000 and roles["Striker"]["init_args"]["value_heads"] == 2
+    assert config["trainers"]["Striker"]["signals"][0]["class_path"] == "fabric_rl.signals.Curiosity"
+    curricula = config["callbacks"][0]["init_args"]["curricula"]
+    assert curricula["gravity"]["measure"] == "Striker/reward/episode_return"
+    assert config["self_play"]["init_args"]["swap_steps"] == 2000
+    assert "Striker: a run has one self_play" in impossible and "Goalie: team_change" in impossible
+    assert "Goalie: hyperparameters > batch_size 128 -> batch_size: 128" in same
+
+
+def test_a_named_behavior_trains_alone(capsys, tmp_path):
+    words = [FILES / "strikers_vs_goalie.yaml", *TWO_ROLES, "--behavior", "Striker"]
+    *_, impossible, config = convert(capsys, tmp_path, *words)
+    assert "trainers" not in config and "behaviors Goalie: a run trains one behavior" in impossible
+
+
+@pytest.mark.slow
+def test_curricula_of_the_old_layout_follow_their_behaviors(capsys, tmp_path):
+    trainer, folder = tmp_path / "trainer.yaml", tmp_path / "curricula"
+    folder.mkdir()
+    trainer.write_text(
+        "default: {trainer: ppo, buffer_size: 512, batch_size: 64}\nA: {beta: 0.1}\nB: {num_layers: 1}\n"
+    )
+    for name, parameter in (("A", "gravity"), ("B", "ball_radius")):
+        lessons = {"measure": "reward", "thresholds": [1.0], "parameters": {parameter: [95.0, 93.0]}}
+        (folder / f"{name}.json").write_text(json.dumps(lessons))
+    *_, config = convert(capsys, tmp_path, trainer, folder, *TWO_ROLES)
+    curricula = config["callbacks"][0]["init_args"]["curricula"]
+    assert {name: each["measure"] for name, each in curricula.items()} == {
+        name: f"{name}/reward/episode_return" for name in "AB"
+    }
