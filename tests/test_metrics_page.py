@@ -85,7 +85,10 @@ MANY = {
         "--config configs/bot_school.yaml --total_timesteps 1280 --callbacks.init_args.start_phase 4",
         ("lane/dribble_episodes", "phase/number", "turtle/started", "reward/EventReward/goal"),
     ),
-    "roles": ("--config configs/keeper_striker.yaml --total_timesteps 640", ("sac/temperature", "ppo/entropy")),
+    "roles": (
+        "--config configs/keeper_striker.yaml --total_timesteps 640",
+        ("reward/keeper/SaveReward", "ppo/entropy"),
+    ),
     "sac": (
         "--config configs/sac_pendulum.yaml --total_timesteps 150 --buffer_init_steps 100 --per_alpha 0.6",
         ("sac/td_error", "sac/temperature"),

@@ -90,7 +90,7 @@ def _join(each: dict[str, Conversion], target: Target, copies: int) -> Conversio
 def _common_steps(each: dict[str, Conversion]) -> int:
     """Return the steps of an iteration: the shortest rollout of a PPO role, in whole sequences of every role."""
     agents = [made.config["agent"]["init_args"] for made in each.values() if "num_steps" in made.config]
-    rollouts = [made.config["num_steps"] for made in each.values() if "num_steps" in made.config]
+    rollouts: list[int] = [made.config["num_steps"] for made in each.values() if "num_steps" in made.config]
     if not rollouts:
         return max(int(made.config.get("train_interval", 1)) for made in each.values())
     whole = math.lcm(*(int(agent.get("sequence_length", 1)) for agent in agents))

@@ -109,7 +109,8 @@ def _convert(
         if target.copies:
             target.agents = max(1, made.num_envs // target.given_copies) if target.given_copies else made.num_envs
         arguments: Any = (target, shown, lambda path: isinstance(resolve_name(path), CanImitate))
-        roles = made.obs_builder.roles if isinstance(getattr(made, "obs_builder", None), RoleObs) else 1
+        obs = getattr(made, "obs_builder", None)
+        roles = obs.roles if isinstance(obs, RoleObs) else 1
         if together and roles == len(project.behaviors) > 1:
             return convert_together(project, *arguments)
         return Conversion(project, name, *arguments)

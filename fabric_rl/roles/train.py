@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -118,32 +119,35 @@ def _build(
     seed = stream_seed(args.seed, "environments")
     envs = build_env(env, seed)
     module: Any = agent(envs.single_observation_space, envs.single_action_space)
-    if not isinstance(module, HasRoles):
+    own_agents: dict[str, Any] = dict(module.roles) if isinstance(module, HasRoles) else {}
+    if not own_agents:
         raise TypeError(f"--agent {type(module).__name__} has no roles; train it with fabric_rl.train")
-    if unknown := next((name for name in trainers if name not in module.roles), None):
-        raise ValueError(f"--trainers.{unknown}: the agent's roles are {', '.join(module.roles)}")
+    if unknown := next((name for name in trainers if name not in own_agents), None):
+        raise ValueError(f"--trainers.{unknown}: the agent's roles are {', '.join(own_agents)}")
     first = fabric.global_rank * (envs.num_seeds if isinstance(envs, HasSeeds) else envs.num_envs)
     with raised_on_all_ranks(fabric), error_context(f"--env {type(envs).__name__}.reset()"):
         numbers = np.asarray(envs.reset(seed=seed + first)[0])[:, -1]
     timers, roles = Timers(enabled=fabric.is_global_zero), list[Role]()
-    for number, (name, own_agent) in enumerate(module.roles.items()):
+    for number, (name, own_agent) in enumerate(own_agents.items()):
         view, trainer = RoleEnv(envs, np.flatnonzero(numbers == number), number), trainers.get(name, RoleTrainer())
-        factories: Any = (lambda seed, view=view: view, lambda *spaces, own_agent=own_agent: own_agent)
+        make_env: Any = partial(_given, view)
+        make_agent: Any = partial(_given, own_agent)
         try:
             if not view.num_envs:
                 raise ValueError("no car of --env has this role")
             own, own_sac = role_settings(trainer.settings, args, sac, isinstance(own_agent, OffPolicyAgent))
             own = replace(own, seed=stream_seed(args.seed, "roles", number))
             algorithm = Algorithm() if own_sac is None else OffPolicyAlgorithm(own_sac)
-            more = (estimator, inference, algorithm, trainer.signals, timers)
-            session = build(fabric, *factories, own, None, (), *more)
+            parts = (estimator, inference, algorithm, trainer.signals, timers)
+            session = build(fabric, make_env, make_agent, own, None, (), *parts)
             if is_sharded(session.agent):
                 raise ValueError("--strategy fsdp cannot shard the agents of several roles; use --strategy ddp")
             if own_sac is None:
                 session.dry_run_estimator()
         except (ValueError, TypeError) as error:
             envs.close()
-            raise type(error)(f"--trainers.{name}: {error}") from error
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"--trainers.{name}: {error}") from error
         roles.append(Role(name, view, session, own_sac))
     if isinstance(envs, HasMetrics):
         envs.drain_metrics()
@@ -167,6 +171,11 @@ def _build(
     return Session(fabric, args, run, state, *objects, inference=inference, settings=settings), roles
 
 
+def _given(part: object, *args: object, **settings: object) -> object:
+    """Return `part`, as a factory of something that exists already."""
+    return part
+
+
 def role_settings(
     given: Mapping[str, Any], args: TrainArgs, sac: SACArgs, off_policy: bool
 ) -> tuple[TrainArgs, SACArgs | None]:
@@ -184,8 +193,9 @@ def role_settings(
         if name not in known:
             why = "is a setting of the whole run" if name in OF_RUN else "is not a setting of this role's trainer"
             raise ValueError(f"{name} {why}{did_you_mean(name, sorted(known))}")
-    plain = {each.name: each.default for each in fields(TrainArgs) if each.name in ONLY_PPO} if off_policy else {}
-    own = replace(args, **plain, **{name: value for name, value in given.items() if name in for_all})
+    of_ppo = ONLY_PPO if off_policy else ()
+    base: dict[str, Any] = {each.name: each.default for each in fields(TrainArgs) if each.name in of_ppo}
+    own = replace(args, **base, **{name: value for name, value in given.items() if name in for_all})
     steps = args.num_steps
     if not off_policy:
         if own.num_steps % steps:

@@ -147,11 +147,11 @@ def collect_together(env: VectorEnv, actors: Sequence[Actor], num_steps: int, ti
                         actions = _joint_actions(parts, [part.act(t) for part in parts])
                     with timers("start"):
                         grouped.step_group(number, clip_actions(space, actions))
-    for actor, parts in zip(actors, zip(*groups, strict=True), strict=True):
-        for part in parts:
+    for actor, own in zip(actors, zip(*groups, strict=True), strict=True):
+        for part in own:
             part.finish()
         if not isinstance(actor.agent, OffPolicyAgent):
-            _finish_values(actor, parts, num_steps, timers)
+            _finish_values(actor, own, num_steps, timers)
 
 
 def _multiplications(actor: Actor) -> int:

@@ -104,7 +104,8 @@ def deterministic_agent(agent: AgentFactory) -> AgentFactory:
 
     def build(observation_space: Space[Any], action_space: Space[Any]) -> LightningModule:
         module: Any = agent(observation_space, action_space)
-        for part in module.roles.values() if isinstance(module, HasRoles) else [module]:
+        parts: list[Any] = [*module.roles.values()] if isinstance(module, HasRoles) else [module]
+        for part in parts:
             part.act = partial(part.act, deterministic=True)
         made: LightningModule = module
         return made

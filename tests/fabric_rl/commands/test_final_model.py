@@ -77,9 +77,9 @@ def test_weights_alone_if_onnx_cannot_have_it_or_nobody_wants_it(tmp_path):
     final = tmp_path / "weights" / "run" / "final"
     assert sorted(path.name for path in final.iterdir()) == ["README.md", "config.yaml", "weights.ckpt"]
     assert "no ONNX model: --final_model weights" in (final / "README.md").read_text(encoding="utf-8")
-    pool = partial(RocketSimPool, num_arenas=1, obs=TeamRoleObs(DefaultObs()))
+    pool = partial(RocketSimPool, num_arenas=2, obs=TeamRoleObs(DefaultObs()))
     roles = partial(RolesAgent, roles={"blue": SMALL, "orange": SMALL})
-    trained(tmp_path / "roles", 64, env=pool, env_id=None, agent=roles, saving=Saving(record_minutes=None))
+    trained(tmp_path / "roles", 128, env=pool, env_id=None, agent=roles, saving=Saving(record_minutes=None))
     final = tmp_path / "roles" / "run" / "final"
     assert sorted(path.name for path in final.iterdir()) == ["README.md", "config.yaml", "weights.ckpt"]
     assert "no ONNX model: " in (text := (final / "README.md").read_text(encoding="utf-8")) and "#ROLE" in text
