@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from fabric_rl.types import ActorCritic, ActOutput, AgentFactory, Minibatch, Stats, accepts_action_mask
+from fabric_rl.types import ActorCritic, ActOutput, AgentFactory, accepts_action_mask
 
 
 class RolesAgent(ActorCritic):
@@ -103,13 +103,11 @@ class RolesAgent(ActorCritic):
             for distribution in agent.distributions(inputs["obs"], inputs.get("state"), inputs.get("action_mask"))
         ]
 
-    def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
-        """Raise a TypeError, because each role has its own trainer."""
-        raise TypeError("--agent RolesAgent: each role has its own trainer; train it with fabric_rl.train_roles")
-
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Raise a TypeError, because each role has its own optimizer."""
         raise TypeError("--agent RolesAgent: each role has its own optimizer; train it with fabric_rl.train_roles")
+
+    training_step = configure_optimizers  # type: ignore[assignment]
 
     def _by_role(
         self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None

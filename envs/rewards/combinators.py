@@ -331,10 +331,7 @@ class RewardSignals(Reward):
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """Return the signals' metrics as `reward/<signal>/<name>` and `reward_percent/<signal>/<name>`."""
-        metrics: dict[str, tuple[float, float]] = {}
-        for signal, reward in self.signals.items():
-            metrics |= prefix_metrics(signal, reward.drain_metrics())
-        return metrics
+        return _drain_by_name(self.signals)
 
 
 @dataclass(eq=False, repr=False)
@@ -370,13 +367,12 @@ class RoleRewards(Reward):
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """Return the rewards' metrics as `reward/<role>/<name>` and `reward_percent/<role>/<name>`."""
-        metrics: dict[str, tuple[float, float]] = {}
-        for name, reward in self.rewards.items():
-            metrics |= prefix_metrics(name, reward.drain_metrics())
-        return metrics
+        return _drain_by_name(self.rewards)
 
-    def only_charges(self) -> bool:
-        return any(reward.only_charges() for reward in self.rewards.values())
+
+def _drain_by_name(rewards: dict[str, Reward]) -> dict[str, tuple[float, float]]:
+    found = [prefix_metrics(name, reward.drain_metrics()) for name, reward in rewards.items()]
+    return {metric: pair for each in found for metric, pair in each.items()}
 
 
 @dataclass(eq=False, repr=False)

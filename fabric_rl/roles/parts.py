@@ -8,7 +8,6 @@ import gymnasium
 import numpy as np
 import torch
 from gymnasium.vector import VectorEnv
-from gymnasium.vector.utils import batch_space
 from lightning import Fabric
 from numpy.typing import NDArray
 from torch import Tensor
@@ -40,10 +39,8 @@ class RoleEnv(VectorEnv):
         self.envs, self.rows, self.number = envs, rows, number
         self.num_envs, self.metadata, self.render_mode = len(rows), envs.metadata, None
         whole = cast(gymnasium.spaces.Box, envs.single_observation_space)
-        space = gymnasium.spaces.Box(whole.low[:-1], whole.high[:-1], dtype=whole.dtype.type)
-        self.single_observation_space, self.single_action_space = space, envs.single_action_space
-        self.observation_space = batch_space(space, self.num_envs)
-        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.single_observation_space = gymnasium.spaces.Box(whole.low[:-1], whole.high[:-1], dtype=whole.dtype.type)
+        self.single_action_space = envs.single_action_space
         self.reward_signals = reward_signals(envs)
 
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[NDArray[Any], dict[str, Any]]:  # noqa: ANN401
@@ -110,10 +107,10 @@ class Role:
 
     def begin_iteration(self) -> None:
         """Choose whether the agent acts at random."""
-        agent, session = self.session.agent, self.session
-        if self.sac is not None and isinstance(agent, OffPolicyAgent):
-            agent.acts_at_random = not session.inference and session.state.steps < self.sac.buffer_init_steps
-            agent.holds_actions = self.sac.hold_random_actions and agent.acts_at_random
+        agent, sac, steps = self.session.agent, self.sac, self.session.state.steps
+        if sac is not None and isinstance(agent, OffPolicyAgent):
+            agent.acts_at_random = not self.session.inference and steps < sac.buffer_init_steps
+            agent.holds_actions = sac.hold_random_actions and agent.acts_at_random
 
     def learn(self) -> dict[str, float]:
         """Learn from the role's rollout if it is full, and return metrics as `<role>/<name>`."""

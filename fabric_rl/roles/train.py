@@ -114,7 +114,13 @@ def _build(
     trainers: Mapping[str, RoleTrainer],
 ) -> tuple[Session, list[Role]]:
     """Build the session of the run and the trainers of its roles, and try them; every rank calls this."""
-    _check_run(args, callbacks)
+    if args.overlap or args.num_players:
+        flag = "--overlap" if args.overlap else "--num_players"
+        raise ValueError(f"{flag} does not work with --agent RolesAgent, whose roles learn in turn; leave it out")
+    for callback in callbacks:
+        if type(callback).on_learn_start is not Callback.on_learn_start and not isinstance(callback, SelfPlay):
+            name = type(callback).__name__
+            raise ValueError(f"--callbacks {name} works on the batch of one agent, not with --agent RolesAgent")
     fabric.seed_everything(args.seed, verbose=False)  # equal weights everywhere
     seed = stream_seed(args.seed, "environments")
     envs = build_env(env, seed)
@@ -211,14 +217,3 @@ def role_settings(
     own = replace(loop_settings(own, own_sac), num_steps=steps)
     signals = None if signals is None else signals * rounds
     return own, replace(own_sac, train_interval=steps, num_update=updates, reward_signal_num_update=signals)
-
-
-def _check_run(args: TrainArgs, callbacks: Sequence[Callback]) -> None:
-    """Raise a ValueError for settings and callbacks that do not work with several roles."""
-    if args.overlap or args.num_players:
-        flag = "--overlap" if args.overlap else "--num_players"
-        raise ValueError(f"{flag} does not work with --agent RolesAgent, whose roles learn in turn; leave it out")
-    for callback in callbacks:
-        if type(callback).on_learn_start is not Callback.on_learn_start and not isinstance(callback, SelfPlay):
-            name = type(callback).__name__
-            raise ValueError(f"--callbacks {name} works on the batch of one agent, not with --agent RolesAgent")
