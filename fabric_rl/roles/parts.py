@@ -210,7 +210,10 @@ class RolesLearner(FrozenLearner):
             prefix = f"roles.{role.name}."
             weights = {name.removeprefix(prefix): x for name, x in state["agent"].items() if name.startswith(prefix)}
             rest = {name: state[name] for name in ("exact", "seconds")}
-            differs += role.session.restore({**state["roles"][role.name], **rest, "agent": weights})
+            try:
+                differs += role.session.restore({**state["roles"][role.name], **rest, "agent": weights})
+            except ValueError as error:
+                raise ValueError(f"role {role.name}: {str(error).rpartition('this run: ')[2]}") from error
         return differs
 
     def rank_state_dict(self) -> dict[str, Any]:

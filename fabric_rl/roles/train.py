@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -136,8 +135,8 @@ def _build(
     timers, roles = Timers(enabled=fabric.is_global_zero), list[Role]()
     for number, (name, own_agent) in enumerate(own_agents.items()):
         view, trainer = RoleEnv(envs, np.flatnonzero(numbers == number), number), trainers.get(name, RoleTrainer())
-        make_env: Any = partial(_given, view)
-        make_agent: Any = partial(_given, own_agent)
+        make_env: Any = lambda seed, view=view: view  # noqa: E731
+        make_agent: Any = lambda *spaces, own_agent=own_agent: own_agent  # noqa: E731
         try:
             if not view.num_envs:
                 raise ValueError("no car of --env has this role")
@@ -175,11 +174,6 @@ def _build(
     objects = (hooks, module, estimator, torch.zeros(()), collector, learner, timers, no_signals)
     settings = asdict(args) | settings_of("env", env) | settings_of("agent", agent)
     return Session(fabric, args, run, state, *objects, inference=inference, settings=settings), roles
-
-
-def _given(part: object, *args: object, **settings: object) -> object:
-    """Return `part`, as a factory of something that exists already."""
-    return part
 
 
 def role_settings(
