@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Box
 from lightning import Fabric
 
 import envs
@@ -251,3 +252,46 @@ def test_rewards_by_role_are_paid_to_the_cars_of_the_role():
     assert built.step(np.zeros(8, np.int64))[1].tolist() == [1, 2, 1, 2] * 2
     with pytest.raises(ValueError, match="one reward each for blue and orange, got 3"):
         envs.RoleRewards({name: One(1) for name in "abc"})
+
+
+class CartPoles(envs.GymnasiumEnvs):
+    """CartPole-v1 with a column for the role: the first half of the sub-environments has role 0, the others role 1."""
+
+    def __init__(self, num_envs, seed=0):
+        super().__init__("CartPole-v1", num_envs, seed=seed)
+        self.role = (np.arange(num_envs) >= num_envs // 2).astype(np.float32)[:, None]
+        space = self.single_observation_space
+        low, high = np.append(space.low, np.float32(0)), np.append(space.high, np.float32(1))
+        self.single_observation_space = Box(low, high)
+
+    def reset(self, **settings):
+        obs, infos = super().reset(**settings)
+        return np.hstack((obs, self.role)), infos
+
+    def step(self, actions):
+        obs, *rest, infos = super().step(actions)
+        if "final_obs" in infos:
+            infos["final_obs"] = np.hstack((infos["final_obs"], self.role))
+        return np.hstack((obs, self.role)), *rest, infos
+
+
+@pytest.mark.slow
+def test_both_algorithms_learn_in_one_run():
+    sac = partial(SACLightningAgent, actor_hidden_sizes=(64,), critic_hidden_sizes=(64,), actor_lr=1e-3, critic_lr=1e-3)
+    ppo = partial(PPOLightningAgent, actor_lr=1e-3, critic_lr=1e-3)
+    settings = {"train_interval": 1, "num_update": 2, "batch_size": 64, "buffer_init_steps": 500, "gamma": 0.98}
+    trainers = {
+        "sac": RoleTrainer(settings | {"lr_schedule": "constant", "buffer_size": 20_000}),
+        "ppo": RoleTrainer(
+            {"num_steps": 32, "update_epochs": 10, "minibatch_size": 64, "gae_lambda": 0.8, "gamma": 0.98}
+        ),
+    }
+    watch, args = Watch(), TrainArgs(total_timesteps=60_000, num_steps=8)
+    agent, env = partial(RolesAgent, roles={"sac": sac, "ppo": ppo}), partial(CartPoles, 16)
+    train_roles(
+        Fabric(accelerator="cpu", devices=1), env, agent, args, callbacks=[watch], plain=True, trainers=trainers
+    )
+    for role in ("sac", "ppo"):
+        name = f"{role}/reward/episode_return"
+        ended = [row[name] for row in watch.metrics[-100:] if name in row]
+        assert sum(ended) / len(ended) > 120, (role, sum(ended) / len(ended))  # without learning it is 22
