@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from agents.parts.base import PPOAgent, hidden_layers
 from agents.parts.encoders import Pixels, image_encoder, is_image, suggest_agent
-from fabric_rl.base.settings import Count
+from fabric_rl.base.settings import Count, Positive
 from fabric_rl.learning.normalize import ObsNormalizer
 
 
@@ -36,6 +36,8 @@ class MultiInputPPOAgent(PPOAgent):
     """Layer normalization before each activation of the hidden layers."""
     normalize_obs: bool = False
     """Standardize all numbers; for images, this replaces the scaling from their bounds to 0..1."""
+    clip_obs: Positive = 5.0
+    """Bound of normalized observations, in standard deviations; only with `normalize_obs`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -49,7 +51,7 @@ class MultiInputPPOAgent(PPOAgent):
         shape = (self.activation, self.layer_norm, self.ortho_init)
         self.shapes = [entry.shape or (1,) for entry in entries.values()]
         self.sizes = [math.prod(shape) for shape in self.shapes]
-        self.normalizer = ObsNormalizer((sum(self.sizes),)) if self.normalize_obs else nn.Identity()
+        self.normalizer = ObsNormalizer((sum(self.sizes),), self.clip_obs) if self.normalize_obs else nn.Identity()
         encoders, features = [], 0
         for key, entry in entries.items():
             layers: list[nn.Module] = [nn.Flatten()]

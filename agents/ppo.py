@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from agents.parts.base import PPOAgent, ValueHead, actor_obs_size, flat_obs_size, hidden_layers
-from fabric_rl.base.settings import Count
+from fabric_rl.base.settings import Count, Positive
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.types import ActOutput
 
@@ -32,6 +32,8 @@ class PPOLightningAgent(PPOAgent):
     """Layer normalization before each activation."""
     normalize_obs: bool = False
     """Standardize observations with their running mean and standard deviation."""
+    clip_obs: Positive = 5.0
+    """Bound of normalized observations, in standard deviations; only with `normalize_obs`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -42,7 +44,7 @@ class PPOLightningAgent(PPOAgent):
         shape = (self.activation, self.layer_norm, self.ortho_init)
         actor_features = [self.actor_inputs, *self.actor_hidden_sizes][-1]
         critic_features = actor_features if self.shared_trunk else [inputs, *self.critic_hidden_sizes][-1]
-        self.normalizer = ObsNormalizer((inputs,)) if self.normalize_obs else nn.Identity()
+        self.normalizer = ObsNormalizer((inputs,), self.clip_obs) if self.normalize_obs else nn.Identity()
         self.actor = hidden_layers(self.actor_inputs, self.actor_hidden_sizes, *shape)
         self.policy_head = self.make_policy_head(actor_features)
         self.critic = None if self.shared_trunk else hidden_layers(inputs, self.critic_hidden_sizes, *shape)

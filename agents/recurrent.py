@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from agents.parts.base import PPOAgent, flat_obs_size, hidden_layers
 from agents.parts.memory import RecurrentMemory
-from fabric_rl.base.settings import Count, CountOrZero
+from fabric_rl.base.settings import Count, CountOrZero, Positive
 from fabric_rl.learning.imitation import DemonstrationBatch
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.types import ActOutput, Minibatch
@@ -48,12 +48,14 @@ class RecurrentPPOAgent(PPOAgent):
     """Layer normalization before each activation."""
     normalize_obs: bool = False
     """Standardize observations with their running mean and standard deviation."""
+    clip_obs: Positive = 5.0
+    """Bound of normalized observations, in standard deviations; only with `normalize_obs`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         inputs = flat_obs_size(type(self).__name__, self.observation_space)
 
-        self.normalizer = ObsNormalizer((inputs,)) if self.normalize_obs else nn.Identity()
+        self.normalizer = ObsNormalizer((inputs,), self.clip_obs) if self.normalize_obs else nn.Identity()
         shape = (self.activation, self.layer_norm, self.ortho_init)
         self.encoder = hidden_layers(inputs, self.hidden_sizes, *shape)
         self.memory = RecurrentMemory([inputs, *self.hidden_sizes][-1], self.memory_size, self.cell, self.ortho_init)

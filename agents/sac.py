@@ -85,6 +85,8 @@ class SACLightningAgent(OffPolicyAgent):
     """Default target of Discrete and MultiDiscrete actions, as a share of the maximum entropy, between 0 and 1."""
     normalize_obs: bool = False
     """Standardize observations with their running mean and standard deviation."""
+    clip_obs: Positive = 5.0
+    """Bound of normalized observations, in standard deviations; only with `normalize_obs`."""
     value_heads: Count = 1
     """Number of reward signals (K). Each has its own Q-values and discount; the policy maximizes their sum."""
     memory_size: CountOrZero = 0
@@ -110,7 +112,7 @@ class SACLightningAgent(OffPolicyAgent):
         else:
             self.sequence_length, self.burn_in = 1, 0  # single steps
         self.actor_inputs = remembered + self.columns
-        self.normalizer = ObsNormalizer((inputs,)) if self.normalize_obs else nn.Identity()
+        self.normalizer = ObsNormalizer((inputs,), self.clip_obs) if self.normalize_obs else nn.Identity()
         self.actor = hidden_layers(self.actor_inputs, self.actor_hidden_sizes, self.activation, ortho_init=False)
         features = [self.actor_inputs, *self.actor_hidden_sizes][-1]
         self.policy_head = head = make_sac_head(name, features, self.action_space, self.entropy_share)

@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
@@ -115,6 +116,9 @@ def evaluate(
         ]
         if unfit:
             raise ValueError(f"{player} plays alone, without {unfit[0]}; --episodes sets how long it plays")
+        if not play.sample and results.begins_alike(trained, play.seed):
+            note = "every episode begins alike: without other chance, all are the same; use --sample true"
+            print(note, file=sys.stderr)
         found = results.episodes_summary(trained, episodes or _EPISODES, play)
         yield Report(episodes_lines(found), found)
         return
@@ -127,6 +131,9 @@ def evaluate(
     looks = sequential or until_width is not None
     limit = -(-(matches or (_MOST_MATCHES if looks else _MATCHES)) // SIDES)
     blocks = [Block(player, opponent, play.seed, number) for number in range(-(-limit // PAIRS_AT_ONCE))]
+    itself = entrants[0].trained_in is not None and entrants[0].identity == entrants[1].identity
+    for note in interval_notes(limit, itself and not play.sample):
+        print(note, file=sys.stderr)
     parts: list[Matches] = []
     known: dict[str, Any] = {}
     title = f"{'up to ' if looks else ''}{SIDES * limit} matches"
@@ -155,6 +162,22 @@ def evaluate(
         print_all([f"written: {html}"])
     if record is not None:
         record_game(player, opponent, rules.play, rules.minutes, record)
+
+
+def interval_notes(pairs: int, same_game: bool) -> list[str]:
+    """Return what to know before `pairs` of matches about intervals that will be missing or say nothing.
+
+    Matches of players without chance differ by their kickoffs, so they have an interval like all others. `same_game` is
+    True for an agent that plays itself and takes its most probable actions.
+    """
+    notes = []
+    if pairs < LEAST_SAMPLES:
+        number = f"{pairs} {'pair' if pairs == 1 else 'pairs'} of matches"
+        notes += [f"there will be no interval: {number} are too few; use --matches {SIDES * LEAST_SAMPLES}"]
+    if same_game:
+        notes += ["the player plays itself and samples no action: both matches of a pair are the same game; "]
+        notes[-1] += "use --sample true"
+    return notes
 
 
 def episodes_lines(found: Mapping[str, Any]) -> list[str]:

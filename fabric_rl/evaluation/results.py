@@ -140,6 +140,13 @@ def intransitive_share(payoff: NDArray[np.float64]) -> float | None:
     return float((wins @ wins @ wins).trace()) / 3 / triples if triples else None  # each is counted three times
 
 
+def begins_alike(trained: Trained, seed: int) -> bool:
+    """Return True if two seeds give the same first observations in an agent's training environment."""
+    with closing(trained.env(seed=seed)) as envs:
+        first, other = (np.array(envs.reset(seed=number)[0]) for number in (seed, seed + envs.num_envs))
+    return bool(np.array_equal(first, other))
+
+
 def episodes_summary(trained: Trained, episodes: int, act: ActSettings) -> dict[str, Any]:
     """Play whole episodes in an agent's training environment.
 

@@ -318,6 +318,13 @@ def test_observations_are_normalised_where_that_makes_sense(case):
     other = build(case, "Discrete", seed=1, normalize_obs=True)
     other.load_state_dict(agent.state_dict())
     assert same(outputs(other), outputs(agent))
+    bounded = build(case, "Discrete", normalize_obs=True, clip_obs=0.5)
+    bounded.load_state_dict(agent.state_dict())
+    far, edge = (normalizer.mean + sign * normalizer.variance.sqrt() for sign in (3, 0.5))
+    one, same_one = (x.float().expand_as(obs[0]).contiguous() for x in (far, edge))
+    torch.testing.assert_close(bounded.value(one, memory(agent)), agent.value(same_one, memory(agent)))
+    with pytest.raises(ValueError, match="clip_obs must be a number above 0, got 0"):
+        build(case, "Discrete", normalize_obs=True, clip_obs=0)
 
 
 @EVERY_AGENT

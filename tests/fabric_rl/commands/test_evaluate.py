@@ -16,10 +16,10 @@ from PIL import Image
 from envs import GymnasiumEnvs, ParameterRandomizer, Uniform
 from envs.bots import BallChaser, KickoffThenShoot
 from envs.matches.matches import PAIRS_AT_ONCE, Matches, play_matches
-from fabric_rl.commands.evaluate import difference_line, results_table, statistics_table, verdict
+from fabric_rl.commands.evaluate import difference_line, interval_notes, results_table, statistics_table, verdict
 from fabric_rl.evaluation.matches import Block, play_blocks
 from fabric_rl.evaluation.players import MatchSettings, load_player
-from fabric_rl.evaluation.results import difference_interval, match_summary, statistics_summary
+from fabric_rl.evaluation.results import begins_alike, difference_interval, match_summary, statistics_summary
 from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.rollouts.whole_episodes import play_episodes
 
@@ -62,6 +62,14 @@ def test_no_interval_from_few_pairs_and_it_says_why():
     assert difference_line(matches) == (
         "goal difference per match: +0.50 (9 pairs of matches are too few for an interval; use --matches 20)"
     )
+
+
+def test_what_an_interval_will_miss_is_said_before_the_matches():
+    few = "there will be no interval: {} of matches are too few; use --matches 20"
+    assert interval_notes(1, False) == [few.format("1 pair")]
+    assert interval_notes(9, False) == [few.format("9 pairs")]
+    assert interval_notes(10, False) == []
+    assert interval_notes(10, True)[0].startswith("the player plays itself and samples no action")
 
 
 def test_summary_is_per_match_and_per_minute():
@@ -226,6 +234,26 @@ class Ends(IdleBot):
     def act(self, state):
         sys.exit(0)
 """
+
+
+def test_few_matches_are_noticed_before_they_are_played(evaluate):
+    status, _, errors = evaluate("idle", "chaser", "--matches", 2, "--minutes", 0.02)
+    assert status == 0 and errors.startswith("there will be no interval: 1 pair of matches")
+
+
+@pytest.mark.slow
+def test_an_agent_against_itself_plays_one_game_twice(evaluate):
+    """Without a demolition, each pair is the same game from either side, so the sum of its differences is 0."""
+    words = ["school_1v1", "school_1v1", "--matches", 20, "--minutes", 0.1]
+    status, out, errors = evaluate(*words)
+    assert status == 0 and errors.startswith("the player plays itself and samples no action")
+    assert "goal difference per match: +0.00" in out
+    assert "plays itself" not in evaluate(*words, "--sample", "true")[2]
+
+
+@pytest.mark.parametrize("env_id, alike", [("CliffWalking-v1", True), ("CartPole-v1", False)])
+def test_environments_without_chance_are_recognized(env_id, alike):
+    assert begins_alike(Mock(env=partial(GymnasiumEnvs, env_id, 2)), 3) is alike
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from fabric_rl.types import ActorCritic, ActOutput, CheckpointError
 
 VECTOR = Box(-3, 3, (6,), np.float32)
 IMAGE = Box(0, 255, (20, 20, 3), np.uint8)
-NORMALISED = {"normalize_obs": True}
+NORMALISED = {"normalize_obs": True, "clip_obs": 1.5}
 AGENTS = {
     "ppo": ("PPOLightningAgent", VECTOR, NORMALISED),
     "ppo shared": ("PPOLightningAgent", VECTOR, {"shared_trunk": True, "layer_norm": True}),

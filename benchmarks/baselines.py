@@ -1,0 +1,377 @@
+"""This project's presets beside Stable-Baselines3 and CleanRL's PPO and SAC: equal steps, equal minutes, one core.
+
+    python benchmarks/baselines.py --folder baselines --out benchmarks/results/baselines.md
+    python benchmarks/baselines.py --folder baselines --only cartpole acrobot --seeds 0 1 2
+    python benchmarks/baselines.py --folder baselines --only rocket       # trainers on the same RocketSim pool
+
+Every run ends with a JSON line in `FOLDER/runs.jsonl`, and runs that it holds are not made again. One run at a time, so
+it can stay beside other work: seconds are those of the processor, from the first step of the environment on.
+
+Stable-Baselines3 (extra `sb3`) runs with its own default settings. CleanRL's algorithms are written anew with its
+published settings (`plain_loops.py`). A run's score is the mean return of its last 20 episodes while it still explores.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from children import ROOT, environment, processor_minutes
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from machine import describe_machine
+from reports import write_report
+
+CONTENDERS = ("ours", "sb3", "cleanrl")
+NAMES = {"ours": "fabric-rl", "sb3": "Stable-Baselines3", "cleanrl": "CleanRL", "teacher": "fabric-rl with its teacher"}
+EPISODES = "BASELINES_EPISODES"
+"""Environment variable with the file of `EpisodeLog`."""
+POINTS, LAST = 50, 20
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task of Gymnasium."""
+
+    env_id: str
+    steps: int
+    preset: str
+    flags: Sequence[str] = ()
+    """Flags of this project beside the preset; none where the preset was made for the task."""
+    sac: bool = False
+
+    @property
+    def seeds(self) -> int:
+        """Number of seeds, unless `--seeds` names them."""
+        return 3 if self.sac else 5
+
+
+SAC = ("--agent.actor_hidden_sizes", "[256,256]", "--agent.critic_hidden_sizes", "[256,256]")
+SAC += ("--agent.actor_lr", "3e-4", "--agent.critic_lr", "3e-4", "--agent.temperature_lr", "3e-4")
+TASKS = {
+    "cartpole": Task("CartPole-v1", 100_000, "cartpole"),
+    "sac_pendulum": Task("Pendulum-v1", 20_000, "sac_pendulum", sac=True),
+    "acrobot": Task("Acrobot-v1", 300_000, "acrobot"),
+    "lunarlander": Task("LunarLander-v3", 500_000, "lunarlander"),
+    "hopper": Task("Hopper-v5", 1_000_000, "hopper"),
+    "halfcheetah": Task("HalfCheetah-v5", 1_000_000, "hopper", ("--env.env_id", "HalfCheetah-v5")),
+    "bipedalwalker": Task("BipedalWalker-v3", 1_000_000, "hopper", ("--env.env_id", "BipedalWalker-v3")),
+    "sac_hopper": Task("Hopper-v5", 300_000, "sac_pendulum", ("--env.env_id", "Hopper-v5", *SAC), True),
+    "sac_halfcheetah": Task("HalfCheetah-v5", 300_000, "sac_pendulum", ("--env.env_id", "HalfCheetah-v5", *SAC), True),
+}
+ROCKET = "rocket"
+ROCKET_CONTENDERS = (*CONTENDERS, "teacher")
+ROCKET_PRESET = ["--config", "configs/rocket_1v1_quickstart.yaml", "--devices", "1", "--num_threads", "1"]
+ROCKET_PRESET += ["--env.num_threads", "1", "--total_timesteps", "1_000_000_000", "--lr_schedule", "constant"]
+
+
+class EpisodeLog(gymnasium.Wrapper):
+    """Writes a line for each episode: processor seconds, steps of all environments of this process, return."""
+
+    steps, first = 0, 0.0
+
+    def reset(self, **settings: Any) -> Any:  # noqa: ANN401
+        """Begins an episode."""
+        self.total = 0.0
+        return self.env.reset(**settings)
+
+    def step(self, action: Any) -> Any:  # noqa: ANN401
+        """Adds the reward, and writes the line at the end."""
+        result = self.env.step(action)
+        EpisodeLog.first = EpisodeLog.first or time.process_time()
+        EpisodeLog.steps += 1
+        self.total += float(result[1])
+        if result[2] or result[3]:
+            with open(os.environ[EPISODES], "a", encoding="utf-8") as file:
+                file.write(f"{time.process_time() - EpisodeLog.first} {EpisodeLog.steps} {self.total}\n")
+        return result
+
+
+def curve(lines: Sequence[str], steps: int) -> list[tuple[int, float, float]]:
+    """Steps, processor seconds and the mean return of the last 20 episodes, at `POINTS` equal parts of a run."""
+    rows = [tuple(map(float, line.split())) for line in lines]
+    points: list[tuple[int, float, float]] = []
+    last: deque[float] = deque(maxlen=LAST)
+    for number, (seconds, at, score) in enumerate(row for row in rows if row[1] <= steps):
+        last.append(score)
+        after = rows[number + 1][1] if number + 1 < len(rows) else steps + 1
+        if int(at * POINTS / steps) < int(after * POINTS / steps) or after > steps:
+            points.append((int(at), round(seconds, 2), round(statistics.mean(last), 2)))
+    return points
+
+
+def make(task: Task, seed: int, normal: bool) -> gymnasium.Env[Any, Any]:
+    """One environment; `normal` adds the wrappers that CleanRL has for continuous actions with PPO."""
+    env: gymnasium.Env[Any, Any] = EpisodeLog(gymnasium.make(task.env_id))
+    if normal:
+        wrappers = gymnasium.wrappers
+        env = wrappers.NormalizeObservation(wrappers.ClipAction(env))
+        env = wrappers.TransformObservation(env, lambda obs: np.clip(obs, -10, 10), None)
+        env = wrappers.TransformReward(wrappers.NormalizeReward(env, gamma=0.99), lambda r: float(np.clip(r, -10, 10)))
+    return env
+
+
+def run_peer(task: Task, contender: str, seed: int) -> None:
+    """Trains in this process with Stable-Baselines3 or as CleanRL does."""
+    if contender == "sb3":
+        import stable_baselines3
+
+        algorithm = stable_baselines3.SAC if task.sac else stable_baselines3.PPO
+        algorithm("MlpPolicy", make(task, seed, False), seed=seed, device="cpu").learn(task.steps)
+        return
+    import plain_loops
+
+    box = isinstance(gymnasium.make(task.env_id).action_space, gymnasium.spaces.Box)
+    makers = [partial(make, task, seed, box and not task.sac)] * (1 if box else 4)
+    envs = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
+    if task.sac:
+        plain_loops.train_sac(envs, task.steps, seed)
+    else:
+        plain_loops.train_ppo(envs, task.steps, seed, plain_loops.CONTINUOUS if box else plain_loops.PPO())
+
+
+def start(command: Sequence[str], folder: Path) -> None:
+    """Runs a program with one thread; exits with the end of what it printed if it fails."""
+    variables = environment() | {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "LOCAL_WORLD_SIZE")}
+    variables |= {EPISODES: str(folder / "episodes")}
+    done = subprocess.run(command, cwd=ROOT, env=variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode:
+        sys.exit(f"baselines.py: error: {' '.join(command[:6])}... failed:\n{done.stdout[-3000:]}")
+
+
+def run(name: str, contender: str, seed: int) -> dict[str, Any]:
+    """One run on a task of Gymnasium."""
+    task = TASKS[name]
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        if contender == "ours":
+            command = ["train_fabric.py", "--config", f"configs/{task.preset}.yaml", *task.flags, "--seed", str(seed)]
+            command += ["--total_timesteps", str(task.steps), "--env.wrappers+=baselines.EpisodeLog"]
+            command += ["--accelerator", "cpu", "--devices", "1", "--num_threads", "1", "--plain"]
+            command += ["--runs_dir", text, "--run_id", "r"]
+        else:
+            command = [__file__, "--child", name, contender, str(seed), str(task.steps)]
+        start([sys.executable, *command], folder)
+        points = curve((folder / "episodes").read_text(encoding="utf-8").splitlines(), task.steps)
+    return {"task": name, "contender": contender, "seed": seed, "curve": points}
+
+
+def rocket_pool() -> Any:  # noqa: ANN401
+    """The environment of the quickstart without its teacher, built from its preset."""
+    import yaml
+    from jsonargparse import ArgumentParser
+
+    section = yaml.safe_load((ROOT / "configs" / "rocket_1v1_quickstart.yaml").read_text(encoding="utf-8"))["env"]
+    section["init_args"] |= {"teacher": None, "num_threads": 1}
+    parser = ArgumentParser()
+    parser.add_argument("--env", type=gymnasium.vector.VectorEnv)
+    return parser.instantiate_classes(parser.parse_object({"env": section})).env
+
+
+class Meter:
+    """Ends a training of a pool by the processor's clock, and measures its last quarter."""
+
+    def __init__(self, pool: Any, minutes: float) -> None:  # noqa: ANN401
+        self.pool, self.seconds, self.began = pool, 60 * minutes, time.process_time()
+        self.steps, self.touches = 0, (0.0, 0.0)
+
+    def __call__(self, steps: int) -> bool:
+        """Adds steps that were just learned from; True at the end."""
+        self.steps += steps
+        total, number = self.pool.drain_metrics()["game/touches_per_minute"]
+        spent = time.process_time() - self.began
+        if spent > 0.75 * self.seconds:
+            self.touches = self.touches[0] + total, self.touches[1] + number
+        return spent > self.seconds
+
+    def result(self) -> dict[str, float]:
+        """Steps per second of the whole training, touches per minute at its end."""
+        rate = self.steps / (time.process_time() - self.began)
+        return {"steps_per_second": rate, "touches": self.touches[0] / max(self.touches[1], 1.0)}
+
+
+def rocket_peer(contender: str, seed: int, minutes: float) -> dict[str, float]:
+    """Trains on the pool in this process, with the sizes of the preset and the trainer's own other settings."""
+    from torch.nn import ReLU
+
+    pool = rocket_pool()
+    meter, size = Meter(pool, minutes), pool.num_envs * 64
+    if contender == "sb3":
+        import stable_baselines3
+        from stable_baselines3.common.callbacks import BaseCallback
+
+        import envs
+
+        class Stop(BaseCallback):
+            def _on_step(self) -> bool:
+                return not (self.n_calls % 64 == 0 and self.n_calls and meter(size))
+
+        policy = {"net_arch": [256, 256], "activation_fn": ReLU}
+        sizes = {"n_steps": 64, "batch_size": 512, "n_epochs": 2, "gamma": 0.98, "ent_coef": 0.01}
+        games = envs.RocketSimVecEnv(pool)
+        trainer = stable_baselines3.PPO("MlpPolicy", games, seed=seed, device="cpu", policy_kwargs=policy, **sizes)
+        trainer.learn(10**9, Stop())
+    else:
+        import plain_loops
+
+        settings = plain_loops.PPO(64, size // 512, 2, gamma=0.98, hidden=(256, 256), activation=ReLU)
+        plain_loops.train_ppo(pool, 10**9, seed, settings, lambda: meter(size))
+    pool.close()
+    return meter.result()
+
+
+def run_rocket(contender: str, seed: int, minutes: float) -> dict[str, Any]:
+    """One run on the pool of the quickstart."""
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        if contender in ("ours", "teacher"):
+            alone = ["--env.teacher", "null", "--agent.teacher_coef", "0"] if contender == "ours" else []
+            command = ["train_fabric.py", *ROCKET_PRESET, *alone, processor_minutes(minutes), "--seed", str(seed)]
+            start([sys.executable, *command, "--plain", "--runs_dir", text, "--run_id", "r"], folder)
+            found = read_rocket(folder / "r", minutes)
+        else:
+            start([sys.executable, __file__, "--child", ROCKET, contender, str(seed), str(minutes), text], folder)
+            found = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    return {"task": ROCKET, "contender": contender, "seed": seed, "minutes": minutes} | found
+
+
+def read_rocket(folder: Path, minutes: float) -> dict[str, float]:
+    """The figures of `Meter` from a run's `metrics.csv`: the last quarter of its rows."""
+    from fabric_rl.metrics.metrics_csv import read_metrics
+
+    steps, touches = read_metrics(folder / "metrics.csv")["game/touches_per_minute"]
+    late = touches[len(touches) * 3 // 4 :]
+    return {"steps_per_second": float(steps[-1]) / (60 * minutes), "touches": float(np.mean(late))}
+
+
+def table(runs: Sequence[dict[str, Any]]) -> list[str]:
+    """Rows of the tasks of Gymnasium: interquartile means with 95 % intervals of the stratified bootstrap."""
+    from fabric_rl.analysis.comparison import estimate, iqm
+
+    def text(statistic: Callable[..., Any], *scores: np.ndarray, sign: str = "") -> str:
+        if min(map(len, scores)) < 2:
+            return f"{statistic(*scores):{sign},.1f}"
+        found = estimate(statistic, scores)
+        return f"{found.value:{sign},.1f} ({found.low:{sign},.1f} to {found.high:{sign},.1f})"
+
+    def difference(mine: Any, theirs: Any, axis: int = -1) -> Any:  # noqa: ANN401
+        return iqm(mine, axis=axis) - iqm(theirs, axis=axis)
+
+    lines = ["| task | steps | trainer | seeds | return at equal steps | minutes | return at equal minutes "]
+    lines[0] += "| fabric-rl minus it, steps | minutes | steps/s |"
+    lines.append("|---|---|---|---|---|---|---|---|---|---|")
+    for name, task in TASKS.items():
+        found = {each: [r for r in runs if (r["task"], r["contender"]) == (name, each)] for each in CONTENDERS}
+        found = {each: own for each, own in found.items() if own}
+        if not found:
+            continue
+        seconds = {each: statistics.median(r["curve"][-1][1] for r in own) for each, own in found.items()}
+        shortest, scores = min(seconds.values()), {}
+        for each, own in found.items():
+            ends = [[p for p in r["curve"] if p[1] <= shortest * 1.01] or r["curve"][:1] for r in own]
+            scores[each] = [np.array([points[-1][2] for points in all_]) for all_ in ([r["curve"] for r in own], ends)]
+        for each, own in found.items():
+            rate = statistics.median(r["curve"][-1][0] / r["curve"][-1][1] for r in own)
+            few = "" if len(own) >= task.seeds else f" of {task.seeds}"
+            cells = [name, f"{task.steps:,}", NAMES[each], f"{len(own)}{few}"]
+            cells += [text(iqm, scores[each][0]), f"{shortest / 60:.1f}", text(iqm, scores[each][1])]
+            pairs = zip(scores["ours"], scores[each], strict=True) if each != "ours" and "ours" in scores else ()
+            cells += [text(difference, *pair, sign="+") for pair in pairs] or ["", ""]
+            lines.append(f"| {' | '.join([*cells, f'{rate:,.0f}'])} |")
+    return lines
+
+
+def rocket_table(runs: Sequence[dict[str, Any]]) -> list[str]:
+    """Rows of the trainers on the pool: medians over the seeds, each seed's touches."""
+    lines = ["| trainer | minutes | seeds | steps/s | touches per minute |", "|---|---|---|---|---|"]
+    for each in ROCKET_CONTENDERS:
+        if own := [r for r in runs if (r["task"], r["contender"]) == (ROCKET, each)]:
+            rate, touches = (statistics.median(r[key] for r in own) for key in ("steps_per_second", "touches"))
+            each_seed = ", ".join(f"{r['touches']:.1f}" for r in own)
+            told = f"{touches:.1f}" + (f" ({each_seed})" if len(own) > 1 else "")
+            lines.append(f"| {NAMES[each]} | {own[0]['minutes']:g} | {len(own)} | {rate:,.0f} | {told} |")
+    return lines
+
+
+def report(runs: Sequence[dict[str, Any]]) -> str:
+    """The results as Markdown."""
+    lines = ["# Baselines", "", "`python benchmarks/baselines.py`: mean return of the last 20 episodes of each run"]
+    lines += [
+        "while exploring; interquartile means over the seeds with 95 % intervals of the stratified bootstrap, which"
+    ]
+    lines += ["are too narrow with so few seeds. Minutes are processor time on one core, from the first step of the"]
+    lines += [
+        "environment on; equal minutes are those of the fastest trainer. The runs were made beside other work, so"
+    ]
+    lines += ["their timings are not for the record.", ""]
+    lines += [describe_machine(), "", *table(runs)]
+    if any(run["task"] == ROCKET for run in runs):
+        lines += [
+            "",
+            "## RocketSim",
+            "",
+            "Environment and rewards of the quickstart, 1v1 in 32 arenas, on one core.",
+        ]
+        lines += ["Touches per minute of game time and car are those of the last quarter of the training.", ""]
+        lines += rocket_table(runs)
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Makes the runs that are missing, prints the tables and ends with one JSON line."""
+    if sys.argv[1:2] == ["--child"]:
+        name, contender, seed, *rest = sys.argv[2:]
+        if name == ROCKET:
+            found = rocket_peer(contender, int(seed), float(rest[0]))
+            Path(rest[1], "result.json").write_text(json.dumps(found), encoding="utf-8")
+        else:
+            run_peer(replace(TASKS[name], steps=int(rest[0])), contender, int(seed))
+        return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, required=True, help="holds runs.jsonl; runs in it are not made again")
+    parser.add_argument("--only", nargs="+", choices=[*TASKS, ROCKET], default=[*TASKS, ROCKET], help="tasks, in order")
+    parser.add_argument("--seeds", type=int, nargs="+", help="default: 0 to 4, with SAC 0 to 2, with RocketSim 0")
+    parser.add_argument("--contenders", nargs="+", choices=ROCKET_CONTENDERS, default=ROCKET_CONTENDERS)
+    parser.add_argument("--steps", type=int, help="of every task, for a quick trial")
+    parser.add_argument("--minutes", type=float, default=4.0, help="of processor time, for each trainer on RocketSim")
+    parser.add_argument("--no_runs", action="store_true", help="only write the tables of the runs that are there")
+    parser.add_argument("--out", type=Path, help="write the tables there")
+    options = parser.parse_args()
+    if options.steps:
+        TASKS.update({name: replace(task, steps=options.steps) for name, task in TASKS.items()})
+    options.folder.mkdir(parents=True, exist_ok=True)
+    kept = options.folder / "runs.jsonl"
+    runs = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()] if kept.exists() else []
+    known = {(r["task"], r["contender"], r["seed"]) for r in runs}
+    for name in () if options.no_runs else options.only:
+        usual = 1 if name == ROCKET else TASKS[name].seeds
+        for seed in options.seeds or range(usual):
+            for contender in ROCKET_CONTENDERS if name == ROCKET else CONTENDERS:
+                if (name, contender, seed) in known or contender not in options.contenders:
+                    continue
+                rocket = name == ROCKET
+                found = run_rocket(contender, seed, options.minutes) if rocket else run(name, contender, seed)
+                runs.append(found)
+                with open(kept, "a", encoding="utf-8") as file:
+                    file.write(json.dumps(found) + "\n")
+                end = found.get("touches", found.get("curve", [None])[-1])
+                print(json.dumps({"task": name, "contender": contender, "seed": seed, "end": end}), flush=True)
+    print(report(runs))
+    if options.out:
+        write_report(options.out, report(runs))
+    print(json.dumps({"baselines": [{k: v for k, v in r.items() if k != "curve"} for r in runs]}))
+
+
+if __name__ == "__main__":
+    main()
