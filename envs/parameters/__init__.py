@@ -1,9 +1,7 @@
 """Parameters of the physics that change from episode to episode, and samplers for them."""
 
 from envs.parameters.live import PARAMETERS as PARAMETERS
-from envs.parameters.live import LiveParameters as LiveParameters
 from envs.parameters.live import Parameter as Parameter
-from envs.parameters.live import TunableArenas as TunableArenas
 from envs.parameters.samplers import Constant as Constant
 from envs.parameters.samplers import Gaussian as Gaussian
 from envs.parameters.samplers import MultirangeUniform as MultirangeUniform

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.component import Component
-from envs.parameters import LiveParameters, ParameterRandomizer, TunableArenas
+from envs.parameters import ParameterRandomizer
+from envs.parameters.live import LiveParameters, TunableArenas
 from envs.resets import StateSetter, check_start
 from envs.sim.arena import SimArena
 from envs.state.game_state import GameState

@@ -20,7 +20,8 @@ from envs.dones import DoneCondition, check_done
 from envs.loggers import StateLogger
 from envs.obs import DefaultObs, ObsBuilder
 from envs.obs.base import build_obs, build_obs_checked
-from envs.parameters import ParameterRandomizer, TunableArenas
+from envs.parameters import ParameterRandomizer
+from envs.parameters.live import TunableArenas
 from envs.pool import settings
 from envs.pool.episodes import (
     HEADLINES,
