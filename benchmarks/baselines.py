@@ -7,7 +7,7 @@
 Every run ends with a JSON line in `FOLDER/runs.jsonl`, and runs that it holds are not made again. One run at a time, so
 it can stay beside other work: seconds are those of the processor, from the first step of the environment on.
 
-Stable-Baselines3 (extra `sb3`) runs with its own default settings. CleanRL's algorithms are written anew with its
+Stable-Baselines3 (extra `sb3`) runs with its own default settings. CleanRL's algorithms are rewritten with its
 published settings (`plain_loops.py`). A run's score is the mean return of its last 20 episodes while it still explores.
 """
 
@@ -34,7 +34,12 @@ from machine import describe_machine
 from reports import write_report
 
 CONTENDERS = ("ours", "sb3", "cleanrl")
-NAMES = {"ours": "fabric-rl", "sb3": "Stable-Baselines3", "cleanrl": "CleanRL", "teacher": "fabric-rl with its teacher"}
+NAMES = {
+    "ours": "fabric-rl",
+    "sb3": "Stable-Baselines3",
+    "cleanrl": "CleanRL",
+    "teacher": "fabric-rl with its teacher at full weight",
+}
 EPISODES = "BASELINES_EPISODES"
 """Environment variable with the file of `EpisodeLog`."""
 POINTS, LAST = 50, 20
@@ -316,8 +321,8 @@ ROCKET_TEXT = """\
 
 Environment and rewards of the quickstart, 1v1 in 32 arenas. All trainers collect 64 steps per car and learn twice from
 minibatches of 512, with gamma 0.98, an entropy coefficient of 0.01 and networks of 256-256 (ReLU). All other settings
-are their own: the defaults of Stable-Baselines3 and CleanRL, and the preset with a constant learning rate. Touches per minute of game time and car
-are those of the last quarter of the training.
+are their own: the defaults of Stable-Baselines3 and CleanRL, and the preset with a constant learning rate. Touches per
+minute of game time and car are those of the last quarter of the training.
 """
 
 
@@ -328,7 +333,9 @@ def report(runs: Sequence[dict[str, Any]]) -> str:
         "",
         "`python benchmarks/baselines.py`: this project, Stable-Baselines3 with its defaults, and",
     ]
-    lines += ["CleanRL's algorithms with its published settings, written anew. Minutes are processor time on one core,"]
+    lines += [
+        "CleanRL's algorithms with its published settings, rewritten for Gymnasium 1. Minutes are processor time on one core,"
+    ]
     lines += ["without startup. The runs were made beside other work, so their timings are not for the record.", ""]
     lines += [describe_machine()]
     if any(run["task"] in TASKS for run in runs):
