@@ -309,6 +309,11 @@ def rocket_table(runs: Sequence[dict[str, Any]]) -> list[str]:
     return lines
 
 
+INTRODUCTION = """\
+`python benchmarks/baselines.py`: this project, Stable-Baselines3 with its defaults, and CleanRL's algorithms with its
+published settings, rewritten for Gymnasium 1. Minutes are processor time on one core, without startup. The runs were
+made beside other work, so their timings are not for the record.
+"""
 GYMNASIUM_TEXT = """\
 ## Gymnasium
 
@@ -328,15 +333,7 @@ minute of game time and car are those of the last quarter of the training.
 
 def report(runs: Sequence[dict[str, Any]]) -> str:
     """The results as Markdown."""
-    lines = [
-        "# Baselines",
-        "",
-        "`python benchmarks/baselines.py`: this project, Stable-Baselines3 with its defaults, and",
-    ]
-    lines += [
-        "CleanRL's algorithms with its published settings, rewritten for Gymnasium 1. Minutes are processor time on one core,"
-    ]
-    lines += ["without startup. The runs were made beside other work, so their timings are not for the record.", ""]
+    lines = ["# Baselines", "", INTRODUCTION]
     lines += [describe_machine()]
     if any(run["task"] in TASKS for run in runs):
         lines += ["", GYMNASIUM_TEXT, *table(runs)]
