@@ -169,7 +169,7 @@ def run(name: str, contender: str, seed: int) -> dict[str, Any]:
             command = [__file__, "--child", name, contender, str(seed), str(task.steps)]
         start([sys.executable, *command], folder)
         points = curve((folder / "episodes").read_text(encoding="utf-8").splitlines(), task.steps)
-    return {"task": name, "contender": contender, "seed": seed, "curve": points}
+    return {"task": name, "contender": contender, "seed": seed, "steps": task.steps, "curve": points}
 
 
 def rocket_pool() -> Any:  # noqa: ANN401
@@ -358,7 +358,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", help="default: 0 to 4, with SAC 0 to 2, with RocketSim 0")
     parser.add_argument("--contenders", nargs="+", choices=ROCKET_CONTENDERS, default=ROCKET_CONTENDERS)
     parser.add_argument("--steps", type=int, help="of every task, for a quick trial")
-    parser.add_argument("--minutes", type=float, default=4.0, help="of processor time, for each trainer on RocketSim")
+    parser.add_argument("--minutes", type=float, default=3.0, help="of processor time, for each trainer on RocketSim")
     parser.add_argument("--no_runs", action="store_true", help="only write the tables of the runs that are there")
     parser.add_argument("--out", type=Path, help="write the tables there")
     options = parser.parse_args()
@@ -367,6 +367,8 @@ def main() -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     kept = options.folder / "runs.jsonl"
     runs = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()] if kept.exists() else []
+    wanted = {name: ("steps", task.steps) for name, task in TASKS.items()} | {ROCKET: ("minutes", options.minutes)}
+    runs = [r for r in runs if r[wanted[r["task"]][0]] == wanted[r["task"]][1]]  # others stay in the file
     known = {(r["task"], r["contender"], r["seed"]) for r in runs}
     for name in () if options.no_runs else options.only:
         usual = 1 if name == ROCKET else TASKS[name].seeds

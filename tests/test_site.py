@@ -57,6 +57,7 @@ def test_every_exported_name_is_in_the_reference_and_every_name_there_exists():
         if id(value) not in known and not (isinstance(value, int) and f"`{name[1]}`" in text)  # columns of controls
     ]
     assert missing == []
+    assert set(re.findall(r"\]\[([\w.]+)\]", text)) <= set(described())
 
 
 def test_every_exported_name_is_used_on_a_page_or_in_an_example():
