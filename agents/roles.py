@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from fabric_rl.types import ActorCritic, ActOutput, AgentFactory, accepts_action_mask
+from fabric_rl.types import ActorCritic, ActOutput, AgentFactory, TeamAgent, accepts_action_mask
 
 
 class RolesAgent(ActorCritic):
@@ -53,6 +53,8 @@ class RolesAgent(ActorCritic):
             )
         inner = gymnasium.spaces.Box(space.low[:-1], space.high[:-1], dtype=space.dtype.type)
         self.roles = nn.ModuleDict({name: build(inner, action_space) for name, build in roles.items()})
+        if any(isinstance(agent, TeamAgent) for agent in self.agents):
+            raise ValueError("RolesAgent: a role cannot be an agent that learns as a team, such as POCAAgent")
         self.memory_size = max(agent.memory_size for agent in self.agents)
 
     @property

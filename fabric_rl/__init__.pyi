@@ -21,6 +21,7 @@ from .curricula.phases import Promotion as Promotion
 from .evaluation.play import play as play
 from .evaluation.show import show as show
 from .learning.gae import GAE as GAE
+from .learning.gae import CounterfactualAdvantage as CounterfactualAdvantage
 from .learning.gae import Estimator as Estimator
 from .learning.gae import gae as gae
 from .learning.ppo import ppo_loss as ppo_loss
@@ -40,6 +41,7 @@ from .types import ActorCritic as ActorCritic
 from .types import ActOutput as ActOutput
 from .types import Minibatch as Minibatch
 from .types import OffPolicyAgent as OffPolicyAgent
+from .types import TeamAgent as TeamAgent
 from .types import Transitions as Transitions
 
 __version__: str

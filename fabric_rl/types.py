@@ -86,6 +86,12 @@ class Minibatch(NamedTuple):
     """`[B, ...]` actions that the environment's teacher would take, in the format of `action`."""
     next_action_mask: Tensor | None = None
     """`[B, n]` bool, action mask of `next_obs`; where the episode was truncated, the mask of this step instead."""
+    team_obs: Tensor | None = None
+    """`[B, M, ...]` observations of the agent and its teammates, its own first; M is the size of the largest team."""
+    team_action: Tensor | None = None
+    """`[B, M, ...]` their actions, in the same order and in the format of `action`."""
+    team_present: Tensor | None = None
+    """`[B, M]` bool, False for agents that have left the episode and, in smaller teams, for missing ones."""
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "Minibatch":
         """Return a minibatch with `function` applied to every tensor."""
@@ -94,7 +100,7 @@ class Minibatch(NamedTuple):
 
 MINIBATCH_FIELDS = (
     *("reward", "next_value", "terminated", "done", "time", "sub_env", "next_obs", "next_action_mask"),
-    "teacher_action",
+    *("teacher_action", "team_obs", "team_action", "team_present"),
 )
 """Optional fields of `Minibatch`, which an agent can request."""
 
@@ -166,6 +172,36 @@ class ActorCritic(LightningModule):
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Return one optimizer for all parameters. Its learning rates are the initial ones of the schedule."""
+        raise NotImplementedError
+
+
+class TeamAgent(ActorCritic):
+    """Base class of agents without memory whose critic sees the whole team; the environment has teams (`HasTeams`).
+
+    The trainer calls `team_value` for the values of a rollout and, unless `--estimator` is set, takes the advantages
+    from `fabric_rl.CounterfactualAdvantage`. `value` is only used to display values.
+    """
+
+    minibatch_fields = ("team_obs", "team_action", "team_present")
+
+    def team_value(self, obs: Tensor, present: Tensor) -> Tensor:
+        """Return the values `[B]` (or `[B, K]`), float32, of teams with the observations `obs [B, M, ...]`.
+
+        `present [B, M]` is False for agents that do not count; it may be False for all agents of a team.
+        """
+        raise NotImplementedError
+
+    def baseline(self, obs: Tensor, action: Tensor, present: Tensor) -> Tensor:
+        """Return the expected return if the first agent of each team acts by the policy, and the others as they did.
+
+        Args:
+            obs: `[B, M, ...]` observations of the teams.
+            action: `[B, M, ...]` actions; those of the first agents do not matter.
+            present: `[B, M]` bool, as in `team_value`; the first agents always count.
+
+        Returns:
+            `[B]` (or `[B, K]`) float32.
+        """
         raise NotImplementedError
 
 
@@ -363,10 +399,15 @@ class HasPhases(Protocol):
 
 @runtime_checkable
 class HasTeams(Protocol):
-    """An environment whose sub-environments are players of two teams that meet in arenas, as needed for self-play.
+    """An environment whose sub-environments are players of one or two teams per arena.
 
-    All players of an arena begin and end their episodes together. On a step that ends episodes, `infos["result"]` is
-    `[N]` float32, valid where `infos["_final_obs"]`: 1 for players that won, 0 for players that lost, 0.5 for a draw.
+    Self-play needs two teams, and a `TeamAgent` at least one. All players of an arena begin and end their episodes
+    together. On a step that ends episodes, `infos["result"]` is `[N]` float32, valid where `infos["_final_obs"]`: 1 for
+    players that won, 0 for players that lost, 0.5 for a draw. Only self-play needs it.
+
+    A player that leaves the episode before the others keeps its row, with any observation: `infos["present"]` of
+    `reset` and `step` is `[N]` bool, False where the player of the returned observation has left. Its actions then have
+    no effect, and a `TeamAgent` does not learn from them.
     """
 
     @property

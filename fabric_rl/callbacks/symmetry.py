@@ -72,11 +72,11 @@ def reflect(batch: Minibatch, symmetry: Symmetry, rows: Tensor) -> Minibatch:
     def tensor(array: NDArray[Any]) -> Tensor:
         return torch.as_tensor(array, device=rows.device)
 
-    def replaced(x: Tensor | None, change: Callable[[Tensor], Tensor], at: int = axis) -> Tensor | None:
+    def replaced(x: Tensor | None, change: Callable[[Tensor], Tensor], at: int = axis, team: int = 0) -> Tensor | None:
         if x is None:
             return None
         part = x.index_select(at, rows)
-        changed = change(part.reshape(*part.shape[: at + 1], -1)).to(x.dtype)
+        changed = change(part.reshape(*part.shape[: at + 1 + team], -1)).to(x.dtype)
         return x.index_copy(at, rows, changed.reshape(part.shape))
 
     source, sign = tensor(symmetry.obs_index), tensor(symmetry.obs_sign)
@@ -84,6 +84,7 @@ def reflect(batch: Minibatch, symmetry: Symmetry, rows: Tensor) -> Minibatch:
         name: replaced(getattr(batch, name), lambda x: x[..., source] * sign)
         for name in ("obs", "next_obs", "burn_in_obs")
     }
+    others["team_obs"] = replaced(batch.team_obs, lambda x: x[..., source] * sign, team=1)
     if isinstance(symmetry.actions, tuple):
         choices = [tensor(column) for column in symmetry.actions]
         starts = np.cumsum([0, *map(len, choices)])
@@ -100,5 +101,6 @@ def reflect(batch: Minibatch, symmetry: Symmetry, rows: Tensor) -> Minibatch:
             return x * signs
 
     others |= {name: replaced(getattr(batch, name), reflected) for name in ("action", "teacher_action")}
+    others["team_action"] = replaced(batch.team_action, reflected, team=1)
     memory = batch.state if batch.episode_start is None else replaced(batch.state, torch.zeros_like, 0)
     return batch._replace(state=memory, **others)  # type: ignore[arg-type]  # None only where it was

@@ -80,9 +80,7 @@ class Conversion:
         self._roles = roles
         self._used: dict[str, list[str]] = {}
         self._denied: dict[str, str] = {}
-        if trainer == "poca":
-            self._denied["trainer"] = "no critic here sees a whole team; the behavior trains with PPO"
-        agent = self._convert_trainer()
+        agent = self._convert_trainer(trainer == "poca")
         self._convert_signals()
         whose = agent if roles == 1 else "agents.RolesAgent"
         no_cloning = (
@@ -123,10 +121,15 @@ class Conversion:
         for path in sources:
             self._used.setdefault(path, []).append(here if isinstance(value, dict) else f"{here}: {flow(value)}")
 
-    def _convert_trainer(self) -> str:
-        """Convert the settings of PPO or SAC and of the networks, and return the class path of the agent."""
+    def _convert_trainer(self, poca: bool) -> str:
+        """Convert the settings of the trainer and of the networks, and return the class path of the agent."""
         recurrent = bool(self._value("use_recurrent"))
         name = "RecurrentPPOAgent" if recurrent else "ConvPPOAgent" if self._target.images else "PPOLightningAgent"
+        if poca and self._target.teams and name == "PPOLightningAgent":
+            name = "POCAAgent"
+        elif poca:
+            why = "POCAAgent needs teams, and has neither memory nor convolutions"
+            self._denied["trainer"] = f"{why}; the behavior trains with PPO"
         agent = "agents.SACLightningAgent" if self._kind == "sac" else f"agents.{name}"
         self.config["agent"] = {"class_path": agent, "init_args": {}}
         self._used["trainer"] = self._used["use_recurrent"] = [agent]

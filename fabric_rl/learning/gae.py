@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from fabric_rl.types import ActorCritic
+from fabric_rl.types import ActorCritic, TeamAgent
 
 if TYPE_CHECKING:
     from fabric_rl.rollouts.rollout import Rollout
@@ -98,8 +98,52 @@ class GAE(Estimator):
     def __call__(
         self, rollout: "Rollout", agent: ActorCritic, gamma: Tensor, gae_lambda: float
     ) -> tuple[Tensor, Tensor]:
+        return self.estimate(rollout, rollout.reward, gamma, gae_lambda)
+
+    @staticmethod
+    def estimate(rollout: "Rollout", reward: Tensor, gamma: Tensor, gae_lambda: float) -> tuple[Tensor, Tensor]:
+        """Return advantages and value targets for `reward` in place of the rollout's rewards; see `Estimator`."""
         ends = (rollout.terminated, rollout.done)
         if rollout.episodic is not None:  # [K]
             ends = (rollout.terminated[..., None] & rollout.episodic, rollout.done[..., None] & rollout.episodic)
-        advantage = gae(rollout.reward, rollout.value, rollout.next_value, *ends, gamma, gae_lambda)
+        advantage = gae(reward, rollout.value, rollout.next_value, *ends, gamma, gae_lambda)
         return advantage, advantage + rollout.value
+
+
+class CounterfactualAdvantage(GAE):
+    r"""Lambda return of the team minus a counterfactual baseline of each agent, as in MA-POCA.
+
+    Cohen et al. 2021, "On the Use and Misuse of Absorbing States in Multi-agent Reinforcement Learning".
+
+    The reward of a team is the mean of the rewards of its agents, also of those that have left the episode. With the
+    observations :math:`o^i` of the present agents, whose number :math:`k_t` may change, and the team's value
+    :math:`V`, the value target is the lambda return
+
+    .. math::
+        G^{(n)}_t = \sum_{l=1}^{n} \gamma^{l-1} r_{t+l} + \gamma^n V(o^1_{t+n}, ..., o^{k_{t+n}}_{t+n}), \qquad
+        y^{(\lambda)}_t = (1 - \lambda) \sum_{n=1}^{\infty} \lambda^{n-1} G^{(n)}_t
+
+    so an agent that has left is credited with what its team achieves afterwards. The baseline :math:`Q` knows the
+    observations and actions of the teammates, but only the observation of agent j:
+
+    .. math:: A^j_t = y^{(\lambda)}_t - Q(o^j_t, (o^i_t, a^i_t)_{i \neq j})
+    """
+
+    def __call__(
+        self, rollout: "Rollout", agent: ActorCritic, gamma: Tensor, gae_lambda: float
+    ) -> tuple[Tensor, Tensor]:
+        """Estimate, see `Estimator`; raise a ValueError unless the agents of each team end their episodes together."""
+        if not isinstance(agent, TeamAgent):
+            raise ValueError(f"{type(agent).__name__} has no counterfactual baseline; use --agent agents.POCAAgent")
+        ends = rollout.of_team(rollout.done)  # [T, N, M]
+        if bool((ends != ends[..., :1]).any()):
+            raise ValueError(
+                "the agents of a team must end their episodes together; report agents that leave earlier in "
+                "infos['present'] (see fabric_rl.types.HasTeams)"
+            )
+        exists = rollout.in_team.float()  # [N, M]
+        share = exists / exists.sum(dim=1, keepdim=True)
+        team_rewards = rollout.of_team(rollout.reward)  # [T, N, M] or [T, N, M, K]
+        reward = torch.einsum("tnm...,nm->tn...", team_rewards, share)
+        _, returns = self.estimate(rollout, reward, gamma, gae_lambda)
+        return returns - rollout.team_baselines(agent), returns

@@ -12,15 +12,13 @@ from torch import Tensor
 
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.devices import single_thread, to_device, to_host
-from fabric_rl.rollouts.rollout import Rollout
+from fabric_rl.rollouts.rollout import VALUE_NUMBERS, Rollout
 from fabric_rl.rollouts.step_checks import BOOLS, NUMBERS, Step, check_array, check_step, clip_actions, require_finite
-from fabric_rl.types import ActorCritic, ActOutput, HasGroups, OffPolicyAgent
+from fabric_rl.types import ActorCritic, ActOutput, HasGroups, OffPolicyAgent, TeamAgent
 
 EPISODE_RETURN, RECENT_RETURN = "reward/episode_return", "recent/episode_return"
 RECENT_EPISODES = 20
 """Number of most recent episodes, over all ranks, of `mean_return_last_20` in the summary."""
-VALUE_NUMBERS = 2**22
-"""Maximum number of observation entries in one call of the value function."""
 MULTIPLICATIONS_FOR_THREADS = 2**28
 """Multiplications per call of the policy below which one thread, in addition to the physics threads, was faster."""
 _Ended = tuple[int, NDArray[np.intp], NDArray[Any]]
@@ -171,6 +169,10 @@ def _joint_actions(parts: "Sequence[_GroupCollector]", actions: Sequence[NDArray
 
 def _finish_values(actor: Actor, parts: "Sequence[_GroupCollector]", num_steps: int, timers: Timers) -> None:
     agent, rollout, first, last = actor.agent, actor.rollout, actor.first, actor.first + num_steps
+    if isinstance(agent, TeamAgent):
+        with timers("values"):
+            _fill_team_values(agent, rollout)
+        return
     if not all(part.has_values for part in parts):
         with timers("values"):
             _fill_values(agent, rollout, first, last)
@@ -257,6 +259,8 @@ class _GroupCollector:
         if rollout.teacher_action is not None:
             taught = self._info(step, "teacher_action", (n, *rollout.teacher_action.shape[2:]))
             rollout.teacher_action[at + 1, rows] = to_device(taught, device)
+        if rollout.present is not None:
+            rollout.present[at + 1, rows] = to_device(self._info(step, "present", (n,), BOOLS), device)
         done = self._terminated[t] | self._truncated[t]
         cut = np.flatnonzero(self._truncated[t] & ~self._terminated[t])
         terminal = np.flatnonzero(self._terminated[t]) if rollout.next_obs is not None else cut[:0]
@@ -279,6 +283,7 @@ class _GroupCollector:
                 "final_obs": "an episode was truncated, but infos lacks 'final_obs'",
                 "action_mask": "reset() returned an action mask, but infos lacks 'action_mask'",
                 "teacher_action": "reset() returned the teacher's actions, but infos lacks 'teacher_action'",
+                "present": "reset() returned which agents are present, but infos lacks 'present'",
                 "reward_signals": "the environment has reward signals, but infos lacks 'reward_signals'",
             }[key]
             raise ValueError(f"--env {self.env}.step(): {why}")
@@ -324,3 +329,20 @@ def _fill_values(agent: ActorCritic, rollout: Rollout, first: int, last: int) ->
         obs = rollout.obs[start : min(start + rows, last)]
         values = agent.value(obs.flatten(0, 1))
         rollout.value[start : start + len(obs)] = values.view(len(obs), rollout.num_envs, *values.shape[1:])
+
+
+def _fill_team_values(agent: TeamAgent, rollout: Rollout) -> None:
+    """Compute the values of the teams for the whole rollout; at truncated steps, also those of the last observations.
+
+    There, the agents count that were present at the step.
+    """
+    values = rollout.team_values(agent)
+    rollout.value[:], rollout.next_value[:] = values[:-1], values[1:]
+    steps, envs = (rollout.done & ~rollout.terminated).nonzero(as_tuple=True)
+    if not len(steps) or rollout.next_obs is None:
+        return
+    last = rollout.next_obs[steps[:, None], rollout.team_rows[envs]]
+    value = agent.team_value(last, rollout.team_present(slice(rollout.num_steps))[steps, envs])
+    if rollout.episodic is not None:
+        value = torch.where(rollout.episodic, value, rollout.next_value[steps, envs])
+    rollout.next_value[steps, envs] = value

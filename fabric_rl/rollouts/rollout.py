@@ -1,7 +1,7 @@
 """Rollout buffers `[T, N]`."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -16,15 +16,19 @@ from fabric_rl.types import (
     MINIBATCH_FIELDS,
     ActorCritic,
     HasRewardSignals,
+    HasTeams,
     Minibatch,
     OffPolicyAgent,
+    TeamAgent,
     accepts_action_mask,
 )
 
 TENSORS = (
-    *("_obs", "_episode_start", "action_mask", "state", "_states", "action", "log_prob"),
+    *("_obs", "_episode_start", "action_mask", "present", "state", "_states", "action", "log_prob"),
     *("value", "next_value", "reward", "terminated", "done", "teacher_action", "next_obs"),
 )
+VALUE_NUMBERS = 2**22
+"""Maximum number of observation entries in one call of the value function."""
 
 
 class Layout(NamedTuple):
@@ -109,6 +113,11 @@ class Rollout:
         next_obs: `[T, N, ...]` true next observation of the same episode, even at its end, same dtype as `obs`; None
             unless the agent or a signal asks for it.
         episodic: `[K]` bool, True for a signal whose returns end with the episode; None: all do.
+        present: `[T + 1, N]` bool, False for agents that have left their episode (`HasTeams`); None: the environment
+            does not report it, or the agent is not a `TeamAgent`.
+        team_rows: `[N, M]` int64, the sub-environments of the team of each, itself first; padded with itself where the
+            team has fewer than M agents. Only for a `TeamAgent`, like `in_team`.
+        in_team: `[N, M]` bool, False for padding.
     """
 
     def __init__(
@@ -165,7 +174,12 @@ class Rollout:
         self.value, self.next_value, self.reward = zeros(*values), zeros(*values), zeros(*values)
         self.terminated, self.done = zeros(*size, dtype=torch.bool), zeros(*size, dtype=torch.bool)
         self._set_views()
-        self.next_obs = torch.zeros_like(self.obs[1:]) if signals or "next_obs" in self._fields else None
+        self._in_teams = isinstance(agent, TeamAgent)
+        if self._in_teams:
+            self.team_rows, self.in_team = (torch.from_numpy(x).to(device) for x in _teams(env, agent))
+        self.present: Tensor | None = None
+        needs_next = signals or self._in_teams or "next_obs" in self._fields
+        self.next_obs = torch.zeros_like(self.obs[1:]) if needs_next else None
         self.teacher_action: Tensor | None = None
         if "teacher_action" in self._fields:
             self.teacher_action = zeros(num_steps + 1, env.num_envs, *action_space.shape, dtype=numbers)
@@ -221,7 +235,10 @@ class Rollout:
                 shape = (self.num_steps + 1, *np.shape(mask))
                 self.action_mask = torch.ones(shape, dtype=torch.bool, device=self.obs.device)
             self.action_mask[-1] = torch.from_numpy(np.asarray(mask, np.bool_))
-
+        if self._in_teams and "present" in (infos or {}):
+            if not keep or self.present is None:
+                self.present = torch.ones_like(self.episode_start)
+            self.present[-1] = torch.from_numpy(np.asarray((infos or {})["present"], np.bool_))
         if self.teacher_action is not None:
             if infos is None or "teacher_action" not in infos:
                 raise ValueError(
@@ -233,14 +250,16 @@ class Rollout:
     def state_dict(self, whole: bool = False) -> dict[str, Any]:
         """Return the start of the next rollout (last observations, memory, masks), or the `whole` rollout."""
         if whole:
-            names = TENSORS if self.next_obs is not None else TENSORS[:-1]
-            tensors = {name: getattr(self, name) for name in names}
+            missing = {name for name in ("next_obs", "present") if getattr(self, name) is None}
+            tensors = {name: getattr(self, name) for name in TENSORS if name not in missing}
             return {name: None if x is None else x.detach().clone() for name, x in tensors.items()}
         kept = self._layout.burn_in + 1
         mask = None if self.action_mask is None else self.action_mask[-1]
         state = {"obs": self._obs[-kept:], "episode_start": self._episode_start[-kept:], "action_mask": mask}
         if self.teacher_action is not None:
             state["teacher_action"] = self.teacher_action[-1]
+        if self.present is not None:
+            state["present"] = self.present[-1]
         if self.state is not None:
             state |= {"memory": self.state, "memories": self._states[self._layout.num_sequences :]}
         return {name: None if x is None else x.detach().clone() for name, x in state.items()}
@@ -261,6 +280,8 @@ class Rollout:
             return
         if self.teacher_action is not None and taught is not None:
             self.teacher_action[-1] = taught
+        if self.present is not None:
+            self.present[-1] = state["present"]
         kept = self._layout.burn_in + 1
         self._obs[-kept:], self._episode_start[-kept:] = state["obs"], state["episode_start"]
         if state["action_mask"] is not None:
@@ -276,7 +297,7 @@ class Rollout:
         kept = self._layout.burn_in + 1
         self._obs[:kept] = self._obs[-kept:].clone()
         self._episode_start[:kept] = self._episode_start[-kept:].clone()
-        for each in (self.action_mask, self.teacher_action):
+        for each in (self.action_mask, self.teacher_action, self.present):
             if each is not None:
                 each[0] = each[-1]
         if self.state is not None:
@@ -330,7 +351,8 @@ class Rollout:
         layout = self._layout
         if not layout.in_sequences:
             steps = steps._replace(state=None if self.state is None else self._states)
-            return steps.map(lambda x: x.flatten(0, 1))
+            chosen = self._present_steps()
+            return steps.map(lambda x: x.flatten(0, 1) if chosen is None else x.flatten(0, 1)[chosen])
         return steps.map(layout.sequences)._replace(
             state=None if self.state is None else self._states[: layout.num_sequences].flatten(0, 1),
             episode_start=layout.sequences(self.episode_start[:-1]),
@@ -338,8 +360,56 @@ class Rollout:
             burn_in_start=layout.burn_in_steps(self._episode_start),
         )
 
+    def of_team(self, x: Tensor) -> Tensor:
+        """Return `x [T, N, ...]` of every agent and its teammates, `[T, N, M, ...]`; see `team_rows`."""
+        return x[:, self.team_rows]
+
+    def team_present(self, steps: slice) -> Tensor:
+        """Return which agents of the teams are present, `[t, N, M]` bool, as in `Minibatch`."""
+        if self.present is None:
+            return self.in_team.expand(len(self.obs[steps]), *self.in_team.shape)
+        return self.of_team(self.present[steps]) & self.in_team
+
+    def team_values(self, agent: TeamAgent) -> Tensor:
+        """Return the values of the teams, as seen from each agent, at all T + 1 observations: `[T + 1, N(, K)]`."""
+        return self._of_critic(agent.team_value, self.num_steps + 1, self.obs)
+
+    def team_baselines(self, agent: TeamAgent) -> Tensor:
+        """Return the counterfactual baselines of all steps, `[T, N(, K)]`; see `TeamAgent.baseline`."""
+        return self._of_critic(agent.baseline, self.num_steps, self.obs, self.action)
+
+    def _of_critic(self, critic: Callable[..., Tensor], steps: int, *inputs: Tensor) -> Tensor:
+        """Return what a critic gives for the `inputs [steps, N, ...]` of the teams, in chunks to save memory."""
+        size, parts = max(1, VALUE_NUMBERS // max(1, self.obs[0].numel() * self.team_rows.shape[1])), list[Tensor]()
+        for first in range(0, steps, size):
+            t = slice(first, min(first + size, steps))
+            teams = [*(self.of_team(x[t]) for x in inputs), self.team_present(t)]
+            parts.append(critic(*(x.flatten(0, 1) for x in teams)))
+        values = torch.cat(parts)
+        return values.view(steps, self.num_envs, *values.shape[1:])
+
+    def _present_steps(self) -> Tensor | None:
+        """Return the flat steps to learn from, `[T * N]`, or None for all of them in order.
+
+        The steps of agents that have left are replaced by steps of present ones, drawn at random: batches keep their
+        size, which must be the same on every rank.
+        """
+        if self.present is None:
+            return None
+        present = self.present[:-1].flatten()
+        numbers = present.nonzero().squeeze(1)
+        if len(numbers) in (0, len(present)):
+            return None
+        generator = torch.Generator().manual_seed(len(numbers))
+        drawn = torch.randint(len(numbers), present.shape, generator=generator).to(numbers.device)
+        return torch.where(present, torch.arange(len(present), device=numbers.device), numbers[drawn])
+
     def _field(self, name: str) -> Tensor | None:
         """Return a field that the agent has asked for, `[T, N, ...]`."""
+        if name in ("team_obs", "team_action"):
+            return self.of_team(self.obs[:-1] if name == "team_obs" else self.action)
+        if name == "team_present":
+            return self.team_present(slice(self.num_steps))
         if name == "next_action_mask":
             if self.action_mask is None:
                 return None
@@ -361,6 +431,22 @@ class Rollout:
             setattr(own, name, None if tensor is None else tensor.clone())
         own._set_views()
         return own
+
+
+def _teams(env: VectorEnv, agent: ActorCritic | None) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return `team_rows` and `in_team`, see `Rollout`; raise a ValueError if the environment has no teams."""
+    sides = env.sides if isinstance(env, HasTeams) else None
+    if sides is None:
+        raise ValueError(
+            f"--agent {type(agent).__name__} learns as a team, but {type(env).__name__} does not tell which of its "
+            "agents are teammates (fabric_rl.types.HasTeams); use an envs.RocketSimPool, or another --agent"
+        )
+    same = np.logical_and.reduce([side[:, None] == side for side in sides])  # [N, N]
+    own = np.arange(len(same))
+    order = np.argsort(~same, axis=1, kind="stable")[:, : same.sum(axis=1).max()]  # [N, M], teammates in order
+    mates = np.stack([np.concatenate(([i], row[row != i]))[: order.shape[1]] for i, row in enumerate(order)])
+    in_team = same[own[:, None], mates]
+    return np.where(in_team, mates, own[:, None]), in_team
 
 
 def reward_signals(env: VectorEnv) -> tuple[str, ...]:

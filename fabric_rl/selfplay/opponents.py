@@ -38,6 +38,7 @@ class TeamAssignment:
 
     Attributes:
         arena_of: `[M]` arena of each sub-environment.
+        team_of: `[M]` team of each sub-environment, 0 or 1.
         played: `[A]` bool, True where an opponent plays one of the teams.
         learns: `[A]` team that learns in a played arena.
         learners: `[N]` rows of the pool that learn, in the order of the arenas; `begin` may change them.
@@ -60,7 +61,7 @@ class TeamAssignment:
         self.learns = np.zeros(arenas, np.intp)
         for kind in (self._even, ~self._even):
             self.learns[self.played & kind] = np.arange((self.played & kind).sum()) % 2
-        self.arena_of, self._team_of = arena_of, team_of
+        self.arena_of, self.team_of = arena_of, team_of
         self.learners, self.opponent_rows = np.zeros((2, 0), np.intp)
         self._assign()
 
@@ -76,7 +77,7 @@ class TeamAssignment:
         self._assign()
 
     def _assign(self) -> None:
-        learning = ~self.played[self.arena_of] | (self._team_of == self.learns[self.arena_of])
+        learning = ~self.played[self.arena_of] | (self.team_of == self.learns[self.arena_of])
         self.learners, self.opponent_rows = np.flatnonzero(learning), np.flatnonzero(~learning)
 
 
@@ -201,6 +202,15 @@ class Opponents(VectorEnv):
         self._assign_policies()
 
     @property
+    def sides(self) -> tuple[Rows, Rows]:
+        """Arena and team of each learner, see `fabric_rl.types.HasTeams`; teammates never change, but their side may.
+
+        With equal teams, the learners of an arena are in the same rows on either side.
+        """
+        learners = self.assignment.learners
+        return self.assignment.arena_of[learners], self.assignment.team_of[learners]
+
+    @property
     def inspector(self) -> Any:  # noqa: ANN401 - the pool's
         """The pool's inspector."""
         return self.pool.inspector  # type: ignore[attr-defined]
@@ -294,7 +304,7 @@ class Opponents(VectorEnv):
             self.policies.zero_memory(rows.start + np.flatnonzero(done))
             self._begin(ended)
             learners = self.assignment.learners[own] - rows.start
-            for name in {"action_mask", "teacher_action"} & infos.keys():  # of the next episodes
+            for name in {"action_mask", "teacher_action", "present"} & infos.keys():  # of the next episodes
                 found[name] = np.asarray(infos[name])[learners]
         return obs[learners], *parts, found
 

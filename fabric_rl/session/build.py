@@ -19,7 +19,7 @@ from fabric_rl.base.seeding import stream_seed
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.dry_run import check_agent, dry_run_parts, error_context
 from fabric_rl.hooks import Hooks
-from fabric_rl.learning.gae import Estimator
+from fabric_rl.learning.gae import GAE, CounterfactualAdvantage, Estimator
 from fabric_rl.learning.learner import FrozenLearner, Learner
 from fabric_rl.learning.normalize import ReturnScaler
 from fabric_rl.learning.update import index_batch, oom_hint
@@ -44,6 +44,7 @@ from fabric_rl.types import (
     HasSeeds,
     Minibatch,
     OffPolicyAgent,
+    TeamAgent,
     Transitions,
 )
 
@@ -123,6 +124,10 @@ def build(
         module: Any = agent(envs.single_observation_space, envs.single_action_space)
         reward_signals = build_signals(signals, envs)
     check_agent(module)
+    if isinstance(module, TeamAgent):
+        if link is not None:
+            raise ValueError(f"--num_players: trainers know no teams, so {type(module).__name__} cannot learn")
+        estimator = CounterfactualAdvantage() if type(estimator) is GAE else estimator
     names = [signal.name for signal in reward_signals]
     length_flag, size_flag = algorithm.flags
     what = f"a rollout of {length_flag} {args.num_steps} in {envs.num_envs} sub-environments"

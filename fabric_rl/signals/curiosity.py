@@ -9,7 +9,8 @@ from lightning import Fabric
 from torch import Tensor
 
 from fabric_rl.base.settings import Count, NonNegative, Positive, Share, checks_arguments
-from fabric_rl.signals.base import ActionEncoder, ObsEncoder, RewardSignal, Steps, mlp
+from fabric_rl.learning.action_encoder import ActionEncoder
+from fabric_rl.signals.base import ObsEncoder, RewardSignal, Steps, mlp
 from fabric_rl.types import Stats
 
 _SAMPLE = 1024

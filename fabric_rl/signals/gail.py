@@ -12,7 +12,8 @@ from torch.nn.functional import softplus
 
 from fabric_rl.base.settings import Count, NonNegative, Positive, Share, checks_arguments
 from fabric_rl.base.trajectory import Trajectory
-from fabric_rl.signals.base import ActionEncoder, ObsEncoder, RewardSignal, Steps, mlp
+from fabric_rl.learning.action_encoder import ActionEncoder
+from fabric_rl.signals.base import ObsEncoder, RewardSignal, Steps, mlp
 from fabric_rl.types import Stats
 
 _CODE = 128

@@ -19,7 +19,7 @@ from agents.parts.heads import PolicyHead
 from envs.adapters.gymnasium_envs import ConcatenatedBox
 from fabric_rl.base.settings import annotations_of
 from fabric_rl.learning.normalize import ObsNormalizer
-from fabric_rl.types import ActorCritic, ActOutput, Minibatch
+from fabric_rl.types import ActorCritic, ActOutput, Minibatch, TeamAgent
 from tests.envs.test_settings import wrong_values
 
 VECTOR = Box(-np.inf, np.inf, (6,), np.float32)
@@ -54,6 +54,7 @@ AGENTS = [
     Case("RecurrentPPOAgent", VECTOR, MEMORY),
     Case("RecurrentPPOAgent", VECTOR, MEMORY | {"cell": "gru", "burn_in": 3}, "-GRU with burn-in"),
     Case("AttentionPPOAgent", Box(-np.inf, np.inf, (5, 8), np.float32), SMALL | {"embed_size": 16, "num_heads": 2}),
+    Case("POCAAgent", VECTOR, SMALL | {"embed_size": 16, "num_heads": 2}),
     Case("ConvPPOAgent", Box(0, 255, (20, 20, 3), np.uint8), {"hidden_sizes": (16,)}),
     Case("MultiInputPPOAgent", ENTRIES, {"encoder": "match3", "entry_sizes": (12,), "hidden_sizes": (16,)}),
 ]
@@ -119,6 +120,11 @@ def rollout(agent, masked=False, seed=3) -> Minibatch:
                 state = state * ~start[t].unsqueeze(-1)
             acted.append(agent.act(obs[t], state, action_mask=None if mask is None else mask[t]))
             state = acted[-1].state
+        if isinstance(agent, TeamAgent):  # teams of three, all present
+            team = torch.arange(ENVS).view(-1, 3).repeat_interleave(3, 0)
+            team = torch.stack([team[i].roll(-i % 3) for i in range(ENVS)])
+            here = torch.ones(ENVS, 3, dtype=torch.bool)
+            acted = [a._replace(value=agent.team_value(seen[team], here)) for a, seen in zip(acted, obs, strict=True)]
         if acted[0].value is None:
             acted = [a._replace(value=agent.value(seen)) for a, seen in zip(acted, obs, strict=True)]
     action, log_prob, value = (torch.stack(rows) for rows in list(zip(*acted, strict=True))[:3])
@@ -131,6 +137,9 @@ def rollout(agent, masked=False, seed=3) -> Minibatch:
         returns=torch.randn(value.shape, generator=generator),
         action_mask=mask,
     )
+    if isinstance(agent, TeamAgent):
+        present = here.expand(steps, *here.shape)
+        batch = batch._replace(team_obs=obs[:, team], team_action=action[:, team], team_present=present)
     if not remembers:
         return Minibatch(*(None if x is None else x.flatten(0, 1) for x in batch))
     batch = Minibatch(*(None if x is None else x[burn_in:] for x in batch))
@@ -365,7 +374,8 @@ def test_coefficients_and_learning_rates_arrive(case):
     )
     actor, critic = agent.configure_optimizers().param_groups
     assert (actor["lr"], critic["lr"]) == (1e-4, 2e-4)
-    of_critic = [part for part in (getattr(agent, "critic", None), agent.value_head) if part is not None]
+    names = ("critic", "attention", "embed_obs", "embed_obs_action")
+    of_critic = [agent.value_head, *(part for name in names if (part := getattr(agent, name, None)) is not None)]
     assert set(critic["params"]) == {parameter for part in of_critic for parameter in part.parameters()}
     assert set(actor["params"]) == set(agent.parameters()) - set(critic["params"])
     assert actor["fused"] and critic["fused"] and actor["eps"] == critic["eps"] == 1e-5

@@ -147,7 +147,16 @@ def test_teams_and_lessons_in_rocket_league(capsys, tmp_path):
     assert lessons["parameters"] == {"ball_max_speed": [[3000, 4000], 6000]} and lessons["measure"] == "reward"
     assert config["agent"]["init_args"]["clip_coef"]["init_args"] == {"start": 0.2, "end": 0.1}
     assert config["agent"]["init_args"]["entropy_coef"] == 0.005 and config["lr_schedule"] == "constant"
-    assert 'trainer ("poca"): no critic' in impossible and "engine_settings > width 84" in impossible
+    assert (
+        'trainer ("poca"): POCAAgent needs teams, and has neither memory' in impossible
+        and "engine_settings > width 84" in impossible
+    )
+    without_memory = (
+        (FILES / "new_everything.yaml").read_text().replace(", memory: {memory_size: 128, sequence_length: 64}", "")
+    )
+    (tmp_path / "team.yaml").write_text(without_memory)
+    _, _, none, config = convert(capsys, tmp_path, tmp_path / "team.yaml", *POOL, "--env.team_size", 2)
+    assert config["agent"]["class_path"] == "agents.POCAAgent" and "poca" not in none
     *_, impossible, _ = convert(capsys, tmp_path, FILES / "new_everything.yaml", *TASK)
     assert "Task has no teams" in impossible.replace("tests.fabric_rl.commands.ml_agents_task.", "")
 
@@ -284,7 +293,7 @@ def test_every_name_of_the_other_trainers_is_known(names, flags):
 @pytest.mark.parametrize(
     ("flag", "answer"),
     [
-        ("trainer", "use --agent agents.PPOLightningAgent, or agents.SACLightningAgent"),
+        ("trainer", "use --agent agents.PPOLightningAgent, agents.SACLightningAgent or agents.POCAAgent"),
         ("save-steps", "use --self_play.save_steps, of --self_play SelfPlay"),
         (
             "sampler",

@@ -13,9 +13,10 @@ from lightning import Fabric
 from agents import ConvPPOAgent, PPOLightningAgent, RecurrentPPOAgent
 from envs import GymnasiumEnvs
 from fabric_rl import GAE, Callback, Rollout, Run, Saving, TrainArgs, load_checkpoint, train
+from fabric_rl.learning.action_encoder import ActionEncoder
 from fabric_rl.rollouts.collect import collect
 from fabric_rl.signals import GAIL, RND, Curiosity, RewardSignal, Steps
-from fabric_rl.signals.base import ActionEncoder, ObsEncoder
+from fabric_rl.signals.base import ObsEncoder
 from fabric_rl.signals.signals import build_signals
 from fabric_rl.types import CheckpointError
 
