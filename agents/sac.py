@@ -4,7 +4,7 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import gymnasium
 import torch
@@ -13,10 +13,11 @@ from torch.distributions import Distribution
 from torch.func import functional_call
 
 from agents.parts.base import actor_obs_size, flat_obs_size, hidden_layers
-from agents.parts.heads import linear
+from agents.parts.heads import demonstrated_log_prob, linear
 from agents.parts.memory import RecurrentMemory
 from agents.parts.sac_heads import Critics, DiscreteSACHead, make_sac_head
 from fabric_rl.base.settings import Between, Count, CountOrZero, Finite, Positive, check_settings
+from fabric_rl.learning.imitation import DemonstrationBatch, cloning_loss
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.learning.sac import critic_loss, polyak, soft_value, temperature_loss
 from fabric_rl.types import ActOutput, OffPolicyAgent, Sequences, Stats, Transitions
@@ -99,6 +100,9 @@ class SACLightningAgent(OffPolicyAgent):
     burn_in: CountOrZero = 16
     """Steps before each training sequence that refresh the memory stored in the buffer with the current weights."""
 
+    reference: ClassVar[Any] = None
+    """See `fabric_rl.imitation.kickstart.Reference`, whose callback sets it."""
+
     def __post_init__(self) -> None:
         super().__init__(self.observation_space, self.action_space)
         check_settings(self, f"{type(self).__name__}: --agent.")
@@ -180,6 +184,10 @@ class SACLightningAgent(OffPolicyAgent):
         aim: float | Tensor | None = self.target_entropy
         if aim is None:
             aim = head.default_target_entropy(params, minibatch.action_mask)
+        reference, kl = self.reference, None
+        if reference is not None:
+            kl = reference.divergence(head, params, minibatch)
+            policy_loss = policy_loss + reference.coef(self.progress.to(params.device)) * kl
         loss = q_loss + policy_loss + temperature_loss(self.log_temperature, entropy, aim)
         stats = {
             "critic_loss": q_loss,
@@ -188,8 +196,26 @@ class SACLightningAgent(OffPolicyAgent):
             "temperature": temperature,
             "q": q.sum(dim=-1).mean(),
             "td_error": (q - target).abs().mean(dim=0).sum(dim=-1),
-        }
+        } | ({} if kl is None else {"reference_kl": kl})
         return loss, {name: figure.detach() for name, figure in stats.items()}
+
+    def policy_params(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
+        """Return the policy parameters `[N, P]` for the inputs of `act`."""
+        return self._params(self._encode_step(obs, state)[0])
+
+    def imitate(self, shown: DemonstrationBatch) -> tuple[Tensor, Stats]:
+        """Return the imitation loss of the policy, see `fabric_rl.learning.imitation.CanImitate`.
+
+        It also trains the memory. Other layers of the critics and the temperature get gradients of 0, as DDP needs.
+        """
+        seen, memory = self.normalizer(shown.obs.float()), self.critics.memory
+        if memory is not None:
+            state, starts = cast(Tensor, shown.state), cast(Tensor, shown.episode_start)
+            seen = torch.cat((memory.unroll(seen[..., : self.columns], state, starts), seen), dim=-1)
+        head = getattr(self.policy_head, "policy", self.policy_head)
+        log_prob = demonstrated_log_prob(head, self._params(seen), shown)
+        others = self.log_temperature + torch.stack([p.sum() for p in self.critics.weights.values()]).sum()
+        return cloning_loss(log_prob, shown.weight) + 0 * others, {}
 
     def update_targets(self, tau: float) -> None:
         polyak(list(self.target_critics.weights.values()), list(self.critics.weights.values()), tau)

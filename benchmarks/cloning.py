@@ -3,6 +3,7 @@
     python benchmarks/cloning.py                                   # CartPole and the ball chaser: half an hour
     python benchmarks/cloning.py --only cartpole
     python benchmarks/cloning.py --only further                    # PPO from a clone and from nothing: an hour
+    python benchmarks/cloning.py --only sac                        # SAC with a clone's help and without: half an hour
     python benchmarks/cloning.py --only human --replays GAMES      # a folder with at least two .replay files
 
 `cartpole`: ten episodes of an agent that was trained with configs/cartpole.yaml are cloned; the figure is the mean
@@ -10,7 +11,9 @@ return of the clone, which takes its likeliest actions. `chaser`: thirty minutes
 cloned; the figure is the touches per car and minute of two clones that play each other, and of two chasers, with 95 %
 intervals over five times four matches. `further`: PPO in configs/rocket_1v1_quickstart.yaml (its pool and learning
 settings, with returns as they are and entropy 0.005), from a clone that it stays close to at first, and from nothing;
-the figure is the steps until an agent touches the ball 12 times a minute, on average over 100,000 steps. `human`: all
+the figure is the steps until an agent touches the ball 12 times a minute, on average over 100,000 steps. `sac`: SAC on
+Pendulum and CartPole, alone, with cloning beside it, and from a clone that it stays close to at first; the figures are
+the mean returns of the episodes in each third of the run, over three seeds. `human`: all
 games but the last of a folder are cloned; the figure is the mean log-likelihood of the last game's actions, and that of
 a uniform policy, in nats. The last line is JSON.
 """
@@ -20,6 +23,7 @@ import json
 import math
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +34,7 @@ from signals import band
 
 from fabric_rl.metrics.metrics_csv import read_metrics
 
-PARTS = ("cartpole", "chaser", "further", "human")
+PARTS = ("cartpole", "chaser", "further", "sac", "human")
 ROOT = Path(__file__).parent.parent
 AGENT = [
     "--agent=agents.PPOLightningAgent",
@@ -115,6 +119,36 @@ def steps_to(goal: float, folder: Path, name: str, seed: int, words: Sequence[ob
     return None
 
 
+def sac(folder: Path, seeds: Sequence[int] = (1, 2, 3)) -> dict[str, Any]:
+    """Mean returns in the thirds of a run, `[seed][third]`; a run that is in the folder is not trained again."""
+    one = ["--accelerator", "cpu", "--devices", 1, "--num_threads", 1, "--plain", "--record_minutes", "null"]
+    expert, pendulum = folder / "expert", folder / "pendulum.frd"
+    if not pendulum.exists():
+        fabric_rl("train", "--config", "configs/sac_pendulum.yaml", *one, "--runs_dir", folder, "--run_id", "expert")
+        fabric_rl("demos", "record", expert, pendulum, "--episodes", 10)
+    found: dict[str, Any] = {}
+    for task, demos in (("pendulum", pendulum), ("cartpole", ROOT / "configs/demonstrations/cartpole.frd")):
+        preset, clone = ["--config", f"configs/sac_{task}.yaml"], folder / f"{task}_clone"
+        if not clone.exists():
+            fabric_rl("clone", demos, *preset, "--runs_dir", folder, "--run_id", clone.name)
+        arms: dict[str, list[object]] = {
+            "alone": [],
+            "cloning": ["--cloning", "Cloning", f"--cloning.demos=[{demos}]", "--cloning.steps", 2000],
+            "clone": ["--initialize_from", clone, "--kickstart", "Kickstart", "--kickstart.reference", clone],
+        }
+        for arm, words in arms.items():
+            found[f"{task} {arm}"] = thirds = []
+            for seed in seeds:
+                run = folder / f"{task}_{arm}_{seed}"
+                if not (run / "summary.json").exists():
+                    own = ["--total_timesteps", 3000, "--summary_freq", 100, "--seed", seed, "--force"]
+                    fabric_rl("train", *preset, *words, *one, *own, "--runs_dir", folder, "--run_id", run.name)
+                steps, values = read_metrics(run / "metrics.csv")["reward/episode_return"]
+                thirds.append([float(values[(steps > k * 1000) & (steps <= k * 1000 + 1000)].mean()) for k in range(3)])
+            print(task, arm, thirds, file=sys.stderr, flush=True)
+    return found
+
+
 def human(folder: Path, replays: Path) -> dict[str, Any]:
     """Log-likelihood of a game's actions by an agent that was shown the other games, and by chance."""
     from envs import RocketSimPool
@@ -140,8 +174,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=["cartpole", "chaser"])
     parser.add_argument("--replays", type=Path, help="folder with .replay files, for human")
+    parser.add_argument("--runs_dir", type=Path, help="folder that keeps the runs of sac")
     arguments = parser.parse_args(argv)
-    found = {}
+    found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
         for part in arguments.only:
             folder = Path(name, part)
@@ -150,6 +185,8 @@ def main(argv: Sequence[str] | None = None) -> None:
                 if arguments.replays is None:
                     parser.error("human needs --replays FOLDER")
                 found[part] = human(folder, arguments.replays.absolute())
+            elif part == "sac":
+                found[part] = sac((arguments.runs_dir or folder).absolute())
             else:
                 found[part] = {"cartpole": cartpole, "chaser": chaser, "further": further}[part](folder)
     print(json.dumps(found))

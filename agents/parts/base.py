@@ -9,10 +9,17 @@ from typing import Any, ClassVar, cast
 import gymnasium
 import torch
 from torch import Tensor, nn
-from torch.distributions import Distribution, kl_divergence
+from torch.distributions import Distribution
 
 from agents.parts.encoders import is_image, suggest_agent
-from agents.parts.heads import CategoricalHead, GaussianOptions, PolicyHead, linear, policy_head
+from agents.parts.heads import (
+    CategoricalHead,
+    GaussianOptions,
+    PolicyHead,
+    demonstrated_log_prob,
+    linear,
+    policy_head,
+)
 from fabric_rl.base.settings import Count, NonNegative, Positive, check_settings
 from fabric_rl.learning.imitation import DemonstrationBatch, cloning_loss
 from fabric_rl.learning.ppo import ppo_loss
@@ -186,10 +193,7 @@ class PPOAgent(ActorCritic):
     def imitate(self, shown: DemonstrationBatch) -> tuple[Tensor, Stats]:
         """Return the imitation loss of the policy, see `fabric_rl.learning.imitation.CanImitate`."""
         params, values = self.evaluate_steps(shown)
-        if shown.soft is not None and isinstance(self.policy_head, CategoricalHead):
-            log_prob = (shown.soft * self.policy_head.log_probs(params, shown.action_mask).squeeze(-2)).sum(dim=-1)
-        else:
-            log_prob, _ = self.policy_head.evaluate(params, shown.action, shown.action_mask)
+        log_prob = demonstrated_log_prob(self.policy_head, params, shown)
         return cloning_loss(log_prob, shown.weight) + 0 * values.sum(), {}
 
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
@@ -218,9 +222,7 @@ class PPOAgent(ActorCritic):
             figures["teacher_loss"] = teacher_loss.detach()
         if self.reference is None:
             return loss, figures
-        both = (self.reference.policy_params(minibatch.obs), params)
-        taught, own = (self.policy_head.distribution(each, minibatch.action_mask) for each in both)
-        kl = kl_divergence(taught, own).float().mean()
+        kl = self.reference.divergence(self.policy_head, params, minibatch)
         return loss + self.reference.coef(progress) * kl, figures | {"reference_kl": kl.detach()}
 
     def adam(self, actor: Sequence[nn.Module], critic: Sequence[nn.Module]) -> torch.optim.Optimizer:

@@ -20,6 +20,8 @@ from torch import Tensor, nn
 from torch.distributions import Bernoulli, Categorical, Distribution, Independent, Normal
 from torch.nn.functional import pad, softplus
 
+from fabric_rl.learning.imitation import DemonstrationBatch
+
 
 def linear(inputs: int, outputs: int, gain: float | None) -> nn.Linear:
     """Build a linear layer, with orthogonal weights and zero biases, or torch's defaults if `gain` is None."""
@@ -302,6 +304,14 @@ class GaussianHead(PolicyHead):
 def squash_log_det(u: Tensor) -> Tensor:
     r"""Return :math:`\log(1 - \tanh^2 u) = 2 (\log 2 - u - \mathrm{softplus}(-2 u))`, stable for any `|u|`."""
     return 2 * (math.log(2) - u - softplus(-2 * u))
+
+
+def demonstrated_log_prob(head: Any, params: Tensor, shown: DemonstrationBatch) -> Tensor:  # noqa: ANN401 - a head
+    """Return log-probabilities `[...]` of demonstrated actions, or their means over soft labels if there are any."""
+    if shown.soft is not None and isinstance(head, CategoricalHead):
+        return (shown.soft * head.log_probs(params, shown.action_mask).squeeze(-2)).sum(dim=-1)
+    log_prob: Tensor = head.evaluate(params, shown.action, shown.action_mask)[0]
+    return log_prob
 
 
 def policy_head(

@@ -22,6 +22,8 @@ Critics = Callable[[Tensor | None], Tensor]
 """Function of actions `[B, inputs]` (None: all choices) that returns Q-values `[2, B, K outputs]` for K signals."""
 Mask = Tensor | None
 Pair = tuple[Tensor, Tensor]
+_MOST = 0.99
+"""Largest demonstrated action, in units of half the Box's width."""
 _LOG_STD_MIDDLE, _LOG_STD_HALF = -1.5, 3.5  # within -5..2
 
 
@@ -81,6 +83,17 @@ class SquashedGaussianHead(nn.Module):
             raise ValueError("Box actions do not support action masks")
         unit, log_prob = self.sample_unit(params, deterministic)
         return self._in_box(unit), log_prob - self.reach.log().sum()
+
+    def evaluate(self, params: Tensor, action: Tensor, mask: Mask = None) -> Pair:
+        """Return log-probabilities `[...]` of actions `[..., *shape]` in the Box, and entropies of `u`.
+
+        Actions are moved to at least 0.5 % of the Box's width from its bounds, where `u` is infinite.
+        """
+        mean, log_std = params.chunk(2, dim=-1)
+        u = ((action.reshape(mean.shape) - self.centre) / self.reach).clamp(-_MOST, _MOST).atanh()
+        normal = -0.5 * ((u - mean) * (-log_std).exp()).square() - log_std - HALF_LOG_2PI
+        log_prob = (normal - squash_log_det(u) - self.reach.log()).sum(dim=-1)
+        return log_prob, (0.5 + HALF_LOG_2PI + log_std).sum(dim=-1)
 
     def sample_evenly(self, params: Tensor, mask: Mask = None) -> Pair:
         """Sample uniformly, with the outputs of `sample`; only the shape of `params` matters."""

@@ -1,4 +1,4 @@
-"""Behavioral cloning: `pretrain` before any training, and the callback `Cloning` in addition to PPO."""
+"""Behavioral cloning: `pretrain` before any training, and the callback `Cloning` in addition to PPO or SAC."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from fabric_rl.learning.learner import load_optimizer
 from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.ranks.devices import is_small, single_thread
 from fabric_rl.ranks.sharding import is_sharded
-from fabric_rl.types import ActorCritic, NonFiniteError, accepts_action_mask
+from fabric_rl.types import ActorCritic, NonFiniteError, OffPolicyAgent, accepts_action_mask
 
 
 def to_batch(trajectories: Sequence[Trajectory], agent: ActorCritic) -> DemonstrationBatch:
@@ -91,7 +91,7 @@ def train_epoch(
 def _check_imitates(agent: ActorCritic, flag: str) -> None:
     if not isinstance(agent, CanImitate):
         name = type(agent).__name__
-        raise TypeError(f"{flag}: {name} cannot imitate; use one of the PPO agents, or add imitate() to yours")
+        raise TypeError(f"{flag}: {name} cannot imitate; use a PPO agent or SAC, or add imitate() to yours")
 
 
 @dataclass(frozen=True)
@@ -190,9 +190,10 @@ def imitation_loss(agent: ActorCritic, steps: DemonstrationBatch) -> float:
 
 @dataclass(eq=False, repr=False)
 class Cloning(Callback):
-    """Imitate demonstrations after each update of PPO, with a separate Adam optimizer.
+    """Imitate demonstrations after each update of PPO or SAC, with a separate Adam optimizer.
 
-    The optimizer's learning rate is `strength` times the agent's and falls linearly to 0 over `steps`, if set.
+    With SAC, an update is one iteration, so by default only one minibatch is imitated. The optimizer's learning rate is
+    `strength` times the agent's and falls linearly to 0 over `steps`, if set.
     """
 
     demos: Sequence[str]
@@ -202,9 +203,9 @@ class Cloning(Callback):
     steps: Count | None = None
     """Agent-steps (over all ranks) after which cloning ends. Default: never, with a constant learning rate."""
     samples_per_update: CountOrZero = 0
-    """Number of demonstrated steps, sampled again for each pass. 0: all."""
+    """Number of demonstrated steps, sampled again for each pass. 0: all; with SAC, `batch_size`."""
     num_epoch: Count | None = None
-    """Passes per update. Default: `--update_epochs`."""
+    """Passes per update. Default: `--update_epochs`; with SAC, 1."""
     batch_size: Count | None = None
     """Steps per optimizer step and rank. Default: `--batch_size`."""
     soft_labels: bool = False
@@ -253,12 +254,16 @@ class Cloning(Callback):
         index = state.steps * fabric.world_size + fabric.global_rank
         own_seed = stream_seed(args.seed, "cloning", index, state.seed_scheme)
         generator = torch.Generator().manual_seed(own_seed)
-        most = max(1, self.samples_per_update // length) if self.samples_per_update else steps.size
+        replays = isinstance(state.agent, OffPolicyAgent)
         size = max(1, (self.batch_size or args.batch_size or steps.size) // length)
+        most = max(1, self.samples_per_update // length) if self.samples_per_update else size if replays else steps.size
         losses = []
         with single_thread(if_small=is_small(state.agent, size * length)):
-            for _ in range(self.num_epoch or args.update_epochs):
-                rows = torch.randperm(steps.size, generator=generator)[:most]
+            for _ in range(self.num_epoch or (1 if replays else args.update_epochs)):
+                if replays:  # after every step, a permutation of all would take too long
+                    rows = torch.randint(steps.size, (most,), generator=generator)
+                else:
+                    rows = torch.randperm(steps.size, generator=generator)[:most]
                 losses.append(
                     train_epoch(state.peers, state.model, self._optimizer, steps, rows, size, args.max_grad_norm)
                 )

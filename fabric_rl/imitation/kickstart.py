@@ -1,4 +1,4 @@
-"""Kickstarting: PPO with a decreasing penalty on the divergence from a reference policy."""
+"""Kickstarting: training with a decreasing penalty on the divergence from a reference policy."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,21 +6,23 @@ import gymnasium
 import torch
 from lightning.pytorch.utilities.seed import isolate_rng
 from torch import Tensor
+from torch.distributions import kl_divergence
 
 from fabric_rl.base.state_schema import state_error_context
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.learning.learner import check_weights
 from fabric_rl.schedules import Linear, Schedule, as_schedule
+from fabric_rl.types import Minibatch, Transitions
 
 if TYPE_CHECKING:
     from fabric_rl.runs.trained import Trained
 
 
 class Kickstart(Callback):
-    r"""Add :math:`\lambda \, KL(\pi_{ref}(\cdot | s) \| \pi(\cdot | s))` to PPO's loss (Schmitt et al. 2018, eq. 4).
+    r"""Add :math:`\lambda \, KL(\pi_{ref}(\cdot | s) \| \pi(\cdot | s))` to the loss (Schmitt et al. 2018, eq. 4).
 
-    The mean is over the steps of each minibatch. The run's checkpoints contain the reference's weights, so a resumed
-    run does not change if the reference has been trained further.
+    The mean is over the steps of each minibatch, with SAC over replayed ones. The run's checkpoints contain the
+    reference's weights, so a resumed run does not change if the reference has been trained further.
     """
 
     def __init__(self, reference: str, coef: float | Schedule | None = None) -> None:
@@ -55,7 +57,7 @@ class Kickstart(Callback):
         """
         flag, agent = f"--kickstart.reference {self.reference}", state.agent
         if not hasattr(agent, "reference"):
-            raise TypeError(f"--kickstart: {type(agent).__name__} does not support a reference; use a PPO agent")
+            raise TypeError(f"--kickstart: {type(agent).__name__} does not support a reference; use a PPO agent or SAC")
         if self._trained is None:
             raise ValueError(f"{flag}: the reference is not loaded; pass it to take(), or use the flag")
         try:
@@ -64,8 +66,9 @@ class Kickstart(Callback):
         except ValueError as error:
             raise ValueError(f"{flag}: {error}") from error
         if teacher.memory_size or not hasattr(teacher, "policy_params"):
-            raise ValueError(f"{flag}: {type(teacher).__name__} cannot be a reference; use a PPO agent without memory")
-        kinds = [(type(each.policy_head), getattr(each.policy_head, "squash", False)) for each in (teacher, agent)]
+            raise ValueError(f"{flag}: {type(teacher).__name__} cannot be a reference; use an agent without memory")
+        heads = [each.policy_head for each in (teacher, agent)]
+        kinds = ["tanh" if getattr(head, "squash", False) else type(getattr(head, "policy", head)) for head in heads]
         if kinds[0] != kinds[1]:
             raise ValueError(
                 f"{flag}: the distribution of its policy differs from that of --agent (in class or squash)"
@@ -99,3 +102,9 @@ class Reference:
         axes = obs.dim() - len(space.shape or ())
         params: Tensor = self._agent.policy_params(obs.flatten(0, axes - 1))
         return params.view(*obs.shape[:axes], -1)
+
+    def divergence(self, head: Any, params: Tensor, minibatch: Minibatch | Transitions) -> Tensor:  # noqa: ANN401 - a head
+        """Return the mean over the steps of KL(reference || agent); `params` are those of the agent's policy `head`."""
+        both = (self.policy_params(minibatch.obs), params)
+        taught, own = (head.distribution(each, minibatch.action_mask) for each in both)
+        return kl_divergence(taught, own).float().mean()

@@ -19,7 +19,7 @@ from fabric_rl.ranks.collectives import raised_on_all_ranks
 from fabric_rl.ranks.devices import is_small, single_thread
 from fabric_rl.ranks.sharding import is_sharded
 from fabric_rl.rollouts.rollout import Rollout
-from fabric_rl.sac.replay import ReplayBuffer, demonstration_buffer
+from fabric_rl.sac.replay import ReplayBuffer, concat_sequences, demonstration_buffer
 from fabric_rl.signals.base import Steps
 from fabric_rl.signals.signals import IntrinsicRewards
 from fabric_rl.types import Minibatch, NonFiniteError, OffPolicyAgent, SettingError, Transitions
@@ -56,6 +56,11 @@ class ReplayLearner(FrozenLearner):
                 demonstration_buffer(demonstrations, args.extrinsic_strength, like, *kinds) if demonstrations else None
             )
         sequence = agent.burn_in + agent.sequence_length
+        if self._demonstrations is not None and len(self._demonstrations) < sequence:
+            raise ValueError(
+                f"--demonstrations: {len(self._demonstrations)} steps are too few for a sequence of --agent.burn_in "
+                f"{agent.burn_in} plus sequence_length {agent.sequence_length}; add files"
+            )
         self._least = max(sac.buffer_init_steps, sequence * rollout.num_envs * fabric.world_size)
         self._return_settings = (sac.n_step, gamma, rollout.episodic, self._signals.rewards if self._signals else None)
         self._weights: list[Tensor] = list(agent.parameters())
@@ -126,24 +131,26 @@ class ReplayLearner(FrozenLearner):
 
     def _minibatch(self, size: int) -> tuple[Tensor, Transitions]:
         """Return the buffer indices of sampled steps, and a minibatch of these followed by demonstrations."""
+        length, theirs = self.agent.sequence_length, self._demonstrations
+        size //= length
+        shown = 0 if theirs is None else min(max(1, round(size * self._sac.demonstration_share)), size - 1)
         if self.agent.learns_sequences:
-            length = self.agent.sequence_length
-            found = self.replay.sample_sequences(size // length, length, self.agent.burn_in, *self._return_settings)
+            how = (length, self.agent.burn_in, *self._return_settings)
+            found = self.replay.sample_sequences(size - shown, *how)
+            if theirs is not None:
+                found = concat_sequences(found, theirs.sample_sequences(shown, *how), length)
             return found.obs.new_empty(0), found
-        shown = (
-            0 if self._demonstrations is None else min(max(1, round(size * self._sac.demonstration_share)), size - 1)
-        )
         drawn = self.replay.sample(size - shown)
         minibatch = self.replay.transitions(drawn, *self._return_settings)
         if self._sac.per_alpha:
             beta = self._sac.per_beta + (1 - self._sac.per_beta) * float(self.agent.progress)
             minibatch = minibatch._replace(weight=self.replay.weights(drawn, beta))
-        if self._demonstrations is None:
+        if theirs is None:
             return drawn, minibatch
-        theirs = self._demonstrations.transitions(self._demonstrations.sample(shown), *self._return_settings)
+        demonstrated = theirs.transitions(theirs.sample(shown), *self._return_settings)
         if minibatch.weight is not None:
-            theirs = theirs._replace(weight=minibatch.weight.new_ones(shown))
-        pairs = zip(minibatch, theirs, strict=True)
+            demonstrated = demonstrated._replace(weight=minibatch.weight.new_ones(shown))
+        pairs = zip(minibatch, demonstrated, strict=True)
         return drawn, Transitions(*(None if x is None or y is None else torch.cat((x, y)) for x, y in pairs))  # type: ignore[arg-type]
 
     def _learn_signals(self, newest: Minibatch, size: int) -> dict[str, float]:

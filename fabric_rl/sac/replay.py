@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -279,7 +279,7 @@ class ReplayBuffer:
 
         Each sequence begins at any step, with the memory stored when it was collected (Kapturowski et al. 2019,
         "Recurrent Experience Replay in Distributed Reinforcement Learning", section 3), and may continue in the next
-        episode.
+        episode. The priorities of the steps become their weights.
 
         Args:
             count: Number of sequences, S.
@@ -307,7 +307,9 @@ class ReplayBuffer:
         state = flat["state"][step[0]] if "state" in flat else None  # [S, M]
         burned = (flat["obs"][step[before]], episode_start[before]) if burn_in else ()
         moved = (None if x is None else x.to(self._device) for x in (obs, starts, now, following, state, *burned))
-        return self.transitions(learned, n_step, *how)._replace(sequences=Sequences(*moved))  # type: ignore[arg-type]
+        weight = None if self._tree is None else self._tree.leaves[learned].float().to(self._device)
+        found = self.transitions(learned, n_step, *how)
+        return found._replace(sequences=Sequences(*moved), weight=weight)  # type: ignore[arg-type]
 
     def _with_last_observations(self, step: Tensor, starts: Tensor, known: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Insert the last observations of truncated episodes after their steps.
@@ -475,6 +477,8 @@ def demonstration_buffer(
 ) -> ReplayBuffer:
     """Return a buffer with all demonstrations one after another, sampled in proportion to their steps' weights.
 
+    Demonstrations do not show what an agent would have remembered: the stored memory is zero at every step, and the
+    burn-in of a sequence fills it. Sequences are sampled evenly, and the weights become those of their steps.
     Rewards are multiplied by `strength`; the other arguments are those of `ReplayBuffer`. Raise a ValueError if the
     steps have no rewards, there are fewer than two, or they do not fit into memory.
     """
@@ -506,6 +510,7 @@ def demonstration_buffer(
         done=column(ends(True)),
         action_mask=mask,
         next_action_mask=mask,
+        state=None if like.state is None else like.state.new_zeros(len(reward), like.state.shape[1]),
     )
     replay = ReplayBuffer(len(reward), steps, 1, generator, folder, keep_ends, alpha=1.0)
     replay.add(steps)
@@ -514,3 +519,47 @@ def demonstration_buffer(
         raise ValueError("--demonstrations: all of their steps have weight 0")
     replay.update_priorities(torch.arange(len(reward)), weight, least=0.0)
     return replay
+
+
+def concat_sequences(first: Transitions, second: Transitions, length: int) -> Transitions:
+    """Return the sequences of both minibatches, each of `length` L steps, side by side; see `Transitions`.
+
+    A minibatch without weights has weights of 1 if the other has any.
+    """
+    parts = [first, second]
+    if any(part.weight is not None for part in parts):
+        parts = [p if p.weight is not None else p._replace(weight=torch.ones(len(p.obs))) for p in parts]
+        parts = [p._replace(weight=cast(Tensor, p.weight).to(p.obs.device)) for p in parts]
+
+    def joined(fields: Sequence[Any]) -> Tensor | None:  # [L * S, ...]
+        if any(x is None for x in fields):
+            return None
+        return torch.cat([x.view(length, -1, *x.shape[1:]) for x in fields], dim=1).flatten(0, 1)
+
+    inner = [cast(Sequences, part.sequences) for part in parts]
+    counts, rows = [x.obs.shape[1] for x in inner], max(len(x.obs) for x in inner)  # S, G
+
+    def padded(x: Tensor) -> Tensor:  # [G, S, ...]
+        return torch.cat((x, x.new_zeros(rows - len(x), *x.shape[1:])))
+
+    def moved(name: str) -> Tensor | None:  # indices in obs.flatten(0, 1)
+        at = [getattr(x, name) for x in inner]
+        offsets = (0, counts[0])
+        new = [i // s * sum(counts) + i % s + offset for i, s, offset in zip(at, counts, offsets, strict=True)]
+        return joined(new)
+
+    def beside(name: str, dim: int) -> Tensor | None:
+        found = [getattr(x, name) for x in inner]
+        return None if found[0] is None else torch.cat(found, dim=dim)
+
+    sequences = Sequences(
+        torch.cat([padded(x.obs) for x in inner], dim=1),
+        torch.cat([padded(x.episode_start) for x in inner], dim=1),
+        cast(Tensor, moved("now")),
+        cast(Tensor, moved("after")),
+        beside("state", 0),
+        beside("burn_in_obs", 1),
+        beside("burn_in_start", 1),
+    )
+    columns = [joined(pair) for pair in zip(*(part[:-1] for part in parts), strict=True)]  # `sequences` is the last
+    return Transitions(*columns)._replace(sequences=sequences)  # type: ignore[arg-type]  # None only where it was

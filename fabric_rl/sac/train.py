@@ -108,13 +108,15 @@ class OffPolicyAlgorithm(Algorithm):
                 f"--batch_size {size} must be a multiple of --agent.sequence_length {length}, because the agent "
                 "learns from whole sequences"
             )
-        if size == 1 and self.demonstrations:
-            raise ValueError("--batch_size 1 has no room for both --demonstrations and the run's own steps; raise it")
-        for flag, given in (("per_alpha", self.sac.per_alpha), ("demonstrations", self.sac.demonstrations)):
-            if given and agent.learns_sequences:
-                raise ValueError(
-                    f"--{flag} does not work with an agent that has --agent.memory_size; leave one of them out"
-                )
+        if size == length and self.demonstrations:
+            what = "steps" if length == 1 else "sequences"
+            raise ValueError(
+                f"--batch_size {size} has no room for both --demonstrations and the run's own {what}; raise it"
+            )
+        if self.sac.per_alpha and agent.learns_sequences:
+            raise ValueError(
+                "--per_alpha does not work with an agent that has --agent.memory_size; leave one of them out"
+            )
         return size
 
     def make_batch(self, size: int, flat: Minibatch, agent: ActorCritic) -> Transitions:

@@ -164,9 +164,9 @@ def test_a_clone_is_a_run(poled, tmp_path, capsys):
     rows = (tmp_path / "it" / "clone.csv").read_text().splitlines()
     assert rows[0] == "epoch,loss,validation_loss" and len(rows) == 3
     assert command("clone", poled, "--run_id", "it", *runs) == 2
-    assert command("clone", poled, "--agent", "SACLightningAgent", "--run_id", "other", *runs) == 2
-    assert not (tmp_path / "other").exists()
-    assert re.search("already exists.*\n.*SACLightningAgent cannot imitate", capsys.readouterr().err)
+    assert "already exists" in capsys.readouterr().err
+    assert command("clone", poled, "--agent", "SACLightningAgent", "--epochs", "2", "--run_id", "other", *runs) == 0
+    assert (tmp_path / "other" / "clone.csv").exists()
 
 
 def test_states_are_cloned_for_what_a_configuration_says(chased, tmp_path):

@@ -18,7 +18,7 @@ from torch.distributions import Categorical, kl_divergence
 from agents import ConvPPOAgent, PPOLightningAgent, RecurrentPPOAgent, RolesAgent, SACLightningAgent
 from envs import GymnasiumEnvs
 from envs.demonstrations import Trajectory
-from fabric_rl import Callback, Minibatch, TrainArgs, train
+from fabric_rl import Callback, Minibatch, SACArgs, TrainArgs, Transitions, train, train_off_policy
 from fabric_rl.base.seeding import stream_seed
 from fabric_rl.hooks import Hooks
 from fabric_rl.imitation import Cloning, Kickstart, cloning
@@ -48,16 +48,23 @@ def driven(episodes=6, steps=50, memory=False, seed=0, **more):
     return found
 
 
-@pytest.mark.parametrize("kind", [PPOLightningAgent, partial(RecurrentPPOAgent, memory_size=16, sequence_length=16)])
+MEMORY = {"memory_size": 16, "sequence_length": 16}
+SMALL_SAC = partial(SACLightningAgent, actor_hidden_sizes=[32], critic_hidden_sizes=[8])
+
+
+@pytest.mark.parametrize(
+    "kind", [PPOLightningAgent, partial(RecurrentPPOAgent, **MEMORY), SMALL_SAC, partial(SMALL_SAC, **MEMORY)]
+)
 def test_pretraining_learns_a_rule(kind):
     torch.manual_seed(0)
     agent = kind(SEEN, Discrete(2))
-    critic = [p.clone() for p in agent.value_head.parameters()]
+    head = agent.critics.networks if isinstance(agent, SACLightningAgent) else agent.value_head
+    critic = [p.clone() for p in head.parameters()]
     rows = pretrain(agent, driven(), CloneArgs(epochs=40, batch_size=32, learning_rate=3e-3, patience=40))
     assert rows[0]["validation_loss"] > 0.4 and min(row["validation_loss"] for row in rows) < 0.25
     unseen = to_batch(driven(2, seed=1), agent)
     assert imitation_loss(agent, unseen) < 0.3
-    assert all(torch.equal(a, b) for a, b in zip(critic, agent.value_head.parameters(), strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(critic, head.parameters(), strict=True))
 
 
 def test_it_ends_with_the_best_weights_when_it_gets_no_better():
@@ -119,9 +126,10 @@ def test_masked_actions_are_not_asked_for():
     assert agent.policy_head.layer.bias.grad[2] == 0 and agent.policy_head.layer.bias.grad[:2].abs().min() > 0
 
 
-def test_continuous_actions_are_likely_afterwards():
+@pytest.mark.parametrize("kind", [PPOLightningAgent, SMALL_SAC])
+def test_continuous_actions_are_likely_afterwards(kind):
     torch.manual_seed(0)
-    agent = PPOLightningAgent(SEEN, Box(-1, 1, (2,), np.float32))
+    agent = kind(SEEN, Box(-1, 1, (2,), np.float32))
     trajectories = [each._replace(action=np.tanh(each.obs[:-1, :2])) for each in driven(8)]
     rows = pretrain(agent, trajectories, CloneArgs(epochs=60, batch_size=32, learning_rate=3e-3))
     assert rows[-1]["validation_loss"] < rows[0]["validation_loss"] - 1
@@ -177,6 +185,69 @@ def trained(*callbacks, steps=512, agent=PPOLightningAgent, **more):
         warnings.simplefilter("ignore")
         train(fabric, env, agent, args, callbacks=[*callbacks, keep], **more)
     return keep
+
+
+def test_sacs_imitation_loss_is_the_likelihood_of_its_samples():
+    torch.manual_seed(0)
+    agent, obs = SMALL_SAC(SEEN, Box(np.float32([-2, 0]), np.float32([2, 9]))), torch.randn(64, 4)
+    acted = agent.act(obs)
+    inside = ((acted.action - agent.policy_head.centre) / agent.policy_head.reach).abs().amax(-1) < 0.98
+    steps = to_batch(driven(2), agent)._replace(obs=obs, action=acted.action, weight=inside.float())
+    expected = -acted.log_prob[inside].mean()
+    assert inside.sum() > 30 and imitation_loss(agent, steps) == pytest.approx(float(expected.detach()), abs=1e-4)
+    at_bounds = steps._replace(action=torch.tensor([2.0, 0.0]).expand(64, 2), weight=torch.ones(64))
+    loss, _ = agent.imitate(at_bounds)
+    loss.backward()
+    assert all(p.grad.isfinite().all() for p in agent.parameters() if p.requires_grad)
+    assert not any(p.grad.any() for p in agent.critics.parameters()) and agent.policy_head.layer.weight.grad.any()
+
+
+@pytest.mark.parametrize("teacher", [SMALL_SAC, PPOLightningAgent])
+@pytest.mark.parametrize("space", [Discrete(3), Box(-1, 3, (2,), np.float32)])
+def test_the_term_in_sacs_loss_pulls_only_the_policy(space, teacher):
+    """The reference may also be an agent of PPO, whose policy has the same kind of distribution."""
+    torch.manual_seed(0)
+    squash = {"squash": True} if teacher is PPOLightningAgent and isinstance(space, Box) else {}
+    agent, teacher = SMALL_SAC(SEEN, space), teacher(SEEN, space, **squash)
+    obs, reward = torch.randn(2, 8, 4), torch.zeros(8)
+    batch = Transitions(obs[0], agent.act(obs[0]).action, reward, obs[1], reward)
+
+    def step():
+        torch.manual_seed(1)
+        agent.zero_grad()
+        loss, stats = agent.training_step(batch)
+        loss.backward()
+        return loss.detach(), stats, {n: p.grad.clone() for n, p in agent.named_parameters() if p.requires_grad}
+
+    plain, stats, before = step()
+    kick = Kickstart("x", 2.0).take(SimpleNamespace(agent=lambda *_: teacher))
+    env = SimpleNamespace(single_observation_space=SEEN, single_action_space=space)
+    kick.on_train_start(SimpleNamespace(agent=agent, env=env, fabric=SimpleNamespace(device="cpu")))
+    pulled, more, after = step()
+    params = teacher.policy_params(obs[0]), agent.policy_params(obs[0])
+    expected = kl_divergence(*(agent.policy_head.distribution(each) for each in params)).mean()
+    assert more.keys() - stats.keys() == {"reference_kl"}
+    torch.testing.assert_close(more["reference_kl"], expected.detach())
+    torch.testing.assert_close(pulled - plain, 2 * expected.detach(), rtol=1e-3, atol=1e-5)
+    policy = {name for name, p in agent.named_parameters() if name.startswith(("actor", "policy_head"))}
+    assert {name for name in before if not torch.allclose(before[name], after[name])} == policy
+    names = sorted(policy)
+    weights = [dict(agent.named_parameters())[name] for name in names]
+    for name, grad in zip(names, torch.autograd.grad(2 * expected, weights), strict=True):
+        torch.testing.assert_close(after[name] - before[name], grad, rtol=1e-3, atol=1e-5)
+
+
+def test_cloning_beside_sac_fades_and_imitates_a_minibatch_per_iteration(monkeypatch):
+    passed, keep = [], Keep()
+    monkeypatch.setattr(cloning, "train_epoch", lambda *given: passed.append(given[4]) or train_epoch(*given))
+    part = Cloning(["x"], strength=2.0, steps=48).show(driven())
+    env, args = partial(GymnasiumEnvs, "CartPole-v1", 4), TrainArgs(total_timesteps=64, batch_size=16)
+    fabric = Fabric(accelerator="cpu", devices=1)
+    train_off_policy(fabric, env, SMALL_SAC, args, callbacks=[part, keep], plain=True, sac=SACArgs(buffer_init_steps=8))
+    assert [len(rows) for rows in passed] == [16] * 11  # one before the last of 48 steps, four a time
+    rates = [row["cloning/learning_rate"] for row in keep.metrics[:11]]
+    assert rates == pytest.approx([6e-4 * (1 - 4 * (number + 1) / 48) for number in range(11)])
+    assert len(set(map(tuple, (rows.tolist() for rows in passed)))) == 11
 
 
 def test_the_loss_of_an_epoch_is_the_mean_over_its_steps():
@@ -351,18 +422,17 @@ def test_what_a_resumed_run_leaves_out_is_told(caplog):
 
 
 @pytest.mark.parametrize("part", [Cloning(["x"]).show(driven()), Kickstart("x")])
-def test_agents_of_roles_and_sac_are_told(part):
+def test_agents_of_roles_are_told(part):
     space = Box(np.array([-1, 0], np.float32), np.array([1, 1], np.float32))
-    roles = {name: PPOLightningAgent for name in ("a", "b")}
-    for agent in (RolesAgent(space, Discrete(2), roles), SACLightningAgent(SEEN, Discrete(2))):
-        said = "(cannot imitate; use one of the|does not support a reference; use a) PPO"
-        with pytest.raises(TypeError, match=f"^--(cloning|kickstart): {type(agent).__name__} {said}"):
-            part.on_train_start(SimpleNamespace(agent=agent))
+    agent = RolesAgent(space, Discrete(2), {name: PPOLightningAgent for name in ("a", "b")})
+    said = "(cannot imitate; use a|does not support a reference; use a) PPO agent or SAC"
+    with pytest.raises(TypeError, match=f"^--(cloning|kickstart): RolesAgent {said}"):
+        part.on_train_start(SimpleNamespace(agent=agent))
+    with pytest.raises(TypeError, match="--agent: RolesAgent cannot imitate"):
+        pretrain(agent, driven(), CloneArgs())
 
 
-def test_agents_that_cannot_imitate_are_told():
-    with pytest.raises(TypeError, match="--agent: SACLightningAgent cannot imitate"):
-        pretrain(SACLightningAgent(SEEN, Discrete(2)), driven(), CloneArgs())
+def test_pixels_can_be_imitated():
     pixels = ConvPPOAgent(Box(0, 255, (84, 84, 3), np.uint8), Discrete(2), encoder="nature_cnn")
     obs = np.random.default_rng(0).integers(0, 255, (5, 84, 84, 3)).astype(np.uint8)
     steps = to_batch([Trajectory(obs, np.array([0, 1, 0, 1]), np.ones(4, np.float32), True)], pixels)

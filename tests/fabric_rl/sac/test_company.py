@@ -45,7 +45,9 @@ from fabric_rl import (
     train_off_policy,
 )
 from fabric_rl import train_off_policy as train
+from fabric_rl.base.trajectory import Trajectory
 from fabric_rl.evaluation.demonstrations import trajectories_of
+from fabric_rl.imitation import Cloning, Kickstart
 from fabric_rl.sac.replay import demonstration_buffer
 from fabric_rl.selfplay import SelfPlay
 from fabric_rl.selfplay.opponent_pool import LATEST
@@ -431,6 +433,14 @@ class Seen(Callback):
 SIGNALS = (partial(RND, strength=0.5, hidden_sizes=[8]), partial(Curiosity, hidden_sizes=[8]))
 
 
+def imitation(agent):
+    """Cloning and kickstarting for MountainCarContinuous."""
+    rng = np.random.default_rng(0)
+    obs, action = rng.normal(size=(41, 2)).astype(np.float32), rng.uniform(-1, 1, (40, 1)).astype(np.float32)
+    yield Cloning(["x"], steps=300).show([Trajectory(obs, action, np.ones(40, np.float32), True)])
+    yield Kickstart("x").take(SimpleNamespace(agent=agent))
+
+
 def run(fabric, folder, name, env, stop_after=None, resume=None, signals=SIGNALS, exact=False):
     class Stops(Seen):
         def on_iteration_end(self, state):
@@ -444,7 +454,9 @@ def run(fabric, folder, name, env, stop_after=None, resume=None, signals=SIGNALS
     folder, seen = Run(folder / name) if resume else Run.create(folder, name), Stops()
     args, saving = TrainArgs(total_timesteps=384, batch_size=16), Saving(168, exact_resume=exact)
     parts = {"sac": sac, "signals": signals, "plain": True, "saving": saving, "resume": resume}
-    train(fabric, env, partial(SACLightningAgent, **sizes), args, folder, [seen], **parts)
+    agent = partial(SACLightningAgent, **sizes)
+    imitates = [*imitation(agent)] if exact else []
+    train(fabric, env, agent, args, folder, [seen, *imitates], **parts)
     return load_checkpoint(folder.dir)[1], seen.metrics
 
 
@@ -457,10 +469,11 @@ def run(fabric, folder, name, env, stop_after=None, resume=None, signals=SIGNALS
     ids=["pool", "gymnasium"],
 )
 def test_a_resumed_run_ends_to_the_bit_as_one_that_never_stopped(fabric, tmp_path, env):
-    """With priorities, and in an environment that begins new episodes at every checkpoint."""
+    """With priorities or imitation, and in an environment that begins new episodes at every checkpoint."""
     exact = env.func is GymnasiumEnvs
     whole, metrics = run(fabric, tmp_path, "whole", env, exact=exact)
     assert metrics["rnd/reward"] > 0 and metrics["curiosity/raw"] > 0 and metrics["rnd/loss"] > 0
+    assert not exact or metrics["sac/reference_kl"] > 0
     stopped, _ = run(fabric, tmp_path, "broken", env, 7, exact=exact)
     assert stopped["exact"] and stopped["steps"] == 7 * 24
     resumed, _ = run(fabric, tmp_path, "broken", env, resume=stopped, exact=exact)

@@ -10,6 +10,7 @@ from gymnasium.spaces import Box, Discrete
 
 from agents import SACLightningAgent
 from envs import ContinuousAction, GymnasiumEnvs, KeepColumns, NoTouchCondition, RocketSimPool, StateAwareTable
+from envs.demonstrations import Trajectory
 from fabric_rl import Callback, Run, SACArgs, Saving, TrainArgs, load_checkpoint, train_off_policy
 from fabric_rl.rollouts.collect import collect
 from fabric_rl.rollouts.rollout import Rollout
@@ -285,6 +286,51 @@ def test_signals_pay_for_sequences(fabric, env_id):
     assert summary["total_steps"] == 160
 
 
+class Keeps(SACLightningAgent):
+    """Remembers what it is given."""
+
+    def training_step(self, minibatch):
+        self.seen = [*getattr(self, "seen", []), minibatch]
+        return super().training_step(minibatch)
+
+
+def test_demonstrated_sequences_lie_beside_the_runs_own(fabric):
+    """Every step finds its observation and the next one among the sequences; weights are those of the steps."""
+    made, rng = [], np.random.default_rng(0)
+
+    def shown(steps, first, terminated):
+        obs = (first + np.arange(4 * steps + 4).reshape(-1, 4)).astype(np.float32)
+        weight = np.where(np.arange(steps) % 3, 1.0, 0.25).astype(np.float32)
+        action, reward = rng.integers(2, size=steps), np.ones(steps, np.float32)
+        return Trajectory(obs, action, weight, terminated, reward=reward)
+
+    def build(*spaces):
+        made.append(Keeps(*spaces, **SMALL | {"sequence_length": 4, "burn_in": 2}))
+        return made[0]
+
+    episodes = [shown(5, 1000, True), shown(3, 2000, False), shown(9, 3000, False)]
+    env, args = partial(GymnasiumEnvs, "CartPole-v1", 2), TrainArgs(total_timesteps=80, batch_size=32)
+    sac = SACArgs(buffer_init_steps=40, demonstrations=("x",), demonstration_share=0.25, n_step=2)
+    train_off_policy(fabric, env, build, args, plain=True, sac=sac, demonstrations=episodes)
+    weights = {row[0]: w for each in episodes for row, w in zip(each.obs.tolist(), each.weight.tolist(), strict=False)}
+    truncated = 0
+    for batch in made[0].seen:
+        replayed = batch.sequences
+        assert replayed.obs.shape[1] == 8 and replayed.state.shape[0] == 8 and replayed.burn_in_obs.shape[:2] == (2, 8)
+        flat = replayed.obs.flatten(0, 1)
+        assert torch.equal(flat[replayed.now], batch.obs)
+        alive = batch.discount > 0
+        assert torch.equal(flat[replayed.after][alive], batch.next_obs[alive])
+        theirs = (batch.obs[:, 0] >= 1000).view(4, 8)
+        assert torch.equal(theirs, torch.tensor([False] * 6 + [True] * 2).expand(4, 8))
+        expected = [weights.get(row[0], 1.0) for row in batch.obs.tolist()]
+        assert batch.weight.tolist() == pytest.approx(expected)
+        assert not replayed.state[6:].any()
+        ends = (replayed.obs[..., 0] == 2012).any()  # the last observation of a truncated episode
+        truncated += bool(ends)
+    assert truncated and len(made[0].seen) > 15
+
+
 @pytest.mark.parametrize(
     ("sac", "agent", "message"),
     [
@@ -293,7 +339,6 @@ def test_signals_pay_for_sequences(fabric, env_id):
             {},
             r"^--per_alpha does not work with an agent that has --agent.memory_size; leave one of them out$",
         ),
-        ({"demonstrations": ("a.frd",)}, {}, "^--demonstrations does not work with an agent that"),
         (
             {},
             {"sequence_length": 5},
