@@ -91,8 +91,8 @@ def main(
         hardware: Hardware of the run.
         estimator: Estimator of advantages and value targets for each rollout (docs/research.md).
         self_play: Opponents in the environment: snapshots of the agent, bots, other agents (docs/selfplay.md).
-        cloning: Behavior cloning of demonstrations in addition to PPO (docs/demonstrations.md).
-        kickstart: Reference policy that PPO stays close to, less and less over time (docs/demonstrations.md).
+        cloning: Behavior cloning of demonstrations in addition to PPO or SAC (docs/demonstrations.md).
+        kickstart: Reference policy that the agent stays close to, less and less over time (docs/demonstrations.md).
         env_id: Gymnasium id such as CartPole-v1, or path of a gymnasium.Env class, in place of `env`.
         num_envs: Number of copies of `env_id` on every rank. Default: 4.
         env_kwargs: Settings of `env_id`, for example '{"continuous": true}'.

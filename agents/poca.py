@@ -94,8 +94,8 @@ class POCAAgent(PPOAgent, TeamAgent):
 
     def baseline(self, obs: Tensor, action: Tensor, present: Tensor) -> Tensor:
         obs = self.normalizer(obs.float())
-        actions = self.actions(action[:, 1:].flatten(0, 1)).unflatten(0, (len(obs), -1))
-        mates = self.embed_obs_action(torch.cat([obs[:, 1:], actions], dim=-1))
+        actions = self.actions(action.flatten(0, 1)).view(*obs.shape[:2], -1)
+        mates = self.embed_obs_action(torch.cat([obs, actions], dim=-1)[:, 1:])
         own = torch.ones_like(present[:, :1])
         return self._values(
             torch.cat([self.embed_obs(obs[:, :1]), mates], dim=1), torch.cat([own, present[:, 1:]], dim=1)

@@ -117,6 +117,8 @@ def test_value_and_baseline_are_those_of_plain_loops_over_the_agents_that_are_pr
         counts[0] = True
         expected = baseline(agent, obs[k][counts], action[k][counts])
         torch.testing.assert_close(baselines[k], expected, rtol=1e-5, atol=1e-5)
+    alone = agent.baseline(obs[:, :1], action[:, :1], present[:, :1])  # no weight of the other encoder matters
+    torch.testing.assert_close(alone, agent.value(obs[:, 0]), rtol=1e-5, atol=1e-5)
 
 
 def test_the_baseline_ignores_the_own_action_the_order_of_the_mates_and_those_that_have_left():
