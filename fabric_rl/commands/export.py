@@ -34,7 +34,7 @@ from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, EXPORTED, METADATA, find_config
 from fabric_rl.runs.records import FINAL
 from fabric_rl.runs.trained import CHECK, MODELS, ExportedAgent
-from fabric_rl.types import ActorCritic, CheckpointError
+from fabric_rl.types import ActorCritic, CheckpointError, OffPolicyAgent
 
 CARD = "README.md"
 """Model card of a final model."""
@@ -280,7 +280,10 @@ def export_for_teams(name: str, folder: Path, team_size: int, runs_dir: Path) ->
         closing(recipe.build(num_arenas=1, team_size=team_size)) as new,
     ):
         before = found.agent(old.single_observation_space, old.single_action_space).state_dict()
-        after = found.untrained(new.single_observation_space, new.single_action_space).state_dict()
+        agent = found.untrained(new.single_observation_space, new.single_action_space)
+        if agent.memory_size and isinstance(agent, OffPolicyAgent):  # its networks read memory before observations
+            raise ValueError(f"--team_size: {name} is an agent of SAC with memory, which cannot be resized")
+        after = agent.state_dict()
         sizes = ((pool.state.num_blue, pool.state.num_orange) for pool in (old, new))
         columns, like = kept_columns(new.obs_builder, *sizes)
         space, wider = new.single_observation_space, after
@@ -352,6 +355,8 @@ def _same_car(name: str, before: Iterable[str], after: Iterable[str], team: int)
 def _moved(old: Tensor, new: Tensor, columns: NDArray[np.int64], like: NDArray[np.int64]) -> Tensor:
     """Return `old` with the columns (last axis) of `new`; new weights are 0, new statistics (vectors) follow `like`."""
     source = torch.from_numpy(columns if old.ndim > 1 else like)
+    if old.ndim > 1 and (actions := new.shape[-1] - len(source)) > 0:  # critics that read actions after observations
+        return torch.cat((_moved(old[..., :-actions], new[..., :-actions], columns, like), old[..., -actions:]), dim=-1)
     moved = torch.zeros_like(new) if old.ndim > 1 else new.clone()
     moved[..., source >= 0] = old[..., source[source >= 0]]
     return moved

@@ -21,7 +21,7 @@ from envs import (
     StackedObs,
 )
 from fabric_rl import load_trained
-from fabric_rl.commands.export import kept_columns
+from fabric_rl.commands.export import _moved, kept_columns
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, EXPORTED
 from tests.command import command
@@ -128,6 +128,13 @@ def test_uneven_teams_have_no_allies_to_keep():
 def test_one_set_of_weights_for_all_cars_stays():
     kept, like = kept_columns(EntityObs(), (1, 1), (2, 2))
     assert kept.tolist() == like.tolist() == list(range(35))
+
+
+def test_actions_that_a_critic_reads_after_the_observation_stay():
+    """As of `POCAAgent`, and of SAC with continuous actions."""
+    old, new, columns = torch.arange(10.0).view(2, 5), torch.ones(2, 6), np.array([0, 2, -1, 1])
+    assert _moved(old, new, columns, columns).tolist() == [[0, 2, 0, 1, 3, 4], [5, 7, 0, 6, 8, 9]]
+    assert _moved(old[:, :3], new[:, :4], columns, columns).tolist() == [[0, 2, 0, 1], [5, 7, 0, 6]]
 
 
 @pytest.mark.parametrize(
