@@ -128,17 +128,21 @@ def sac(folder: Path, seeds: Sequence[int] = (1, 2, 3)) -> dict[str, Any]:
     expert, pendulum = folder / "expert", folder / "pendulum.frd"
     if not pendulum.exists():
         fabric_rl("train", "--config", "configs/sac_pendulum.yaml", *one, "--runs_dir", folder, "--run_id", "expert")
-        fabric_rl("demos", "record", expert, pendulum, "--episodes", 10)
+        fabric_rl("demos", "record", expert, pendulum, "--episodes", 20, "--sample", "true")
     found: dict[str, Any] = {}
     pole = ROOT / "configs/demonstrations/cartpole.frd"
-    for task, demos, total in (("pendulum", pendulum, 3000), ("cartpole", pole, 1500)):
+    for task, demos, total in (("pendulum", pendulum, 2000), ("cartpole", pole, 1000)):
         preset, clone = ["--config", f"configs/sac_{task}.yaml"], folder / f"{task}_clone"
         if not clone.exists():
-            fabric_rl("clone", demos, *preset, "--runs_dir", folder, "--run_id", clone.name)
+            few = ["--batch_size", 64, "--patience", 30]  # there are few episodes
+            fabric_rl("clone", demos, *preset, *few, "--runs_dir", folder, "--run_id", clone.name)
+        falls = ["--kickstart.coef", "fabric_rl.schedules.Linear", "--kickstart.coef.start", 20]
+        falls += ["--kickstart.coef.end", 0]
+        shown = ["--cloning", "Cloning", f"--cloning.demos=[{demos}]"]
         arms: dict[str, list[object]] = {
             "alone": [],
-            "cloning": ["--cloning", "Cloning", f"--cloning.demos=[{demos}]", "--cloning.steps", total],
-            "clone": ["--initialize_from", clone, "--kickstart", "Kickstart", "--kickstart.reference", clone],
+            "cloning": [*shown, "--cloning.strength", 5, "--cloning.steps", 2 * total],
+            "clone": ["--initialize_from", clone, "--kickstart", "Kickstart", "--kickstart.reference", clone, *falls],
         }
         for arm, words in arms.items():
             found[f"{task} {arm}"] = thirds = []
@@ -146,6 +150,7 @@ def sac(folder: Path, seeds: Sequence[int] = (1, 2, 3)) -> dict[str, Any]:
                 run = folder / f"{task}_{arm}_{seed}"
                 if not (run / "summary.json").exists():
                     own = ["--total_timesteps", total, "--summary_freq", 100, "--seed", seed, "--force"]
+                    own += ["--buffer_init_steps", 200, "--agent.init_args.init_entcoef", 0.05]
                     own += ["--runs_dir", folder, "--run_id", run.name]
                     with redirect_stdout(StringIO()):  # in this process: most of these runs are shorter than a start
                         cli([str(word) for word in (*preset, *words, *one, *own)])

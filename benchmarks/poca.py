@@ -175,7 +175,7 @@ def run(task: str, algorithm: str, seed: int) -> float:
     args = TrainArgs(
         total_timesteps=100_000, num_steps=num_steps, update_epochs=4, minibatch_size=512, gamma=0.99, seed=seed
     )
-    train(
+    summary = train(
         Fabric(accelerator="cpu", devices=1, loggers=[]),
         partial(env, own_reward=own_reward),
         partial(agent, actor_lr=3e-4, critic_lr=1e-3, entropy_coef=0.01),
@@ -183,6 +183,8 @@ def run(task: str, algorithm: str, seed: int) -> float:
         callbacks=[history],
         plain=True,
     )
+    if summary["stopped_early"]:
+        sys.exit("stopped")
     return float(np.mean(history.returns[-10:]))
 
 
