@@ -13,7 +13,7 @@ intervals over five times four matches. `further`: PPO in configs/rocket_1v1_qui
 settings, with returns as they are and entropy 0.005), from a clone that it stays close to at first, and from nothing;
 the figure is the steps until an agent touches the ball 12 times a minute, on average over 100,000 steps. `sac`: SAC on
 Pendulum and CartPole, alone, with cloning beside it, and from a clone that it stays close to at first; the figures are
-the mean returns of the episodes in each third of the run, over three seeds. `human`: all
+the mean returns of the episodes in each third of the run, for three seeds. `human`: all
 games but the last of a folder are cloned; the figure is the mean log-likelihood of the last game's actions, and that of
 a uniform policy, in nats. The last line is JSON.
 """
@@ -123,7 +123,10 @@ def steps_to(goal: float, folder: Path, name: str, seed: int, words: Sequence[ob
 
 
 def sac(folder: Path, seeds: Sequence[int] = (1, 2, 3)) -> dict[str, Any]:
-    """Mean returns in the thirds of a run, `[seed][third]`; a run that is in the folder is not trained again."""
+    """Mean returns in the thirds of a run, `[seed][third]`; None where no episode ended.
+
+    A run that is in the folder is not trained again.
+    """
     one = ["--accelerator", "cpu", "--devices", 1, "--num_threads", 1, "--plain", "--record_minutes", "null"]
     expert, pendulum = folder / "expert", folder / "pendulum.frd"
     if not pendulum.exists():
@@ -156,7 +159,7 @@ def sac(folder: Path, seeds: Sequence[int] = (1, 2, 3)) -> dict[str, Any]:
                         cli([str(word) for word in (*preset, *words, *one, *own)])
                 steps, values = read_metrics(run / "metrics.csv")["reward/episode_return"]
                 third = (steps - 1) * 3 // total
-                thirds.append([float(values[third == k].mean()) for k in range(3)])
+                thirds.append([float(values[third == k].mean()) if (third == k).any() else None for k in range(3)])
             print(task, arm, thirds, file=sys.stderr, flush=True)
     return found
 
