@@ -125,10 +125,10 @@ class Conversion:
         """Convert the settings of the trainer and of the networks, and return the class path of the agent."""
         recurrent = bool(self._value("use_recurrent"))
         name = "RecurrentPPOAgent" if recurrent else "ConvPPOAgent" if self._target.images else "PPOLightningAgent"
-        if poca and self._target.teams and name == "PPOLightningAgent":
+        if poca and self._target.teams and self._roles == 1 and name == "PPOLightningAgent":
             name = "POCAAgent"
         elif poca:
-            why = "POCAAgent needs teams, and has neither memory nor convolutions"
+            why = "POCAAgent needs teams, has neither memory nor convolutions, and cannot be one of several roles"
             self._denied["trainer"] = f"{why}; the behavior trains with PPO"
         agent = "agents.SACLightningAgent" if self._kind == "sac" else f"agents.{name}"
         self.config["agent"] = {"class_path": agent, "init_args": {}}

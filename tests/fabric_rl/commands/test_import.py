@@ -148,7 +148,7 @@ def test_teams_and_lessons_in_rocket_league(capsys, tmp_path):
     assert config["agent"]["init_args"]["clip_coef"]["init_args"] == {"start": 0.2, "end": 0.1}
     assert config["agent"]["init_args"]["entropy_coef"] == 0.005 and config["lr_schedule"] == "constant"
     assert (
-        'trainer ("poca"): POCAAgent needs teams, and has neither memory' in impossible
+        'trainer ("poca"): POCAAgent needs teams, has neither memory' in impossible
         and "engine_settings > width 84" in impossible
     )
     without_memory = (
