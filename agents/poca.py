@@ -9,7 +9,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from agents.parts.base import PPOAgent, actor_obs_size, flat_obs_size, hidden_layers
 from agents.parts.heads import linear
-from fabric_rl.base.settings import Count
+from fabric_rl.base.settings import Count, Positive
 from fabric_rl.learning.action_encoder import ActionEncoder
 from fabric_rl.learning.imitation import DemonstrationBatch
 from fabric_rl.learning.normalize import ObsNormalizer
@@ -53,6 +53,8 @@ class POCAAgent(PPOAgent, TeamAgent):
     """Layer normalization before each activation of the hidden layers (the attention always has it)."""
     normalize_obs: bool = False
     """Standardize observations with their running mean and standard deviation."""
+    clip_obs: Positive = 5.0
+    """Bound of normalized observations, in standard deviations; only with `normalize_obs`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,7 +67,7 @@ class POCAAgent(PPOAgent, TeamAgent):
         inputs = flat_obs_size(name, self.observation_space, privileged=True)
         self.actor_inputs = actor_obs_size(self.observation_space)
         shape = (self.activation, self.layer_norm, self.ortho_init)
-        self.normalizer = ObsNormalizer((inputs,)) if self.normalize_obs else nn.Identity()
+        self.normalizer = ObsNormalizer((inputs,), self.clip_obs) if self.normalize_obs else nn.Identity()
         self.actor = hidden_layers(self.actor_inputs, self.actor_hidden_sizes, *shape)
         self.embed_obs = hidden_layers(inputs, (self.embed_size,), *shape)
         last = [self.actor_inputs, *self.actor_hidden_sizes][-1], [self.embed_size + 1, *self.critic_hidden_sizes][-1]
