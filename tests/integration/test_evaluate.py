@@ -119,7 +119,8 @@ def test_matches_of_runs_that_see_and_act_differently(runs, tmp_path, capsys):
     first = played(tmp_path, *command)
     output, errors = capsys.readouterr()
     assert "2 matches of 0.1 minutes, 1v1; agents take their most probable actions" in output
-    assert "goal difference per match:" in output and errors.count("\n") == errors.count("2 matches: ")
+    assert "goal difference per match:" in output
+    assert errors.count("\n") == errors.count("2 matches: ") + errors.count("there will be no interval: 1 pair") > 0
     assert first == played(tmp_path, *command)
     assert first["wins"] + first["draws"] + first["losses"] == first["matches"] == 2
 
