@@ -20,7 +20,7 @@ def gae(
     terminated: Tensor,
     done: Tensor,
     gamma: float | Sequence[float] | Tensor,
-    lam: float,
+    lam: float | Tensor,
 ) -> Tensor:
     r"""Compute generalized advantage estimates (Schulman et al. 2016, equation 16), cut at episode ends.
 
@@ -39,7 +39,7 @@ def gae(
         terminated: `[T, N]` bool, True where the episode terminated; or `[T, N, K]`, for each reward signal.
         done: Same shape as `terminated`, True where the episode terminated or was truncated.
         gamma: Discount factor, 0..1; or `[K]`, one for each reward signal.
-        lam: GAE's lambda, 0..1.
+        lam: GAE's lambda, 0..1; or `[T, N]`, one for each step.
 
     Returns:
         Advantages, same shape as `rewards`. The value targets are `advantages + values`.
@@ -61,7 +61,7 @@ def gae(
         gamma = torch.tensor(gamma, device=rewards.device)
     per_signal = (...,) + (None,) * (rewards.dim() - terminated.dim())
     bootstrap = gamma * (~terminated)[per_signal]
-    trace = (gamma * lam) * (~done)[per_signal]
+    trace = gamma * (lam * ~done)[per_signal]
     deltas = rewards + bootstrap * next_values - values
     advantages = torch.empty_like(deltas)
     running = torch.zeros_like(deltas[0])
@@ -98,15 +98,17 @@ class GAE(Estimator):
     def __call__(
         self, rollout: "Rollout", agent: ActorCritic, gamma: Tensor, gae_lambda: float
     ) -> tuple[Tensor, Tensor]:
-        return self.estimate(rollout, rollout.reward, gamma, gae_lambda)
+        return self.estimate(rollout, rollout.reward, rollout.next_value, gamma, gae_lambda)
 
     @staticmethod
-    def estimate(rollout: "Rollout", reward: Tensor, gamma: Tensor, gae_lambda: float) -> tuple[Tensor, Tensor]:
-        """Return advantages and value targets for `reward` in place of the rollout's rewards; see `Estimator`."""
+    def estimate(
+        rollout: "Rollout", reward: Tensor, next_value: Tensor, gamma: Tensor, gae_lambda: float | Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return advantages and value targets for `reward` and `next_value` in place of the rollout's."""
         ends = (rollout.terminated, rollout.done)
         if rollout.episodic is not None:  # [K]
             ends = (rollout.terminated[..., None] & rollout.episodic, rollout.done[..., None] & rollout.episodic)
-        advantage = gae(reward, rollout.value, rollout.next_value, *ends, gamma, gae_lambda)
+        advantage = gae(reward, rollout.value, next_value, *ends, gamma, gae_lambda)
         return advantage, advantage + rollout.value
 
 
@@ -123,7 +125,9 @@ class CounterfactualAdvantage(GAE):
         G^{(n)}_t = \sum_{l=1}^{n} \gamma^{l-1} r_{t+l} + \gamma^n V(o^1_{t+n}, ..., o^{k_{t+n}}_{t+n}), \qquad
         y^{(\lambda)}_t = (1 - \lambda) \sum_{n=1}^{\infty} \lambda^{n-1} G^{(n)}_t
 
-    so an agent that has left is credited with what its team achieves afterwards. The baseline :math:`Q` knows the
+    so an agent that has left is credited with what its team achieves afterwards. An empty team has no observations, and
+    so no value: the return then contains its rewards up to the end of the episode, as with :math:`\lambda = 1`. If the
+    rollout ends sooner, the value of the last step with an agent stands for the rest. The baseline :math:`Q` knows the
     observations and actions of the teammates, but only the observation of agent j:
 
     .. math:: A^j_t = y^{(\lambda)}_t - Q(o^j_t, (o^i_t, a^i_t)_{i \neq j})
@@ -135,7 +139,7 @@ class CounterfactualAdvantage(GAE):
         """Estimate, see `Estimator`; raise a ValueError unless the agents of each team end their episodes together."""
         if not isinstance(agent, TeamAgent):
             raise ValueError(f"{type(agent).__name__} has no counterfactual baseline; use --agent agents.POCAAgent")
-        ends = rollout.of_team(rollout.done)  # [T, N, M]
+        ends = rollout.of_team(rollout.done * 2 + rollout.terminated * 1)  # [T, N, M]
         if bool((ends != ends[..., :1]).any()):
             raise ValueError(
                 "the agents of a team must end their episodes together; report agents that leave earlier in "
@@ -145,5 +149,14 @@ class CounterfactualAdvantage(GAE):
         share = exists / exists.sum(dim=1, keepdim=True)
         team_rewards = rollout.of_team(rollout.reward)  # [T, N, M] or [T, N, M, K]
         reward = torch.einsum("tnm...,nm->tn...", team_rewards, share)
-        _, returns = self.estimate(rollout, reward, gamma, gae_lambda)
+        empty = ~rollout.team_present(slice(None)).any(dim=-1)  # [T + 1, N]
+        next_empty = torch.where(
+            rollout.done, empty[:-1], empty[1:]
+        )  # at the end of an episode: present at its last step
+        steps, rows = (torch.arange(size, device=reward.device) for size in next_empty.shape)
+        last = torch.where(empty[:-1], 0, steps[:, None]).cummax(dim=0).values  # the last step with an agent
+        cut = next_empty & (rollout.done | (steps[:, None] == len(reward) - 1))  # elsewhere, these values cancel
+        of_signals = cut[(...,) + (None,) * (reward.dim() - 2)]
+        next_value = torch.where(of_signals, rollout.value[last, rows], rollout.next_value)
+        _, returns = self.estimate(rollout, reward, next_value, gamma, torch.where(next_empty, 1.0, gae_lambda))
         return returns - rollout.team_baselines(agent), returns

@@ -15,6 +15,7 @@ from fabric_rl import CounterfactualAdvantage, Rollout, Run, Saving, TrainArgs, 
 from fabric_rl.base.symmetry import Symmetry
 from fabric_rl.callbacks.symmetry import reflect
 from fabric_rl.learning.update import index_batch
+from fabric_rl.rollouts.collect import _fill_team_values
 from fabric_rl.selfplay.opponent_pool import Oldest, OpponentPool, Uniform
 from fabric_rl.selfplay.opponents import Opponents
 from tests.fabric_rl.conftest import CounterEnv
@@ -197,6 +198,31 @@ def test_the_advantage_is_the_lambda_return_of_the_team_minus_the_baseline(colle
                 others = [i for i in mates if here[t, i]]
                 own = baseline(agent, rollout.obs[t, others], rollout.action[t, others])
                 assert float(advantage[t, row]) == pytest.approx(expected - float(own), abs=1e-4)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("ends", [NEVER, 5])
+def test_a_team_without_agents_has_no_value(ends):
+    """Its rewards count as they are; if the rollout ends, the last value before stands for what is missing."""
+
+    class Emptied(Teams):
+        leaves_after = np.array([NEVER, NEVER, NEVER, 2, 3, 3])
+
+    agent, env, gamma, lam = build(), Emptied((ends,) * 6, (NEVER,) * 6), 0.9, 0.8
+    rollout = Rollout(7, env, agent=agent)
+    rollout.begin(*env.reset(seed=0))
+    collect(env, agent, rollout)
+    _, returns = CounterfactualAdvantage()(rollout, agent, torch.tensor(gamma), lam)
+    assert rollout.present[:3, 4].all() and not rollout.present[3:5, 3:].any()
+    last = 5 if ends == 5 else 7
+    reward, value = rollout.reward[:, 3:].mean(dim=1), rollout.value[2, 4]
+    rest = sum(gamma**n * reward[2 + n] for n in range(last - 2)) + (0 if ends == 5 else gamma**5 * value)
+    torch.testing.assert_close(returns[2, 3:], rest.expand(3))
+    torch.testing.assert_close(returns[1, 3:], (reward[1] + gamma * ((1 - lam) * value + lam * rest)).expand(3))
+    rollout.obs[3:5, 3:] = 7.0  # what agents that have left see does not matter
+    _fill_team_values(agent, rollout)
+    again = CounterfactualAdvantage()(rollout, agent, torch.tensor(gamma), lam)[1]
+    torch.testing.assert_close(again[:3, 3:], returns[:3, 3:])
 
 
 def test_a_minibatch_has_the_team_of_each_agent_and_only_steps_of_agents_that_are_present(collected):

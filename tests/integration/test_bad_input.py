@@ -264,7 +264,7 @@ $ --env_id CartPole-v1 --num_steps 16 --agent malformed.Unused --strategy ddp --
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --overlap true
     error: leave out --overlap, which SAC does not use, or use an SAC preset (configs/sac_*.yaml)$
 --env_id CartPole-v1 --agent agents.SACLightningAgent --kickstart Kickstart --kickstart.reference school_1v1
-    error: --kickstart.reference school_1v1: .. does not fit PPOLightningAgent with the settings of its config.yaml and observations
+    error: --kickstart.reference school_1v1: .. does not fit PPOLightningAgent with the settings of its
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --demonstrations [{tmp}/none.frd]
     error: --demonstrations .. none.frd: there is no such file
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --lr_schedule kl_adaptive
