@@ -181,8 +181,8 @@ class RolesCollector(Collector):
 class RolesLearner(FrozenLearner):
     """The learners of all roles as one, for saving and restoring a run."""
 
-    def __init__(self, fabric: Fabric, agent: ActorCritic, roles: Sequence[Role]) -> None:
-        self.fabric, self.agent, self.roles = fabric, agent, roles
+    def __init__(self, fabric: Fabric, agent: ActorCritic, roles: Sequence[Role], num_steps: int) -> None:
+        self.fabric, self.agent, self.roles, self.num_steps = fabric, agent, roles, num_steps
 
     def apply_schedules(self, progress: float, learning_rate: float | None, learning_rate_factor: float) -> None:
         self.agent.progress.fill_(progress)
@@ -218,11 +218,18 @@ class RolesLearner(FrozenLearner):
 
     def rank_state_dict(self) -> dict[str, Any]:
         lost = any(role.sac is not None and not role.sac.save_replay_buffer for role in self.roles)
-        return {"filled": [role.filled for role in self.roles]} | ({"replay": None} if lost else {})
+        return {"filled": {role.name: role.filled for role in self.roles}} | ({"replay": None} if lost else {})
 
     def load_rank_state_dict(self, state: Mapping[str, Any], iterations: int) -> list[str]:
-        for role, filled in zip(self.roles, state["filled"], strict=True):
-            role.filled = filled
+        if [*state["filled"]] != [role.name for role in self.roles]:
+            raise ValueError(f"--agent.roles: the order of the roles must stay {', '.join(state['filled'])}")
+        for role in self.roles:
+            role.filled, steps = state["filled"][role.name], role.session.args.num_steps
+            if (steps - role.filled) % self.num_steps:
+                raise ValueError(
+                    f"--num_steps {self.num_steps}: the role {role.name} has {role.filled} of {steps} steps; resume "
+                    "with the num_steps that the run had"
+                )
         return []
 
 

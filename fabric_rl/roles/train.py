@@ -170,7 +170,7 @@ def _build(
     state.run_id, state.folder = (None, None) if run is None else (run.name, run.dir)
     state.peers = fabric
     no_signals = IntrinsicRewards((), args, fabric, fabric, envs.num_envs)
-    learner, hooks = RolesLearner(fabric, module, roles), Hooks(state, callbacks, learns=not inference)
+    learner, hooks = RolesLearner(fabric, module, roles, args.num_steps), Hooks(state, callbacks, learns=not inference)
     objects = (hooks, module, estimator, torch.zeros(()), collector, learner, timers, no_signals)
     settings = asdict(args) | settings_of("env", env) | settings_of("agent", agent)
     return Session(fabric, args, run, state, *objects, inference=inference, settings=settings), roles

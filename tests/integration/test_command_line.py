@@ -15,7 +15,7 @@ import yaml
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import train_fabric
-from agents import PPOLightningAgent
+from agents import PPOLightningAgent, RolesAgent
 from envs import GymnasiumEnvs
 from fabric_rl import load_checkpoint
 from fabric_rl.cli.command_line import read_settings
@@ -237,7 +237,8 @@ def test_every_config_file_builds_an_environment_and_an_agent_that_acts_in_it(fi
         with torch.no_grad():
             acted = agent.act(torch.as_tensor(obs), action_mask=None if mask is None else torch.as_tensor(mask))
         assert env.step(acted.action.numpy())[0].shape == obs.shape
-    assert agent.configure_optimizers().param_groups
+    for each in agent.agents if isinstance(agent, RolesAgent) else [agent]:
+        assert each.configure_optimizers().param_groups
 
 
 @pytest.mark.slow

@@ -10,7 +10,20 @@ from lightning import Fabric
 
 import envs
 from agents import PPOLightningAgent, RecurrentPPOAgent, RolesAgent, SACLightningAgent
-from fabric_rl import Callback, EpisodeStats, RoleTrainer, Rollout, SACArgs, TrainArgs, collect, train, train_roles
+from fabric_rl import (
+    Callback,
+    EpisodeStats,
+    RoleTrainer,
+    Rollout,
+    Run,
+    SACArgs,
+    Saving,
+    TrainArgs,
+    collect,
+    load_checkpoint,
+    train,
+    train_roles,
+)
 from fabric_rl.callbacks import SymmetryAugmentation
 from fabric_rl.roles.parts import RoleEnv
 from fabric_rl.roles.train import role_settings
@@ -18,7 +31,7 @@ from fabric_rl.rollouts.collect import Actor, collect_together
 from fabric_rl.selfplay import SelfPlay
 from fabric_rl.selfplay.opponents import TeamAssignment
 from fabric_rl.signals import Curiosity
-from fabric_rl.types import HasMetrics
+from fabric_rl.types import CheckpointError, HasMetrics
 
 SMALL = {"actor_hidden_sizes": (8,), "critic_hidden_sizes": (8,)}
 KEEPER = partial(SACLightningAgent, **SMALL)
@@ -54,8 +67,8 @@ class Watch(Callback):
         self.changed.append(new)
 
 
-def run(steps=192, callbacks=(), agent=AGENT, env=POOL, keeper=OF_KEEPER, striker=OF_STRIKER, **more):
-    args = TrainArgs(total_timesteps=steps, num_steps=8)
+def run(steps=192, callbacks=(), agent=AGENT, env=POOL, keeper=OF_KEEPER, striker=OF_STRIKER, num_steps=8, **more):
+    args = TrainArgs(total_timesteps=steps, num_steps=num_steps)
     fabric = Fabric(accelerator="cpu", devices=1)
     trainers = {"keeper": keeper, "striker": striker}
     return train_roles(fabric, env, agent, args, callbacks=callbacks, plain=True, trainers=trainers, **more)
@@ -194,6 +207,18 @@ def test_unknown_roles_and_the_wrong_loop_are_one_line():
         train_roles(fabric, POOL, AGENT, args, callbacks=[SymmetryAugmentation()])
     with pytest.raises(TypeError, match=r"each role has its own optimizer; train it with fabric_rl\.train_roles"):
         train(fabric, POOL, AGENT, args)
+
+
+def test_a_resumed_run_keeps_the_order_of_its_roles_and_fills_its_rollouts(tmp_path):
+    """The striker has 8 of 24 steps."""
+    striker = RoleTrainer({**OF_STRIKER.settings, "num_steps": 24})
+    run(48, striker=striker, run=Run(tmp_path), saving=Saving(final_model="none"))
+    _, half = load_checkpoint(tmp_path / "checkpoints")
+    with pytest.raises(CheckpointError, match="--num_steps 12: the role striker has 8 of 24 steps"):
+        run(96, striker=striker, num_steps=12, resume=half)
+    swapped = partial(RolesAgent, roles={"striker": STRIKER, "keeper": KEEPER})
+    with pytest.raises(CheckpointError, match="the order of the roles must stay keeper, striker"):
+        run(96, striker=striker, agent=swapped, resume=half)
 
 
 def test_a_changed_role_is_one_line():
