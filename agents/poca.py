@@ -21,7 +21,8 @@ class POCAAgent(PPOAgent, TeamAgent):
     r"""PPO for teams (MA-POCA): each agent acts by its own observation; the critic sees its teammates, too.
 
     Cohen et al. 2021, "On the Use and Misuse of Absorbing States in Multi-agent Reinforcement Learning". The value of a
-    team and the counterfactual baseline of agent j, which knows the actions of the others but not that of j, are
+    team and the counterfactual baseline of agent j, which knows the actions of the others but not that of j, have
+    common layers, as in ML-Agents:
 
     .. math::
         V = v(\mathrm{RSA}(g(o^1), ..., g(o^k))), \qquad

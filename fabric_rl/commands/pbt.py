@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from envs.matches.matches import PAIRS_AT_ONCE, SIDES, Matches
-from fabric_rl.analysis.comparison import chosen_metric
+from fabric_rl.analysis.comparison import METRICS, chosen_metric
 from fabric_rl.analysis.curves import final_score
 from fabric_rl.base.argv import flag_names
 from fabric_rl.base.tables import format_number
@@ -115,10 +115,11 @@ def _judge(
                 member.copied = members[other].run_id
         return
     curves = {each.run_id: read_metrics(Path(play.runs_dir) / each.run_id / "metrics.csv") for each in members}
-    column = chosen_metric(metric, curves)
+    scored = {run: own for run, own in curves.items() if (metric or METRICS[-1]) in own}  # where episodes ended
+    column = chosen_metric(metric, scored or curves)
     for each in members:
-        each.score = final_score(curves[each.run_id][column])
-    ranked = sorted(members, key=lambda each: sign * (each.score or 0.0))
+        each.score = final_score(curves[each.run_id][column]) if column in curves[each.run_id] else None
+    ranked = sorted(members, key=lambda each: -np.inf if each.score is None else sign * each.score)
     share = max(1, int(_TRUNCATED * len(members)))
     for each in ranked[:share]:
         better = ranked[-1 - int(rng.integers(share))]

@@ -66,3 +66,17 @@ def test_generations_continue_from_where_they_stopped(call, tmp_path):
     assert round(ratio, 6) in (0.8, 1.25) and second[1 - place]["settings"] == better["settings"]
     status, _, errors = call(*words, tmp_path / "parts", "--generations", 2, "--seed", 1)
     assert (status, "was started with different seed" in errors) == (2, True)
+
+
+def test_a_member_without_a_return_is_the_worst(tmp_path):
+    members = [PopulationMember(name, {}) for name in ("good", "none", "bad")]
+    for name, text in (
+        ("good", "reward/episode_return\n1,5"),
+        ("none", "ppo/loss\n1,5"),
+        ("bad", "reward/episode_return\n1,-9"),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "metrics.csv").write_text(f"step,{text}\n")
+    _judge(members, np.random.default_rng(0), ContestSettings(runs_dir=str(tmp_path)), 20, "reward/episode_return", 1)
+    assert [each.copied for each in members] == ["good", "good", "bad"]
+    assert [each.score for each in members] == [5, None, -9]
