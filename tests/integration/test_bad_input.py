@@ -268,7 +268,7 @@ $ --env_id CartPole-v1 --num_steps 16 --agent malformed.Unused --strategy ddp --
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --demonstrations [{tmp}/none.frd]
     error: --demonstrations .. none.frd: there is no such file
 --config configs/two_policies.yaml --trainers.blue.gamma 0.9
-    error: --trainers.gamma: RoleTrainer has no such setting; write settings: ..gamma
+    error: --trainers.gamma: RoleTrainer has no such setting; write settings: {gamma: ...}$
 --env_id Pendulum-v1 --agent agents.SACLightningAgent --lr_schedule kl_adaptive
     error: leave out --lr_schedule kl_adaptive, which SAC does not use, or use an SAC preset
     (configs/sac_*.yaml)$
