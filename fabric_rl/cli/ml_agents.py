@@ -245,7 +245,7 @@ class Conversion:
                 value = [self._value(f"{section}.network_settings.hidden_units") or 128] * (value - 1)
             if name == "team_change" and path not in self._given:
                 value = 5 * self._value("self_play.save_steps")
-            unset = value is None or (name in ("batch_size", "num_epoch") and not value)  # 0: those of PPO
+            unset = value is None or (name in ("batch_size", "num_epoch", "steps") and not value)  # 0: as PPO; never
             if not unset:
                 self._put(f"{here}.{row.to[0].partition('.')[2]}", value, path)
         made, self.config = {"class_path": class_path} | self.config[here], before

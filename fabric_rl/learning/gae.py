@@ -61,6 +61,7 @@ def gae(
         gamma = torch.tensor(gamma, device=rewards.device)
     per_signal = (...,) + (None,) * (rewards.dim() - terminated.dim())
     bootstrap = gamma * (~terminated)[per_signal]
+    lam = lam[(...,) + (None,) * (done.dim() - 2)] if isinstance(lam, Tensor) else lam
     trace = gamma * (lam * ~done)[per_signal]
     deltas = rewards + bootstrap * next_values - values
     advantages = torch.empty_like(deltas)

@@ -39,6 +39,7 @@ NEEDED = {
     "ExplicitState": {"car_pos": [(0, -1000, 17)]},
     "ClipAction": {"low": -1.0, "high": 1.0},
     "PhasedReward": {"rewards": {"a": envs.GoalReward()}},
+    "RoleRewards": {"rewards": {"a": envs.GoalReward(), "b": envs.GoalReward()}},
     "PhasedStates": {"setters": {"a": envs.Kickoff()}},
     "Uniform": {"min_value": 0.0, "max_value": 1.0},
     "MultirangeUniform": {"intervals": [[0, 1], [2, 4]]},

@@ -256,6 +256,7 @@ NEEDED = {"EventReward": {"goal": 1.0, "touch": 0.5}}
 def test_from_a_class_path(name):
     inner = path_of("FaceBallReward")
     settings = {"CombinedReward": {"rewards": [inner], "weights": [2.0]}, "RewardSignals": {"signals": {"a": inner}}}
+    settings["RoleRewards"] = {"rewards": {"a": inner, "b": inner}}
     around = {kind.__name__: {"reward": inner} for kind in all_classes() if takes_rewards(kind)}
     reward = configured(envs.Reward, path_of(name, **(around | settings | NEEDED).get(name, {})))
     assert type(reward).__name__ == name and (name not in rewards_to_choose_from() or reward.label() == name)

@@ -248,3 +248,21 @@ def test_shapes_that_do_not_match_are_refused():
     batch[2] = torch.zeros(3, 1)
     with pytest.raises(ValueError, match=r"value, old_value and returns .* got \[\(3,\)\] and \[\(3,\), \(3, 1\)\]"):
         ppo_loss(*batch)
+
+
+@pytest.mark.parametrize("per_signal", [False, True])
+def test_gae_with_a_lambda_for_each_step(per_signal):
+    """At a step with lambda 1, the next advantage counts in full; a plain loop over one row and signal."""
+    generator = torch.Generator().manual_seed(0)
+    rewards, values, following = (torch.randn(6, 2, 3, generator=generator) for _ in range(3))
+    ends = torch.rand(6, 2, 3, generator=generator) < 0.2 if per_signal else torch.rand(6, 2, generator=generator) < 0.2
+    lam = torch.where(torch.rand(6, 2, generator=generator) < 0.5, 1.0, 0.8)
+    found = gae(rewards, values, following, ends, ends, 0.9, lam)
+    for row in range(2):
+        for k in range(3):
+            advantage = 0.0
+            for t in reversed(range(6)):
+                goes_on = 0.0 if (ends[t, row, k] if per_signal else ends[t, row]) else 0.9
+                delta = rewards[t, row, k] + goes_on * following[t, row, k] - values[t, row, k]
+                advantage = delta + goes_on * lam[t, row] * advantage
+                torch.testing.assert_close(found[t, row, k], advantage)
