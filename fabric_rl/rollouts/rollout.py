@@ -464,4 +464,9 @@ def _requested_fields(agent: ActorCritic | None) -> tuple[str, ...]:
             f"{type(agent).__name__}.minibatch_fields: a minibatch has no field {unknown[0]!r}; choose from "
             f"{', '.join(MINIBATCH_FIELDS)}"
         )
+    of_teams = [name for name in names if name.startswith("team_")]
+    if of_teams and not isinstance(agent, TeamAgent):
+        raise ValueError(
+            f"{type(agent).__name__}.minibatch_fields: {of_teams[0]!r} is for agents of fabric_rl.TeamAgent"
+        )
     return names

@@ -119,7 +119,7 @@ def asking(known_agent, *fields, **attributes):
 
 
 def test_a_minibatch_carries_what_the_agent_names(trained, known_agent):
-    fields = [name for name in MINIBATCH_FIELDS if name != "teacher_action"]  # which the environment lacks
+    fields = [name for name in MINIBATCH_FIELDS if name.partition("_")[0] not in ("teacher", "team")]  # lacked here
     (minibatch,) = trained(asking(known_agent, *fields)).seen
     assert by_number(minibatch, "reward")[2003.0] == 4
     assert by_number(minibatch, "next_value") | {0.0: 1, 1001.0: 1002} == by_number(minibatch, "next_value")
@@ -143,6 +143,8 @@ def test_fields_are_kept_with_older_rollouts(trained, known_agent):
 def test_a_field_that_does_not_exist_is_refused_by_name(trained, known_agent):
     with pytest.raises(ValueError, match=r"Asking\.minibatch_fields: a minibatch has no field 'rewards'; choose from"):
         trained(asking(known_agent, "rewards"))
+    with pytest.raises(ValueError, match=r"Asking\.minibatch_fields: 'team_obs' is for agents of fabric_rl\.TeamAgent"):
+        trained(asking(known_agent, "time", "team_obs"))
 
 
 def test_steps_in_the_order_of_time_without_memory(trained, known_agent):
