@@ -84,7 +84,8 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
     seen = ["watch", "report"] if unfinished else ["watch", "evaluate", "report"]
     seen = seen if any(Path(runs_dir, run_id, GAMES).glob("*")) else ["report"]
     commands = [[*program, *elsewhere, "--run_id", run_id, "--resume"]] if unfinished else []
-    commands += [[launched_by.program_command("fabric-rl"), word, run_id, *elsewhere] for word in seen]
+    sampled = {"evaluate": ["--sample", "true"]}
+    commands += [[launched_by.program_command("fabric-rl"), w, run_id, *sampled.get(w, []), *elsewhere] for w in seen]
     if next(Path(runs_dir, run_id).rglob("events.out.tfevents.*"), None) is not None:
         commands.append([launched_by.program_command("tensorboard"), "--logdir", runs_dir])
     if not unfinished:
