@@ -61,8 +61,8 @@ def gae(
         gamma = torch.tensor(gamma, device=rewards.device)
     per_signal = (...,) + (None,) * (rewards.dim() - terminated.dim())
     bootstrap = gamma * (~terminated)[per_signal]
-    lam = lam[(...,) + (None,) * (done.dim() - 2)] if isinstance(lam, Tensor) else lam
-    trace = gamma * (lam * ~done)[per_signal]
+    lam = lam[(...,) + (None,) * (rewards.dim() - 2)] if isinstance(lam, Tensor) else lam
+    trace = (gamma * lam) * (~done)[per_signal]
     deltas = rewards + bootstrap * next_values - values
     advantages = torch.empty_like(deltas)
     running = torch.zeros_like(deltas[0])
@@ -140,8 +140,8 @@ class CounterfactualAdvantage(GAE):
         """Estimate, see `Estimator`; raise a ValueError unless the agents of each team end their episodes together."""
         if not isinstance(agent, TeamAgent):
             raise ValueError(f"{type(agent).__name__} has no counterfactual baseline; use --agent agents.POCAAgent")
-        ends = rollout.of_team(rollout.done * 2 + rollout.terminated * 1)  # [T, N, M]
-        if bool((ends != ends[..., :1]).any()):
+        ends = rollout.of_team(torch.stack((rollout.done, rollout.terminated), dim=-1))  # [T, N, M, 2]
+        if bool((ends != ends[:, :, :1]).any()):
             raise ValueError(
                 "the agents of a team must end their episodes together; report agents that leave earlier in "
                 "infos['present'] (see fabric_rl.types.HasTeams)"
@@ -150,14 +150,21 @@ class CounterfactualAdvantage(GAE):
         share = exists / exists.sum(dim=1, keepdim=True)
         team_rewards = rollout.of_team(rollout.reward)  # [T, N, M] or [T, N, M, K]
         reward = torch.einsum("tnm...,nm->tn...", team_rewards, share)
-        empty = ~rollout.team_present(slice(None)).any(dim=-1)  # [T + 1, N]
-        next_empty = torch.where(
-            rollout.done, empty[:-1], empty[1:]
-        )  # at the end of an episode: present at its last step
-        steps, rows = (torch.arange(size, device=reward.device) for size in next_empty.shape)
-        last = torch.where(empty[:-1], 0, steps[:, None]).cummax(dim=0).values  # the last step with an agent
-        cut = next_empty & (rollout.done | (steps[:, None] == len(reward) - 1))  # elsewhere, these values cancel
-        of_signals = cut[(...,) + (None,) * (reward.dim() - 2)]
-        next_value = torch.where(of_signals, rollout.value[last, rows], rollout.next_value)
-        _, returns = self.estimate(rollout, reward, next_value, gamma, torch.where(next_empty, 1.0, gae_lambda))
+        next_value, lam = self._without_empty_teams(rollout, gae_lambda)
+        _, returns = self.estimate(rollout, reward, next_value, gamma, lam)
         return returns - rollout.team_baselines(agent), returns
+
+    @staticmethod
+    def _without_empty_teams(rollout: "Rollout", gae_lambda: float) -> tuple[Tensor, float | Tensor]:
+        """Return next values and lambda so that no value of a team without agents counts."""
+        if rollout.present is None:
+            return rollout.next_value, gae_lambda
+        empty = ~rollout.team_present(slice(None)).any(dim=-1)  # [T + 1, N]
+        # At the end of an episode, those count that were present at its last step.
+        next_empty = torch.where(rollout.done, empty[:-1], empty[1:])
+        steps, rows = (torch.arange(size, device=empty.device) for size in next_empty.shape)
+        last = torch.where(empty[:-1], 0, steps[:, None]).cummax(dim=0).values  # the last step with an agent
+        cut = next_empty & (rollout.done | (steps[:, None] == len(steps) - 1))  # elsewhere, these values cancel
+        of_signals = cut[(...,) + (None,) * (rollout.value.dim() - 2)]
+        next_value = torch.where(of_signals, rollout.value[last, rows], rollout.next_value)
+        return next_value, torch.where(next_empty, 1.0, gae_lambda)

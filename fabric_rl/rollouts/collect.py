@@ -309,10 +309,7 @@ class _GroupCollector:
             return
         rollout, (steps, envs, last) = self.rollout, self._ends_as_tensors(self._truncated_ends)
         memory = {"state": torch.cat(self._truncated_states)} if self._truncated_states else {}
-        value = self.actor.agent.value(last, **memory)
-        if rollout.episodic is not None:  # [K]; other signals continue in the next episode
-            value = torch.where(rollout.episodic, value, rollout.next_value[steps, envs])
-        rollout.next_value[steps, envs] = value
+        _set_last_values(rollout, steps, envs, self.actor.agent.value(last, **memory))
 
     def _ends_as_tensors(self, ended: list[_Ended]) -> tuple[Tensor, Tensor, Tensor]:
         """Return the steps, sub-environments and last observations of ended episodes."""
@@ -342,7 +339,12 @@ def _fill_team_values(agent: TeamAgent, rollout: Rollout) -> None:
     if not len(steps) or rollout.next_obs is None:
         return
     last = rollout.next_obs[steps[:, None], rollout.team_rows[envs]]
-    value = agent.team_value(last, rollout.team_present(slice(rollout.num_steps))[steps, envs])
-    if rollout.episodic is not None:
+    present = rollout.team_present(slice(rollout.num_steps))[steps, envs]
+    _set_last_values(rollout, steps, envs, agent.team_value(last, present))
+
+
+def _set_last_values(rollout: Rollout, steps: Tensor, envs: Tensor, value: Tensor) -> None:
+    """Set the next values of truncated steps to the values of the last observations."""
+    if rollout.episodic is not None:  # [K]; other signals continue in the next episode
         value = torch.where(rollout.episodic, value, rollout.next_value[steps, envs])
     rollout.next_value[steps, envs] = value
