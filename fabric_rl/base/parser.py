@@ -181,8 +181,8 @@ class FlagParser(ArgumentParser):
             of_run = {"agent", "total_timesteps"}.issubset(own)
             if old and (of_run or (here and not {*here[1].split(".")}.isdisjoint(own))):
                 hint = f"use {old}" if here else old
-            if "settings" in own:  # of a role's trainer
-                hint = f"write settings: {{{unknown['name']}: ...}}"
+            if holder := getattr(self._class, "named_settings", ""):
+                hint = f"write {holder}: {{{unknown['name']}: ...}}"
             if unknown["name"] in words:
                 hint = "it comes without a flag"
             message = f"{self._owner} has no setting {unknown['name']} ({hint})"

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from fabric_rl.hooks import Hooks
 from fabric_rl.learning.gae import GAE, Estimator
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import raised_on_all_ranks
+from fabric_rl.ranks.devices import single_thread
 from fabric_rl.ranks.sharding import is_sharded
 from fabric_rl.roles.parts import Role, RoleEnv, RolesCollector, RolesLearner
 from fabric_rl.runs.folder import Run
@@ -40,6 +41,9 @@ OF_RUN = ("total_timesteps", "summary_freq", "seed", "overlap", "num_players")
 @dataclass(frozen=True)
 class RoleTrainer:
     """Settings of the trainer of one role (docs/two_policies.md)."""
+
+    named_settings: ClassVar[str] = "settings"
+    """Field that takes settings by their names; an error about an unknown field points to it."""
 
     settings: dict[str, Any] = field(default_factory=dict)
     """Settings in place of the run's, by the names of their flags, for example `{gamma: 0.98, update_epochs: 4}`."""
@@ -123,7 +127,8 @@ def _build(
     fabric.seed_everything(args.seed, verbose=False)  # equal weights everywhere
     seed = stream_seed(args.seed, "environments")
     envs = build_env(env, seed)
-    module: Any = agent(envs.single_observation_space, envs.single_action_space)
+    with single_thread():  # as in `build`: threads would affect how the first weights are rounded
+        module: Any = agent(envs.single_observation_space, envs.single_action_space)
     own_agents: dict[str, Any] = dict(module.roles) if isinstance(module, HasRoles) else {}
     if not own_agents:
         raise TypeError(f"--agent {type(module).__name__} has no roles; train it with fabric_rl.train")
