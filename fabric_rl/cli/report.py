@@ -25,7 +25,7 @@ from fabric_rl.base.errors import (
 from fabric_rl.base.messages import USER_ERRORS
 from fabric_rl.learning.update import NotEnoughMemoryError
 from fabric_rl.metrics.log import program_name
-from fabric_rl.metrics.metrics_csv import read_metrics
+from fabric_rl.metrics.metrics_csv import read_rows
 from fabric_rl.ranks import launched_by
 from fabric_rl.ranks.processes import LostRankError, parent_has_exited
 from fabric_rl.runs.folder import Run
@@ -93,9 +93,9 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
         same = remove_flags(given, [*of_start, "--initialize_from", "--total_timesteps"])
         asked, done = args.total_timesteps, summary["total_steps"]
         longer = ["--total_timesteps", f"{10 * (asked if 10 * asked > done else done):_}"]
-        with suppress(ValueError):  # a longer run would begin again with the teacher
-            taught = "ppo/teacher_loss" in read_metrics(Path(runs_dir, run_id, "metrics.csv"))
-            longer += ["--agent.teacher_coef", "0"] if taught else []
+        with suppress(OSError):  # a longer run would begin again with the teacher
+            newest = read_rows(Path(runs_dir, run_id, "metrics.csv"), last_bytes=1 << 16)
+            longer += ["--agent.teacher_coef", "0"] if any("ppo/teacher_loss" in row for row in newest) else []
         commands.append([*program, *same, "--run_id", run_id, "--resume", *longer])
         if summary["world_size"] == 1 and torch.cuda.device_count() != 1:
             same = remove_flags(given, [*of_start, "--devices"])

@@ -175,8 +175,8 @@ def interval_notes(pairs: int, same_game: bool) -> list[str]:
         number = f"{pairs} {'pair' if pairs == 1 else 'pairs'} of matches"
         notes += [f"there will be no interval: {number} are too few; use --matches {SIDES * LEAST_SAMPLES}"]
     if same_game:
-        notes += ["the player plays itself and samples no action: both matches of a pair are the same game; "]
-        notes[-1] += "use --sample true"
+        alike = "the player plays itself and samples no action: both matches of a pair are the same game"
+        notes += [f"{alike}; use --sample true"]
     return notes
 
 

@@ -103,18 +103,30 @@ def _judge(
     for each in members:
         each.copied = each.run_id
     if metric is None and load_if_not_rocket_league(members[0].run_id, play) is None:
-        met: dict[tuple[int, int], Matches] = {}
-        for place, member in enumerate(members):
-            other = int(rng.choice([each for each in range(len(members)) if each != place]))
-            pair = min(place, other), max(place, other)
-            met[pair] = met.get(pair) or _meet(members[pair[0]], members[pair[1]], play, number)
-            side = 1 if place == pair[0] else -1
-            member.score = side * float(met[pair].differences.mean())
-            interval = results.difference_interval(met[pair], play.confidence)
-            if interval and max(side * interval.low, side * interval.high) < 0:
-                member.copied = members[other].run_id
-        return
-    curves = {each.run_id: read_metrics(Path(play.runs_dir) / each.run_id / "metrics.csv") for each in members}
+        _judge_by_matches(members, rng, play, number)
+    else:
+        _judge_by_metric(members, rng, Path(play.runs_dir), metric, sign)
+
+
+def _judge_by_matches(
+    members: Sequence[PopulationMember], rng: np.random.Generator, play: ContestSettings, number: int
+) -> None:
+    met: dict[tuple[int, int], Matches] = {}
+    for place, member in enumerate(members):
+        other = int(rng.choice([each for each in range(len(members)) if each != place]))
+        pair = min(place, other), max(place, other)
+        met[pair] = met.get(pair) or _meet(members[pair[0]], members[pair[1]], play, number)
+        side = 1 if place == pair[0] else -1
+        member.score = side * float(met[pair].differences.mean())
+        interval = results.difference_interval(met[pair], play.confidence)
+        if interval and max(side * interval.low, side * interval.high) < 0:
+            member.copied = members[other].run_id
+
+
+def _judge_by_metric(
+    members: Sequence[PopulationMember], rng: np.random.Generator, runs_dir: Path, metric: str | None, sign: int
+) -> None:
+    curves = {each.run_id: read_metrics(runs_dir / each.run_id / "metrics.csv") for each in members}
     scored = {run: own for run, own in curves.items() if (metric or METRICS[-1]) in own}  # where episodes ended
     column = chosen_metric(metric, scored or curves)
     for each in members:

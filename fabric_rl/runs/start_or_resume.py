@@ -43,16 +43,7 @@ MOST_SHOWN = 20
 """Maximum number of milestones in the menu."""
 OF_NETWORKS = (
     *("actor_hidden_sizes", "critic_hidden_sizes", "hidden_sizes", "entry_sizes", "shared_trunk", "activation"),
-    *(
-        "layer_norm",
-        "normalize_obs",
-        "clip_obs",
-        "state_dependent_std",
-        "squash",
-        "encoder",
-        "channels_first",
-        "memory_size",
-    ),
+    *("layer_norm", "normalize_obs", "clip_obs", "state_dependent_std", "squash", "encoder", "channels_first"),
     *("memory_size", "cell", "embed_size", "num_heads", "num_layers", "present_column"),
 )
 """Settings of agents that determine their networks."""

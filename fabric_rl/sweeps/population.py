@@ -51,7 +51,7 @@ class Explorer:
         return float(np.exp(self.rng.uniform(np.log(low), np.log(high))) if log else self.rng.uniform(low, high))
 
     def suggest_int(self, name: str, low: int, high: int, log: bool = False) -> int:
-        """Return a whole number in the same way; one that rounding would not change becomes its neighbour."""
+        """Return a whole number in the same way; one that stayed the same becomes a neighbour within the range."""
         number = round(self.suggest_float(name, low, high, log))
         if number == self.parent.get(name):
             number = int(np.clip(number + self.rng.choice((-1, 1)), low, high))
