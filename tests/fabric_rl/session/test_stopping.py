@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fabric_rl import Callback, Run, TrainArgs, train
+from fabric_rl.base.argv import PRESETS
 from fabric_rl.cli.report import format_summary, next_steps
 from fabric_rl.commands.runs import show_run
 from fabric_rl.metrics.log import BufferedLog
@@ -172,3 +173,18 @@ def test_a_longer_run_leaves_out_its_teacher(tmp_path):
         (tmp_path / "bots/metrics.csv").write_text(f"step,{name}\n1,0.5\n")
         steps = next_steps(GIVEN, ARGS, SUMMARY, str(tmp_path))
         assert steps.endswith(" --total_timesteps 10_000" + " --agent.teacher_coef 0" * taught)
+
+
+def test_a_quickstart_is_followed_by_the_next_preset(tmp_path):
+    given = ["--config", str(PRESETS / "rocket_1v1_quickstart.yaml"), "--run_id", "bots"]
+    last = next_steps(given, ARGS, SUMMARY, "runs").splitlines()[-1]
+    assert last.endswith(" --config rocket_1v1_advanced --initialize_from bots --run_id bots_advanced")
+
+
+def test_tune_is_offered_after_the_first_run(tmp_path):
+    for run in ("bots", "others"):
+        (tmp_path / run).mkdir()
+        (tmp_path / run / "summary.json").write_text("{}")
+        (tmp_path / "bots/metrics.csv").write_text("step,ppo/loss\n1,0.5\n")
+        offered = "fabric-rl tune --env_id CartPole-v1\n" in next_steps(GIVEN, ARGS, SUMMARY, str(tmp_path))
+        assert offered == (run == "bots")
