@@ -23,6 +23,7 @@ from envs.adapters.gymnasium_envs import GymnasiumEnvs as GymnasiumEnvs
 from envs.adapters.gymnasium_envs import KeepColumns as KeepColumns
 from envs.adapters.rlgym_pool import RLGymPool as RLGymPool
 from envs.adapters.rlgym_pool import RLGymReward as RLGymReward
+from envs.bots import AerialShooter as AerialShooter
 from envs.bots import BallChaser as BallChaser
 from envs.bots import Bot as Bot
 from envs.bots import IdleBot as IdleBot

@@ -10,6 +10,7 @@ of a pool at once:
 """
 
 from envs.actions.nearest import nearest_actions as nearest_actions
+from envs.bots.aerial import AerialShooter as AerialShooter
 from envs.bots.scripted import BallChaser as BallChaser
 from envs.bots.scripted import CircleBot as CircleBot
 from envs.bots.scripted import HopBot as HopBot
@@ -27,6 +28,7 @@ BOTS: dict[str, type[Bot]] = {
     "random": RandomBot,
     "chaser": BallChaser,
     "shooter": KickoffThenShoot,
+    "aerial": AerialShooter,
     "circle": CircleBot,
     "hover": HoverBot,
     "hop": HopBot,

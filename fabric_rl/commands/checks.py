@@ -150,7 +150,7 @@ def trace_rewards(
 
     Args:
         env: Environment class with its settings; must be a RocketSimPool.
-        bot: Bot that plays the car's team: idle, random, chaser, shooter, circle, hover or hop.
+        bot: Bot that plays the car's team: idle, random, chaser, shooter, aerial, circle, hover or hop.
         opponent: Bot that plays the other team, with the same choices.
         car: Index of the car, blue cars first.
         seconds: Maximum game time in seconds.

@@ -15,7 +15,8 @@ from envs.actions import (
     RepeatAction,
 )
 from envs.audit.replay import reorder_cars, swap_sides
-from envs.bots import BOTS, BallChaser, IdleBot, KickoffThenShoot, RandomBot, TeamBots, nearest_actions
+from envs.bots import BOTS, AerialShooter, BallChaser, IdleBot, KickoffThenShoot, RandomBot, TeamBots, nearest_actions
+from envs.bots.aerial import TIMES, predict_flight
 from envs.bots.scripted import (
     CircleBot,
     HopBot,
@@ -138,6 +139,33 @@ def test_random_is_decided_by_its_seed_and_uses_everything():
     rows = np.concatenate([bot.act(pool.state) for _ in range(100)]).reshape(-1, 8)
     assert [np.unique(column).tolist() for column in rows.T] == [[-1, 0, 1]] * 5 + [[0, 1]] * 3
     pool.close()
+
+
+def test_the_flight_of_the_ball_is_predicted_with_its_bounces():
+    setter = RandomState(grounded_share=1.0, ball_on_ground_share=0.1)
+    trace = trace_of(IdleBot(), 3, team_size=(1, 0), arenas=60, state_setter=setter)
+    places, _ = predict_flight(trace.first)
+    for second, share in ((1, 0.8), (2, 0.6)):
+        number = int(np.argmin(np.abs(TIMES - second)))
+        wrong = np.linalg.norm(places[:, number] - trace.steps[15 * second - 1].world.ball_pos, axis=-1)
+        assert (wrong < 60).mean() > share, np.sort(wrong)
+
+
+@pytest.mark.parametrize("colour", [0, 1])
+def test_an_aerial_shooter_scores_from_the_air(colour):
+    side = (1, -1)[colour]
+    ball = {"ball_pos": (600 * side, 2000 * side, 900), "ball_vel": (0, 300 * side, 500)}
+    setter = ExplicitState([[0, -500 * side, 17]], car_yaw=[side * np.pi / 2], boost=100.0, **ball)
+    trace = trace_of(AerialShooter(), 5, [(1, 0), (0, 1)][colour], 1, state_setter=setter, action=ContinuousAction())
+    first = next(state for state in trace.steps if state.touched.any())
+    assert first.world.ball_pos[0, 2] > 300 and not first.on_ground.any()
+    assert goals(trace)[colour] == 1
+
+
+def test_an_aerial_shooter_picks_up_boost_and_keeps_to_the_ground_without():
+    setter = ExplicitState([[-3072, -4400, 17]], car_yaw=[np.pi / 2], boost=0.0, ball_pos=(-2500, 4000, 93.15))
+    trace = trace_of(AerialShooter(), 3, (1, 0), 1, state_setter=setter)
+    assert trace.steps[-1].boost_pickups[0, 0] >= 2
 
 
 @pytest.fixture(scope="module")
