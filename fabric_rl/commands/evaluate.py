@@ -395,8 +395,8 @@ def exam(
 
     Args:
         player: Player, as in `fabric-rl evaluate`: a run id, a path (run, milestone, checkpoint, exported agent),
-            school_1v1 or school_2v2 (included), a bot (idle, random, chaser, shooter, aerial, circle, hover, hop), or the
-            class path of a bot.
+            school_1v1 or school_2v2 (included), a bot (idle, random, chaser, shooter, aerial, circle, hover, hop), or
+            the class path of a bot.
         packs: Codes, types (Striker, Goalie), difficulties (Pro, All-Star, Unknown) or tags (Aerials, Saves...) of the
             packs to use; also `held_out` (one in five packs, which no included bot was trained on) or `train` (the
             others). Default: all packs.
