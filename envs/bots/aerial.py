@@ -6,9 +6,11 @@ from rlgym.rocket_league.common_values import (
     BALL_RADIUS,
     BOOST_LOCATIONS,
     CEILING_Z,
+    CORNER_CATHETUS_LENGTH,
     GOAL_CENTER_TO_POST,
     GOAL_HEIGHT,
     GRAVITY,
+    JUMP_MAX_TIME,
     SIDE_WALL_X,
 )
 
@@ -16,7 +18,7 @@ from envs.actions.base import BOOST, JUMP, PITCH, ROLL, THROTTLE, YAW
 from envs.bots.scripted import KickoffThenShoot, unit
 from envs.state.game_state import GameState
 from envs.state.layout import MIRROR, ORANGE, Bool, Float
-from envs.state.quantities import dot
+from envs.state.quantities import dot, length
 
 STEP, STEPS = 0.1, 30
 TIMES = np.arange(1, STEPS + 1, dtype=np.float32) * np.float32(STEP)
@@ -25,12 +27,12 @@ FALL = np.array([0, 0, -GRAVITY], np.float32)
 DRAG, BOUNCE, FRICTION, SPIN = 0.03, 0.6, 0.285, 0.0003
 """Share of its speed that the ball loses per second; that it keeps in a bounce; friction and spin of a bounce, as
 measured by the RLBot community."""
-CORNER = 8064.0
+CORNER = SIDE_WALL_X + BACK_WALL_Y - CORNER_CATHETUS_LENGTH
 """|x| + |y| of the walls across the corners."""
 THRUST, BURN = 1058.0, 100 / 3
 """uu/s² of boost in the air; boost used per second."""
-JUMP_SPEED, JUMP_LIFT, JUMP_SECONDS = 875 / 3, 4375 / 3, 0.2
-"""uu/s of a jump at once, uu/s² while the button is held, at most for these seconds."""
+JUMP_SPEED, JUMP_LIFT = 875 / 3, 4375 / 3
+"""uu/s of a jump at once, uu/s² while the button is held, at most for `JUMP_MAX_TIME` seconds."""
 TURN = 12.46
 """rad/s² of pitch."""
 AIM = np.array([0, BACK_WALL_Y + 100, 350], np.float32)
@@ -90,20 +92,20 @@ def _bounce(p: Float, v: Float, spin: Float, normal: Float, depth: Float) -> Non
     hit = ((depth > 0) & (into < 0))[:, None]
     across = into[:, None] * normal
     slip = v - across + BALL_RADIUS * _cross(normal, spin)
-    grip = np.minimum(1, 2 * np.abs(into) / np.maximum(np.sqrt(dot(slip, slip)), 1e-3))
+    grip = np.minimum(1, 2 * np.abs(into) / np.maximum(length(slip), 1e-3))
     change = -FRICTION * grip[:, None] * slip
     v += hit * (change - (1 + BOUNCE) * across)
     spin += hit * (SPIN * BALL_RADIUS * _cross(change, normal))
     p += depth[:, None] * normal
 
 
+_NEXT, _LAST = [1, 2, 0], [2, 0, 1]
+
+
 def _cross(a: Float, b: Float) -> Float:
     """Return the cross products of vectors `[A, 3]`; faster than `np.cross` for few rows."""
     product: Float = a[:, _NEXT] * b[:, _LAST] - a[:, _LAST] * b[:, _NEXT]
     return product
-
-
-_NEXT, _LAST = [1, 2, 0], [2, 0, 1]
 
 
 class AerialShooter(KickoffThenShoot):
@@ -121,29 +123,29 @@ class AerialShooter(KickoffThenShoot):
 
         # the hit that sends the ball to the goal, as far as the car can come from there
         way = AIM - ball
-        seconds = np.sqrt(dot(way, way))[..., None] / SHOT_SPEED
+        seconds = length(way)[..., None] / SHOT_SPEED
         shot = unit(way / seconds - FALL * seconds / 2 - speed)
         hit = unit(shot + FROM_BEHIND * unit(ball - car))
 
         # how far the car would be from it without boost, and how long it would have to burn
         place = ball - REACH * hit
-        lift = JUMP_SPEED * times + JUMP_LIFT * JUMP_SECONDS * (times - JUMP_SECONDS / 2)
+        lift = JUMP_SPEED * times + JUMP_LIFT * JUMP_MAX_TIME * (times - JUMP_MAX_TIME / 2)
         jump = np.where(state.on_ground[..., None, None], own.car_up[..., None, :] * lift, 0)
         lack = place - car - velocity * times - FALL * times * times / 2 - jump
-        length = np.sqrt(dot(lack, lack))
+        miss = length(lack)
         angle = np.arccos(np.clip(dot(unit(lack), own.car_forward[..., None, :]), -1, 1))
         turning = 2 * np.sqrt(np.maximum(angle - CONE / 2, 0) / TURN)
         left = np.maximum(TIMES - turning, 0.01)
-        root = left * left - 2 * length / THRUST  # a burn of b seconds moves it by THRUST * b * (left - b / 2)
+        root = left * left - 2 * miss / THRUST  # a burn of b seconds moves it by THRUST * b * (left - b / 2)
         burn = left - np.sqrt(np.maximum(root, 0))
 
-        possible = ((root > 0) & (BURN * burn < state.boost[..., None])) | (length < CLOSE)
+        possible = ((root > 0) & (BURN * burn < state.boost[..., None])) | (miss < CLOSE)
         possible &= place[..., 2] > np.where(state.on_ground, LEAST_HEIGHT, CLOSE)[..., None]
         possible &= np.logical_and.accumulate(np.abs(ball[..., 1]) < BACK_WALL_Y, axis=-1)
         first = possible.argmax(axis=-1)[..., None]
         change, lack, hit = (
             np.take_along_axis(each, first.reshape(*first.shape, *[1] * (each.ndim - 3)), axis=2)[:, :, 0]
-            for each in (length / left, lack, hit)
+            for each in (miss / left, lack, hit)
         )
         toward = np.where((change > LEAST_CHANGE)[..., None], unit(lack), hit)
         flies = possible.any(axis=-1) & (~state.on_ground | (own.car_up[..., 2] > 0.9))
@@ -154,8 +156,8 @@ class AerialShooter(KickoffThenShoot):
         own, spots = state.own, PADS[:, :2]
         to_pad, onward = spots - own.car_pos[..., None, :2], target[..., None, :2] - spots
         way, gap = (target - own.car_pos)[..., :2], own.ball_pos - own.car_pos
-        distance = np.sqrt(dot(to_pad, to_pad))
-        detour = distance + np.sqrt(dot(onward, onward)) - np.sqrt(dot(way, way))[..., None]
+        distance = length(to_pad)
+        detour = distance + length(onward) - length(way)[..., None]
         there = (own.pad_timers <= 0) & (dot(to_pad, own.car_forward[..., None, :2]) > 0.6 * distance)
         gain = np.where(there & (distance > 100), DETOURS * (1 - state.boost[..., None] / 100) - detour, 0)
         fetches = free & (dot(gap, gap) > NEAR * NEAR) & (gain.max(axis=-1) > 0)
@@ -178,7 +180,7 @@ class AerialShooter(KickoffThenShoot):
         controls[..., JUMP] = (state.on_ground & ~state.is_holding_jump) | state.is_jumping
         gap = own.ball_pos - own.car_pos
         closing = dot(unit(gap), own.car_vel - own.ball_vel)
-        near = np.sqrt(dot(gap, gap)) - REACH < 0.12 * closing
+        near = length(gap) - REACH < 0.12 * closing
         flip = near & state.can_flip & state.has_jumped & (dot(unit(gap), own.car_forward) > 0.8)
         controls[..., JUMP] = np.where(flip, 1, controls[..., JUMP])
         controls[..., PITCH] = np.where(flip, -1, controls[..., PITCH])

@@ -16,7 +16,7 @@ from envs.actions.base import ANALOGUE, BOOST, BUTTONS, HANDBRAKE, JUMP, PITCH, 
 from envs.pool.players import Bot
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
-from envs.state.quantities import dot
+from envs.state.quantities import dot, length
 from fabric_rl.base.settings import CountOrZero
 
 _SPEEDS = np.array([0, 500, 1000, 1500, 1750, 2300], np.float32)
@@ -71,7 +71,7 @@ def recover(state: GameState, angle: Float) -> Float:
     tilt = np.arctan2(own.car_right[..., 2], up[..., 2])
     controls[..., ROLL] = TURN_GAIN * tilt + TURN_DAMPING * dot(spin, own.car_forward)
     controls[..., PITCH : ROLL + 1] = np.clip(controls[..., PITCH : ROLL + 1], -1, 1)
-    slow = np.sqrt(dot(own.car_vel, own.car_vel)) < ROOF_SPEED
+    slow = length(own.car_vel) < ROOF_SPEED
     lying = (up[..., 2] < 0.6) & (own.car_pos[..., 2] < ROOF_HEIGHT) & slow
     controls[..., JUMP] = lying & ~state.is_holding_jump
     return controls
@@ -101,8 +101,8 @@ def arrival_seconds(state: GameState, target: Float) -> Float:
     """Return the seconds `[A, C]` that each car needs to reach a point, going straight at `LEAST_SPEED` or faster."""
     own = state.own
     way = (target - own.car_pos)[..., :2]
-    speed = np.sqrt(dot(own.car_vel, own.car_vel))
-    seconds: Float = (np.sqrt(dot(way, way)) / np.maximum(speed, LEAST_SPEED)).astype(np.float32)
+    speed = length(own.car_vel)
+    seconds: Float = (length(way) / np.maximum(speed, LEAST_SPEED)).astype(np.float32)
     return seconds
 
 
@@ -226,7 +226,7 @@ class KickoffThenShoot(Bot):
             spot = predict_ball(state, np.minimum(seconds, np.float32(2.5)))
             seconds = np.maximum(arrival_seconds(state, spot), landing)
         way = (spot - own.car_pos)[..., :2]
-        distance = np.sqrt(dot(way, way))
+        distance = length(way)
         line = unit(GOAL - spot[..., :2])
         aligned = dot(unit(way), line)
         rests = dot(own.ball_vel, own.ball_vel) < 1
@@ -272,6 +272,6 @@ class KickoffThenShoot(Bot):
 
 
 def unit(vectors: Float) -> Float:
-    """Return the vectors `[..., 2]` scaled to length 1; zero vectors stay zero."""
-    scaled: Float = vectors / np.maximum(np.sqrt(dot(vectors, vectors))[..., None], np.float32(1e-6))
+    """Return the vectors `[..., k]` scaled to length 1; zero vectors stay zero."""
+    scaled: Float = vectors / np.maximum(length(vectors)[..., None], np.float32(1e-6))
     return scaled

@@ -162,7 +162,7 @@ def test_an_aerial_shooter_scores_from_the_air(colour):
     assert goals(trace)[colour] == 1
 
 
-def test_an_aerial_shooter_picks_up_boost_and_keeps_to_the_ground_without():
+def test_an_aerial_shooter_picks_up_boost_on_its_way():
     setter = ExplicitState([[-3072, -4400, 17]], car_yaw=[np.pi / 2], boost=0.0, ball_pos=(-2500, 4000, 93.15))
     trace = trace_of(AerialShooter(), 3, (1, 0), 1, state_setter=setter)
     assert trace.steps[-1].boost_pickups[0, 0] >= 2
