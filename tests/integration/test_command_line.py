@@ -92,13 +92,14 @@ def test_cartpole_prints_its_progress_and_where_the_checkpoint_is(cartpole):
 
 
 def test_cartpole_prints_what_may_come_next(cartpole):
-    """The same run for ten times as long, or its flags without its name on two devices."""
+    """Faster settings, the same run for ten times as long, or its flags without its name on two devices."""
     flags = "--env_id CartPole-v1 --num_envs 2 --num_steps 64"
     rest = f"--minibatch_size 64 --update_epochs=2 --runs_dir {cartpole.dir.parent} --accelerator=cpu"
-    assert cartpole.out.splitlines()[-5:] == [
+    assert cartpole.out.splitlines()[-6:] == [
         "Next:",
         f"  fabric-rl report cart --runs_dir {cartpole.dir.parent}",
         f"  tensorboard --logdir {cartpole.dir.parent}",
+        f"  fabric-rl tune {flags} {rest}",
         f"  python train_fabric.py {flags} {rest} --run_id cart --resume --total_timesteps 2_560",
         f"  python train_fabric.py {flags} --total_timesteps=256 {rest} --devices 2",
     ]
@@ -114,10 +115,13 @@ def test_what_may_come_next_works_as_printed(forks, tmp_path, program):
     flags += ["--accelerator", "cpu", "--runs_dir", runs, "--run_id", "the first"]
     statuses, out, err = forks.wait([forks.start(*command, *flags, program=name)])
     assert (statuses, err) == ([0], "")
-    _, report, curves, longer, wider = (shlex.split(line) for line in out.partition("Next:")[2].split("\n")[:5])
+    _, report, curves, tune, longer, wider = (shlex.split(line) for line in out.partition("Next:")[2].split("\n")[:6])
     assert report == ["fabric-rl", "report", "the first", "--runs_dir", str(runs)]
     start = ["python", "train_fabric.py"] if name == "train_fabric.py" else program
     assert curves == ["tensorboard", "--logdir", str(runs)]
+    assert tune[:2] == ["fabric-rl", "tune"]
+    brief = ["--minutes", "0.1", "--seconds", "0.1", "--out", str(tmp_path / "tuned.yaml")]
+    assert forks.wait([forks.start(*tune[1:], *brief, program="fabric-rl")])[0] == [0]
     assert longer[:2] == wider[:2] == start
     words = longer[len(start) :]
     assert forks.wait([forks.start(*command, *words, program=name)])[0] == [0]
