@@ -4,8 +4,8 @@
     python benchmarks/baselines.py --only cartpole acrobot --seeds 0 1 2
     python benchmarks/baselines.py --only rocket       # trainers on the same RocketSim pool
 
-Every run ends with a JSON line in `FOLDER/runs.jsonl`, and runs that it holds are not made again. One run at a time, so
-it can stay beside other work: seconds are those of the processor, from the first step of the environment on.
+Every run ends with a line in `results/baselines.jsonl`, and runs that it holds are not made again. One run at a time,
+so it can stay beside other work: seconds are those of the processor, from the first step of the environment on.
 
 Stable-Baselines3 (extra `sb3`) runs with its own default settings. CleanRL's algorithms are rewritten with its
 published settings (`plain_loops.py`). A run's score is the mean return of its last 20 episodes while it still explores.
@@ -353,7 +353,7 @@ def main() -> None:
             run_peer(replace(TASKS[name], steps=int(rest[0])), contender, int(seed))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "baselines", help="holds runs.jsonl")
+    parser.add_argument("--kept", type=Path, default=ROOT / "benchmarks/results/baselines.jsonl", help="finished runs")
     parser.add_argument("--only", nargs="+", choices=[*TASKS, ROCKET], default=[*TASKS, ROCKET], help="tasks, in order")
     parser.add_argument("--seeds", type=int, nargs="+", help="default: 0 to 4, with SAC 0 to 2, with RocketSim 0")
     parser.add_argument("--contenders", nargs="+", choices=ROCKET_CONTENDERS, default=ROCKET_CONTENDERS)
@@ -364,8 +364,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.steps:
         TASKS.update({name: replace(task, steps=options.steps) for name, task in TASKS.items()})
-    options.folder.mkdir(parents=True, exist_ok=True)
-    kept = options.folder / "runs.jsonl"
+    kept = options.kept
     runs = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()] if kept.exists() else []
     wanted = {name: ("steps", task.steps) for name, task in TASKS.items()} | {ROCKET: ("minutes", options.minutes)}
     runs = [r for r in runs if r[wanted[r["task"]][0]] == wanted[r["task"]][1]]  # others stay in the file

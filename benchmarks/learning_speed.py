@@ -309,7 +309,7 @@ def main() -> None:
             at_a_time.shutdown(cancel_futures=True)
 
     if not options.report_only and options.stage == "confirm":
-        run_all(product(arms, CONFIRM))
+        run_all((arm, seed) for seed, arm in product(CONFIRM, arms))  # whole pairs if it is stopped
     for seed in options.seeds if not options.report_only and options.stage == "select" else ():
         run_all((arm, seed) for arm in arms)
         best = stage[max(arms, key=lambda arm: mean_of(stage[arm], "score"))]
@@ -319,7 +319,7 @@ def main() -> None:
     lines += [f"minutes against the chaser. {describe_machine()}"]
     for name, found in kept[key].items():
         if options.base in found:
-            what = "ten seeds fixed before" if name == "confirm" else "for choosing only"
+            what = "up to ten seeds fixed before" if name == "confirm" else "for choosing only"
             lines += ["", f"## {name.capitalize()} ({what})", "", *table(found, options.base, options.minutes)]
     text = "\n".join(lines) + "\n"
     print(text)
