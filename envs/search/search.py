@@ -35,6 +35,8 @@ LONGEST_HOLD, LONGEST_CHANGE = 6, 4
 """Maximum number of decisions for which a random action is held; maximum number that a variation changes."""
 INTERRUPTIONS = (0.0, 0.1, 0.3)
 """Probabilities per decision that a random action interrupts the guide; an attempt draws one of them."""
+INTERRUPTED = (5, 15, 1_000)
+"""Numbers of decisions, after those prescribed, in which the guide may be interrupted; an attempt draws one of them."""
 REPLAYS, SCREENED = 16, 4
 """Number of replays with a changed initial state; they stop early if the first `SCREENED` all fail."""
 SPEED_NOISE, PLACE_NOISE = 0.01, 5.0
@@ -186,13 +188,17 @@ class _Work:
     """Work on one initial state."""
 
     number: int
-    elite: list[tuple[float, int, Float]] = field(default_factory=list)
-    """Best attempts: progress, decision in which it was reached, controls."""
+    elite: list[tuple[float, int, int, Float]] = field(default_factory=list)
+    """Best attempts: progress, decisions that led to it, decisions until the guide plays alone, controls."""
     cost: int = 0
     arenas: int = 0
     """Arenas that play it now."""
     tested: Float | None = None
     """Controls that are being replayed."""
+    guided: int = 0
+    """Decision of `tested` after which the guide alone plays."""
+    touch: int = 0
+    """Decision of `tested` with the last touch."""
     unplayed: int = 0
     """Replays that have not begun."""
     passed: int = 0
@@ -216,7 +222,7 @@ class _Attempts(PerArenaSetter, DoneCondition):
         self._ground = BallOnGroundCondition()
         self._work = [self.works[0]] * arenas
         self._step, self._prescribed, self._hold = np.zeros((3, arenas), np.int64)
-        self._best_at = np.zeros(arenas, np.int64)
+        self._best_at, self._touch_at, self._guided, self._calm = np.zeros((4, arenas), np.int64)
         self._best, self._interruptions, self._seconds = np.zeros((3, arenas))
         self._is_replay = np.zeros(arenas, np.bool_)
         self._held = np.zeros((arenas, 8), np.float32)
@@ -228,15 +234,20 @@ class _Attempts(PerArenaSetter, DoneCondition):
         self._work[arena], start = work, self._starts[work.number]
         start.place(state, arena)
         self._seconds[arena] = min(start.seconds, self._rules.seconds)
-        self._step[arena] = self._best_at[arena] = self._hold[arena] = 0
+        self._step[arena] = self._best_at[arena] = self._touch_at[arena] = self._hold[arena] = 0
         self._best[arena] = 0
         self._is_replay[arena] = bool(work.unplayed)
         if work.unplayed:
             work.unplayed -= 1
             self._disturb(state, arena)
         self._interruptions[arena] = 0 if self._is_replay[arena] else self._rng.choice(INTERRUPTIONS)
-        planned = work.tested if self._is_replay[arena] and work.tested is not None else self._variation(work)
+        if self._is_replay[arena] and work.tested is not None:
+            planned = work.tested[: work.guided]
+            self._guided[arena] = work.guided
+        else:
+            planned, self._guided[arena] = self._variation(work)
         self._prescribed[arena] = len(planned)
+        self._calm[arena] = len(planned) + self._rng.choice(INTERRUPTED)
         self._controls[arena, : len(planned)] = planned
 
     def _disturb(self, state: GameState, arena: int) -> None:
@@ -251,16 +262,17 @@ class _Attempts(PerArenaSetter, DoneCondition):
             velocity *= 1 + SPEED_NOISE * draw(3)
             velocity *= min(1.0, limit / max(float(np.linalg.norm(velocity)), 1.0))
 
-    def _variation(self, work: _Work) -> Float:
-        """Return the prescribed first decisions of a new attempt, `[t, 8]`; the guide continues."""
+    def _variation(self, work: _Work) -> tuple[Float, int]:
+        """Return the prescribed first decisions of a new attempt, `[t, 8]`, and how many are not the guide's."""
         rng = self._rng
         if not work.elite or rng.random() < 0.05:
-            return self._held[:0]
-        _, at, parent = work.elite[rng.integers(len(work.elite))]
+            return self._held[:0], 0
+        _, at, guided, parent = work.elite[rng.integers(len(work.elite))]
         changed: Float
+        at = at if rng.random() < 0.8 else len(parent)
         cut, kind, width = int(rng.integers(at + 1)), rng.random(), int(rng.integers(1, LONGEST_CHANGE + 1))
         if kind < 0.4:
-            return parent[:cut]
+            return parent[:cut], min(cut, guided)
         before, after = parent[:cut], parent[cut:]
         if kind < 0.7:
             changed = np.concatenate((before, np.repeat(self._draw(1), width, axis=0), after[width:]))
@@ -268,7 +280,8 @@ class _Attempts(PerArenaSetter, DoneCondition):
             changed = np.concatenate((before, np.repeat(after[:1], width, axis=0), after))
         else:
             changed = np.concatenate((before, after[width:]))
-        return changed[: self._rules.horizon]
+        changed = changed[: self._rules.horizon]
+        return changed, len(changed)
 
     def _draw(self, count: int) -> Float:
         drawn: Float = self._rows[self._rng.integers(len(self._rows), size=count)]
@@ -279,11 +292,13 @@ class _Attempts(PerArenaSetter, DoneCondition):
         arenas = np.arange(len(self._step))
         own = actions.reshape(len(arenas), -1, 8)[:, 0]
         free = self._step >= self._prescribed
-        begin = free & (self._hold == 0) & (self._rng.random(len(arenas)) < self._interruptions)
+        begin = free & (self._hold == 0) & (self._step < self._calm)
+        begin &= self._rng.random(len(arenas)) < self._interruptions
         self._held[begin] = self._draw(int(begin.sum()))
         self._hold[begin] = self._rng.integers(1, LONGEST_HOLD + 1, int(begin.sum()))
         holding = free & (self._hold > 0)
         self._hold -= holding
+        self._guided[holding] = self._step[holding] + 1
         planned = self._controls[arenas, self._step]
         chosen = np.where(free[:, None], np.where(holding[:, None], self._held, own), planned)
         self._controls[arenas, self._step] = chosen
@@ -294,6 +309,7 @@ class _Attempts(PerArenaSetter, DoneCondition):
     def check(self, state: GameState) -> Bool:
         self._step += 1
         over: Bool = shot_over(state, self._seconds, self._ground) | (self._step >= self._rules.horizon)
+        self._touch_at = np.where(state.quantities.touched[:, 0], self._step, self._touch_at)
         progress = self._goal.progress(state, over)
         better = progress > self._best
         self._best, self._best_at = np.where(better, progress, self._best), np.where(better, self._step, self._best_at)
@@ -314,9 +330,12 @@ class _Attempts(PerArenaSetter, DoneCondition):
                 self._test(work)
         else:
             controls = self._controls[arena, :steps].copy()
+            guided = min(int(self._guided[arena]), steps)
+            at = int(self._touch_at[arena] or self._best_at[arena])  # after the last touch nothing changes
             if not reached:
-                self._keep(work, float(self._best[arena]), int(self._best_at[arena]), controls)
+                self._keep(work, float(self._best[arena]), at, guided, controls)
             elif work.tested is None:
+                work.guided, work.touch = guided, at
                 work.tested, work.unplayed = controls, REPLAYS if self._rules.robust else 0
                 work.passed = work.failed = 0
                 self._test(work)
@@ -333,12 +352,12 @@ class _Attempts(PerArenaSetter, DoneCondition):
             work.solution = Solution(work.number, work.tested, work.passed / max(1, played), work.cost)
             self.open.remove(work)
         elif REPLAYS - work.failed < wanted or (played == SCREENED == work.failed):
-            self._keep(work, 1 + work.passed / played, len(work.tested), work.tested)
+            self._keep(work, 1 + work.passed / played, work.touch, work.guided, work.tested)
             work.tested, work.unplayed = None, 0
 
     @staticmethod
-    def _keep(work: _Work, progress: float, at: int, controls: Float) -> None:
-        work.elite = sorted([*work.elite, (progress, at, controls)], key=lambda each: -each[0])[:ELITE]
+    def _keep(work: _Work, progress: float, at: int, guided: int, controls: Float) -> None:
+        work.elite = sorted([*work.elite, (progress, at, guided, controls)], key=lambda each: -each[0])[:ELITE]
 
     def reset(self, mask: Bool, state: GameState) -> None:
         self._goal.reset(mask, state)
