@@ -3,7 +3,8 @@
 Each arena plays one attempt after another. An attempt is new, or a variation of one of the best attempts from the
 same initial state: cut at a random decision and continued by the guide, with actions replaced, or with actions repeated
 or left out. Now and then a random action interrupts the guide. An attempt that reaches the goal is
-played again with small changes of the initial state, because an agent cannot learn what works only by chance.
+played again with small changes of the initial state, because an agent cannot learn what works only by chance. Where the
+guide alone played the last part of the attempt, it plays that part again, and can react to the changes.
 """
 
 from collections.abc import Callable, Iterator, Sequence

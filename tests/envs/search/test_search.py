@@ -5,11 +5,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from envs.bots import BallChaser, IdleBot
+from envs.bots import BallChaser, Bot, IdleBot
 from envs.matches.exam import place_exam_shot
 from envs.resets import Kickoff
 from envs.resets.base import apply_to_arena
-from envs.search import FirstToBall, Rules, Save, Score, SearchStart, TouchInAir, replay, search
+from envs.search import FirstToBall, Goal, Rules, Save, Score, SearchStart, TouchInAir, replay, search
 from envs.state.game_state import GameState
 from envs.state.layout import ORANGE
 
@@ -62,6 +62,31 @@ def test_a_solution_has_to_survive_small_changes():
     found = search([shot(AHEAD)], Score(), BallChaser(), IdleBot(), rules, (1, 1), seed=1)[0]
     assert found.robust >= 0.5
     assert ends(found, shot(AHEAD), Score())
+
+
+class BoostOnTheRight(Bot):
+    """Boost once a second has passed, if the car stands on the right of x = 700."""
+
+    def act(self, state):
+        controls = np.zeros_like(state.controls)
+        controls[..., 6] = (state.world.car_pos[..., 0] > 700) & (state.episode_ticks[:, None] > 120)
+        return controls
+
+
+class DidTheRightThing(Goal):
+    """After 1.5 s, boost exactly if the car stands on the right of x = 700."""
+
+    def progress(self, state, ended):
+        right = (state.world.car_pos[:, 0, 0] > 700) == (state.controls[:, 0, 6] > 0)
+        return np.where(state.episode_ticks == 184, right.astype(float), 0.0)
+
+
+def test_the_guide_reacts_to_small_changes(monkeypatch):
+    monkeypatch.setitem(search.__globals__, "INTERRUPTIONS", (0.0,))
+    away = SHOT + np.array([[0, 0, 0], [0, 500, 0], [-200, 0, 0], [0, -0.5 * np.pi, 0]])  # at x = 700, facing +y
+    rules = Rules(budget=5_000, robust=0.5, num_arenas=4, seconds=3.0)
+    found = search([shot(away)], DidTheRightThing(), BoostOnTheRight(), IdleBot(), rules, (1, 1))[0]
+    assert found.robust == 1.0  # the same actions again would be right in half of the replays
 
 
 def test_without_a_solution_the_budget_ends_the_search():
