@@ -4,7 +4,8 @@ Each arena plays one attempt after another. An attempt is new, or a variation of
 same initial state: cut at a random decision and continued by the guide, with actions replaced, or with actions repeated
 or left out. Now and then a random action interrupts the guide. An attempt that reaches the goal is
 played again with small changes of the initial state, because an agent cannot learn what works only by chance. Where the
-guide alone played the last part of the attempt, it plays that part again, and can react to the changes.
+guide alone played the last part of the attempt, it plays that part again and reacts to the changes, or its actions are
+repeated: whichever has reached the goal more often from this initial state.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -200,10 +201,14 @@ class _Work:
     """Decision of `tested` after which the guide alone plays."""
     touch: int = 0
     """Decision of `tested` with the last touch."""
+    repeated: int = 0
+    """Decisions of `tested` that the replays repeat; the guide plays the rest."""
     unplayed: int = 0
     """Replays that have not begun."""
     passed: int = 0
     failed: int = 0
+    replays: NDArray[np.int64] = field(default_factory=lambda: np.zeros((2, 2), np.int64))
+    """`[2, 2]`: successes and failures of all replays that the guide ends, and of those that only repeat."""
     solution: Solution = field(init=False)
 
     def __post_init__(self) -> None:
@@ -243,8 +248,7 @@ class _Attempts(PerArenaSetter, DoneCondition):
             self._disturb(state, arena)
         self._interruptions[arena] = 0 if self._is_replay[arena] else self._rng.choice(INTERRUPTIONS)
         if self._is_replay[arena] and work.tested is not None:
-            planned = work.tested[: work.guided]
-            self._guided[arena] = work.guided
+            planned = work.tested[: work.repeated]
         else:
             planned, self._guided[arena] = self._variation(work)
         self._prescribed[arena] = len(planned)
@@ -313,7 +317,9 @@ class _Attempts(PerArenaSetter, DoneCondition):
         self._touch_at = np.where(state.quantities.touched[:, 0], self._step, self._touch_at)
         progress = self._goal.progress(state, over)
         better = progress > self._best
-        self._best, self._best_at = np.where(better, progress, self._best), np.where(better, self._step, self._best_at)
+        self._best = np.where(better, progress, self._best)
+        cause = np.where(self._touch_at > 0, self._touch_at, self._step)  # later decisions do not move the ball
+        self._best_at = np.where(better, cause, self._best_at)
         over |= self._best >= 1
         for arena in np.flatnonzero(over).tolist():
             self._judge(arena)
@@ -328,15 +334,18 @@ class _Attempts(PerArenaSetter, DoneCondition):
         if self._is_replay[arena]:
             if work.tested is not None:
                 work.passed, work.failed = work.passed + bool(reached), work.failed + (not reached)
+                work.replays[int(work.repeated > work.guided), int(not reached)] += 1
                 self._test(work)
         else:
             controls = self._controls[arena, :steps].copy()
             guided = min(int(self._guided[arena]), steps)
-            at = int(self._touch_at[arena] or self._best_at[arena])  # after the last touch nothing changes
+            at = int(self._best_at[arena])
             if not reached:
                 self._keep(work, float(self._best[arena]), at, guided, controls)
             elif work.tested is None:
                 work.guided, work.touch = guided, at
+                expected = (work.replays[:, 0] + 1) / (work.replays.sum(axis=1) + 2)
+                work.repeated = steps if expected[1] > expected[0] else guided
                 work.tested, work.unplayed = controls, REPLAYS if self._rules.robust else 0
                 work.passed = work.failed = 0
                 self._test(work)
