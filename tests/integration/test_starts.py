@@ -297,6 +297,7 @@ def test_a_number_goes_on_from_that_milestone_and_enter_from_the_latest_checkpoi
         assert saved(runs / name)["steps"] == 704
 
 
+@pytest.mark.slow
 def test_the_automatic_precision_is_kept_in_the_run(call, runs):
     chosen = choose_precision("auto", "cpu")
     assert chosen in ("32-true", "bf16-mixed") and choose_precision("16-mixed", "cpu") == "16-mixed"

@@ -66,6 +66,7 @@ def test_new_rewards_do_not_inherit_the_weights_of_others(tmp_path):
     assert weights(settings([*QUICKSTART, *file])["reward"]) == {"GoalReward": 5.0}
 
 
+@pytest.mark.slow
 def test_phases_are_changed_one_by_one(tmp_path):
     before = settings(SCHOOL)["reward"]["init_args"]["rewards"]
     phase = "SilverSkills2-GoldSkills1"  # the hyphen is part of the name

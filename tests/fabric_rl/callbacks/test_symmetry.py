@@ -78,7 +78,7 @@ def test_the_steps_depend_on_seed_iteration_and_rank(fabric):
 
 
 @pytest.mark.parametrize("agent", [PPOLightningAgent, partial(RecurrentPPOAgent, sequence_length=8)])
-@pytest.mark.parametrize("action", [None, ContinuousAction()])
+@pytest.mark.parametrize("action", [pytest.param(None, marks=pytest.mark.slow), ContinuousAction()])
 def test_it_trains_and_resumes_exactly(fabric, tmp_path, agent, action):
     env = partial(POOL, action=action)
 

@@ -101,6 +101,7 @@ def test_messages_that_the_page_does_not_send_end_the_connection(served, message
     assert get(server)[0] == 200 and not feed.commands
 
 
+@pytest.mark.slow
 def test_a_flood_ends_the_connection_and_nothing_else(served):
     server, feed = served
     with connect(stream(server)) as calm, connect(stream(server)) as page:
