@@ -185,22 +185,30 @@ def _pool(
     )
 
 
+class _Attempt(NamedTuple):
+    """Finished attempt."""
+
+    progress: float
+    """Best progress; after replays 1 and the share of them that reached the goal."""
+    cause: int
+    """Decision of the last touch before the best progress; of the progress itself if there was no touch."""
+    guided: int
+    """Decisions until the guide plays alone."""
+    controls: Float
+
+
 @dataclass(eq=False)
 class _Work:
     """Work on one initial state."""
 
     number: int
-    elite: list[tuple[float, int, int, Float]] = field(default_factory=list)
-    """Best attempts: progress, decisions that led to it, decisions until the guide plays alone, controls."""
+    elite: list[_Attempt] = field(default_factory=list)
+    """Best attempts."""
     cost: int = 0
     arenas: int = 0
     """Arenas that play it now."""
-    tested: Float | None = None
-    """Controls that are being replayed."""
-    guided: int = 0
-    """Decision of `tested` after which the guide alone plays."""
-    touch: int = 0
-    """Decision of `tested` with the last touch."""
+    tested: _Attempt | None = None
+    """Attempt that is being replayed."""
     repeated: int = 0
     """Decisions of `tested` that the replays repeat; the guide plays the rest."""
     unplayed: int = 0
@@ -228,7 +236,7 @@ class _Attempts(PerArenaSetter, DoneCondition):
         self._ground = BallOnGroundCondition()
         self._work = [self.works[0]] * arenas
         self._step, self._prescribed, self._hold = np.zeros((3, arenas), np.int64)
-        self._best_at, self._touch_at, self._guided, self._calm = np.zeros((4, arenas), np.int64)
+        self._cause, self._touch_at, self._guided, self._calm = np.zeros((4, arenas), np.int64)
         self._best, self._interruptions, self._seconds = np.zeros((3, arenas))
         self._is_replay = np.zeros(arenas, np.bool_)
         self._held = np.zeros((arenas, 8), np.float32)
@@ -240,7 +248,7 @@ class _Attempts(PerArenaSetter, DoneCondition):
         self._work[arena], start = work, self._starts[work.number]
         start.place(state, arena)
         self._seconds[arena] = min(start.seconds, self._rules.seconds)
-        self._step[arena] = self._best_at[arena] = self._touch_at[arena] = self._hold[arena] = 0
+        self._step[arena] = self._cause[arena] = self._touch_at[arena] = self._hold[arena] = 0
         self._best[arena] = 0
         self._is_replay[arena] = bool(work.unplayed)
         if work.unplayed:
@@ -248,7 +256,7 @@ class _Attempts(PerArenaSetter, DoneCondition):
             self._disturb(state, arena)
         self._interruptions[arena] = 0 if self._is_replay[arena] else self._rng.choice(INTERRUPTIONS)
         if self._is_replay[arena] and work.tested is not None:
-            planned = work.tested[: work.repeated]
+            planned = work.tested.controls[: work.repeated]
         else:
             planned, self._guided[arena] = self._variation(work)
         self._prescribed[arena] = len(planned)
@@ -272,9 +280,9 @@ class _Attempts(PerArenaSetter, DoneCondition):
         rng = self._rng
         if not work.elite or rng.random() < 0.05:
             return self._held[:0], 0
-        _, at, guided, parent = work.elite[rng.integers(len(work.elite))]
+        _, cause, guided, parent = work.elite[rng.integers(len(work.elite))]
         changed: Float
-        at = at if rng.random() < 0.8 else len(parent)
+        at = cause if rng.random() < 0.8 else len(parent)
         cut, kind, width = int(rng.integers(at + 1)), rng.random(), int(rng.integers(1, LONGEST_CHANGE + 1))
         if kind < 0.4:
             return parent[:cut], min(cut, guided)
@@ -318,8 +326,8 @@ class _Attempts(PerArenaSetter, DoneCondition):
         progress = self._goal.progress(state, over)
         better = progress > self._best
         self._best = np.where(better, progress, self._best)
-        cause = np.where(self._touch_at > 0, self._touch_at, self._step)  # later decisions do not move the ball
-        self._best_at = np.where(better, cause, self._best_at)
+        last = np.where(self._touch_at > 0, self._touch_at, self._step)  # later decisions do not move the ball
+        self._cause = np.where(better, last, self._cause)
         over |= self._best >= 1
         for arena in np.flatnonzero(over).tolist():
             self._judge(arena)
@@ -334,19 +342,17 @@ class _Attempts(PerArenaSetter, DoneCondition):
         if self._is_replay[arena]:
             if work.tested is not None:
                 work.passed, work.failed = work.passed + bool(reached), work.failed + (not reached)
-                work.replays[int(work.repeated > work.guided), int(not reached)] += 1
+                work.replays[int(work.repeated > work.tested.guided), int(not reached)] += 1
                 self._test(work)
         else:
-            controls = self._controls[arena, :steps].copy()
-            guided = min(int(self._guided[arena]), steps)
-            at = int(self._best_at[arena])
+            guided, controls = min(int(self._guided[arena]), steps), self._controls[arena, :steps].copy()
+            attempt = _Attempt(float(self._best[arena]), int(self._cause[arena]), guided, controls)
             if not reached:
-                self._keep(work, float(self._best[arena]), at, guided, controls)
+                self._keep(work, attempt)
             elif work.tested is None:
-                work.guided, work.touch = guided, at
                 expected = (work.replays[:, 0] + 1) / (work.replays.sum(axis=1) + 2)
                 work.repeated = steps if expected[1] > expected[0] else guided
-                work.tested, work.unplayed = controls, REPLAYS if self._rules.robust else 0
+                work.tested, work.unplayed = attempt, REPLAYS if self._rules.robust else 0
                 work.passed = work.failed = 0
                 self._test(work)
         if work.cost >= self._rules.budget and work in self.open:
@@ -359,15 +365,15 @@ class _Attempts(PerArenaSetter, DoneCondition):
         wanted = self._rules.robust * REPLAYS
         played = work.passed + work.failed
         if played == REPLAYS * bool(self._rules.robust) and work.passed >= wanted:
-            work.solution = Solution(work.number, work.tested, work.passed / max(1, played), work.cost)
+            work.solution = Solution(work.number, work.tested.controls, work.passed / max(1, played), work.cost)
             self.open.remove(work)
         elif REPLAYS - work.failed < wanted or (played == SCREENED == work.failed):
-            self._keep(work, 1 + work.passed / played, work.touch, work.guided, work.tested)
+            self._keep(work, work.tested._replace(progress=1 + work.passed / played))
             work.tested, work.unplayed = None, 0
 
     @staticmethod
-    def _keep(work: _Work, progress: float, at: int, guided: int, controls: Float) -> None:
-        work.elite = sorted([*work.elite, (progress, at, guided, controls)], key=lambda each: -each[0])[:ELITE]
+    def _keep(work: _Work, attempt: _Attempt) -> None:
+        work.elite = sorted([*work.elite, attempt], key=lambda each: -each.progress)[:ELITE]
 
     def reset(self, mask: Bool, state: GameState) -> None:
         self._goal.reset(mask, state)
