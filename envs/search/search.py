@@ -238,7 +238,7 @@ class _Attempts(PerArenaSetter, DoneCondition):
         self._step, self._prescribed, self._hold = np.zeros((3, arenas), np.int64)
         self._cause, self._touch_at, self._guided, self._calm = np.zeros((4, arenas), np.int64)
         self._best, self._interruptions, self._seconds = np.zeros((3, arenas))
-        self._is_replay = np.zeros(arenas, np.bool_)
+        self._repeats: list[_Attempt | None] = [None] * arenas
         self._held = np.zeros((arenas, 8), np.float32)
         self._controls = np.zeros((arenas, rules.horizon, 8), np.float32)
 
@@ -250,14 +250,13 @@ class _Attempts(PerArenaSetter, DoneCondition):
         self._seconds[arena] = min(start.seconds, self._rules.seconds)
         self._step[arena] = self._cause[arena] = self._touch_at[arena] = self._hold[arena] = 0
         self._best[arena] = 0
-        self._is_replay[arena] = bool(work.unplayed)
-        if work.unplayed:
+        tested = self._repeats[arena] = work.tested if work.unplayed else None
+        if tested is not None:
             work.unplayed -= 1
             self._disturb(state, arena)
-        self._interruptions[arena] = 0 if self._is_replay[arena] else self._rng.choice(INTERRUPTIONS)
-        if self._is_replay[arena] and work.tested is not None:
-            planned = work.tested.controls[: work.repeated]
+            self._interruptions[arena], planned = 0, tested.controls[: work.repeated]
         else:
+            self._interruptions[arena] = self._rng.choice(INTERRUPTIONS)
             planned, self._guided[arena] = self._variation(work)
         self._prescribed[arena] = len(planned)
         self._calm[arena] = len(planned) + self._rng.choice(INTERRUPTED)
@@ -328,10 +327,15 @@ class _Attempts(PerArenaSetter, DoneCondition):
         self._best = np.where(better, progress, self._best)
         last = np.where(self._touch_at > 0, self._touch_at, self._step)  # later decisions do not move the ball
         self._cause = np.where(better, last, self._cause)
-        over |= self._best >= 1
+        over |= (self._best >= 1) | [self._is_obsolete(arena) for arena in range(len(over))]
         for arena in np.flatnonzero(over).tolist():
             self._judge(arena)
         return over
+
+    def _is_obsolete(self, arena: int) -> bool:
+        """Return whether the result no longer matters: the initial state or the repeated attempt has been decided."""
+        work, repeats = self._work[arena], self._repeats[arena]
+        return work not in self.open or (repeats is not None and repeats is not work.tested)
 
     def _judge(self, arena: int) -> None:
         work, steps, reached = self._work[arena], int(self._step[arena]), self._best[arena] >= 1
@@ -339,12 +343,8 @@ class _Attempts(PerArenaSetter, DoneCondition):
         if work not in self.open:
             return
         work.cost += steps
-        if self._is_replay[arena]:
-            if work.tested is not None:
-                work.passed, work.failed = work.passed + bool(reached), work.failed + (not reached)
-                work.replays[int(work.repeated > work.tested.guided), int(not reached)] += 1
-                self._test(work)
-        else:
+        repeats = self._repeats[arena]
+        if repeats is None:
             guided, controls = min(int(self._guided[arena]), steps), self._controls[arena, :steps].copy()
             attempt = _Attempt(float(self._best[arena]), int(self._cause[arena]), guided, controls)
             if not reached:
@@ -355,6 +355,10 @@ class _Attempts(PerArenaSetter, DoneCondition):
                 work.tested, work.unplayed = attempt, REPLAYS if self._rules.robust else 0
                 work.passed = work.failed = 0
                 self._test(work)
+        elif repeats is work.tested:
+            work.passed, work.failed = work.passed + bool(reached), work.failed + (not reached)
+            work.replays[int(work.repeated > work.tested.guided), int(not reached)] += 1
+            self._test(work)
         if work.cost >= self._rules.budget and work in self.open:
             work.solution = work.solution._replace(cost=work.cost)
             self.open.remove(work)

@@ -10,6 +10,7 @@ from envs.matches.exam import place_exam_shot
 from envs.resets import Kickoff
 from envs.resets.base import apply_to_arena
 from envs.search import FirstToBall, Goal, Rules, Save, Score, SearchStart, TouchInAir, replay, search
+from envs.search.search import _Attempts
 from envs.state.game_state import GameState
 from envs.state.layout import ORANGE
 
@@ -87,6 +88,36 @@ def test_the_guide_reacts_to_small_changes(monkeypatch):
     rules = Rules(budget=5_000, robust=0.5, num_arenas=4, seconds=3.0)
     found = search([shot(away)], DidTheRightThing(), BoostOnTheRight(), IdleBot(), rules, (1, 1))[0]
     assert found.robust == 1.0  # the same actions again would be right in half of the replays
+
+
+def test_replays_count_only_for_the_attempt_that_they_repeat():
+    start = SearchStart(lambda state, arena: None, 3.0)
+    attempts = _Attempts([start], Score(), None, Rules(num_arenas=8), seed=0)
+    state, rng = GameState(8, 1, 1), np.random.default_rng(0)
+
+    def begin(arenas):
+        for arena in arenas:
+            attempts._apply_one(state, arena, rng)
+
+    def end(arenas, reached):
+        for arena in arenas:
+            attempts._step[arena], attempts._best[arena] = 10, float(reached)
+            attempts._judge(arena)
+
+    work = attempts.works[0]
+    begin(range(8))
+    end([0], reached=True)
+    begin([0, 1, 2, 3, 4, 5])
+    end([0, 1, 2, 3], reached=False)
+    assert work.tested is None  # rejected, but the replays 4 and 5 are still running
+    end([6], reached=True)
+    end([4], reached=True)
+    assert (work.passed, work.failed) == (0, 0)
+    assert attempts._is_obsolete(5)
+    begin([4])
+    end([4], reached=True)
+    assert (work.passed, work.failed) == (1, 0)
+    assert work.replays.sum() == 5
 
 
 def test_without_a_solution_the_budget_ends_the_search():
