@@ -115,6 +115,15 @@ class ReplayedStates(PerArenaSetter):
         return len(self._arrays["present"])
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
+        self.place(state, arena, int(rng.integers(len(self._fitting(state, arena)))))
+
+    def place(self, state: GameState, arena: int, number: int) -> None:
+        """Write one of the recorded states with the same cars to row `arena`; numbers begin again after the last one."""
+        fitting = self._fitting(state, arena)
+        self._write(state, arena, np.flatnonzero(state.present[arena]), int(fitting[number % len(fitting)]))
+
+    def _fitting(self, state: GameState, arena: int) -> NDArray[np.int64]:
+        """Return the numbers of the recorded states with the arena's cars in each team."""
         slots = np.flatnonzero(state.present[arena])
         size = (int((state.team[slots] == BLUE).sum()), int((state.team[slots] == ORANGE).sum()))
         if size not in self._states:
@@ -123,7 +132,7 @@ class ReplayedStates(PerArenaSetter):
                 f"ReplayedStates: the arena has {size[0]} blue against {size[1]} orange cars, but {self.path} "
                 f"only contains states of {there}"
             )
-        self._write(state, arena, slots, int(self._states[size][rng.integers(len(self._states[size]))]))
+        return self._states[size]
 
     def _write(self, state: GameState, arena: int, slots: NDArray[np.int64], chosen: int) -> None:
         recorded = np.flatnonzero(self._arrays["present"][chosen])

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from rlgym.rocket_league.common_values import BACK_WALL_Y, GOAL_CENTER_TO_POST, GOAL_HEIGHT, TICKS_PER_SECOND
@@ -11,7 +12,7 @@ from envs.component import Component, begin_rows
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE, Bool, Float
 from envs.state.quantities import length
-from fabric_rl.base.settings import Positive
+from fabric_rl.base.settings import Positive, describe_value
 
 _ONE, _HALF = np.float32(1), np.float32(0.5)
 _MOUTH = np.array([GOAL_CENTER_TO_POST, BACK_WALL_Y, GOAL_HEIGHT], np.float32)
@@ -79,7 +80,9 @@ class TouchInAir(Goal):
 
 
 class FirstToBall(Goal):
-    """Touch the ball before all other cars; a second or more later it is in the other half and moves toward +y.
+    """Touch the ball no later than all other cars; a second or more later it is in the other half and moves toward +y.
+
+    Touches in the same step count as simultaneous.
 
     Progress: nearness to the ball, up to 0.5; after the first touch, the ball's speed toward +y.
     """
@@ -95,6 +98,15 @@ class FirstToBall(Goal):
         cleared = (ticks - self._at >= TICKS_PER_SECOND) & (ball > 0) & (velocity > 0)
         near = np.where(self._at < 0, _to_ball(state) * _HALF, _HALF + _forward(state) * np.float32(0.49))
         return np.where(self._at == -2, np.float32(0), np.where((self._at >= 0) & cleared, _ONE, near))
+
+
+def check_progress(goal: Goal, state: GameState, ended: Bool) -> Float:
+    """Return `goal.progress(...)`; raise a ValueError naming its class unless that is `[A]` and finite."""
+    progress: Any = goal.progress(state, ended)
+    if isinstance(progress, np.ndarray) and progress.shape == ended.shape and np.isfinite(progress).all():
+        return progress
+    expected = f"expected finite numbers of shape [arenas] = [{len(ended)}]"
+    raise ValueError(f"{type(goal).__name__}: progress() returned {describe_value(progress)}, {expected}")
 
 
 GOALS: dict[str, Callable[[], Goal]] = {

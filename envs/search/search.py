@@ -11,7 +11,7 @@ repeated: whichever has reached the goal more often from this initial state.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,10 @@ from envs.pool.players import Bot, TeamBots, play
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets.base import PerArenaSetter
 from envs.resets.initial_states import inside_field
-from envs.search.goals import Goal
+from envs.search.goals import Goal, check_progress
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
-from fabric_rl.base.settings import Count, Positive, Share, check_settings
+from fabric_rl.base.settings import Between, Count, Share, check_settings
 
 ELITE = 8
 """Number of best attempts that are kept per initial state and varied."""
@@ -64,7 +64,8 @@ class Solution(NamedTuple):
     Attributes:
         start: Number of the initial state.
         controls: `[T, 8]` float32 of the first blue car, in the columns of `envs.actions`; T = 0 if none was found.
-        robust: Share of the replays with a changed initial state that reached the goal.
+        robust: Share of the replays with a changed initial state that reached the goal. After the controls, or in place
+            of their last part, the guide played in them. Slightly too high: attempts near the limit are tried again.
         cost: Decisions played from this state, in all attempts and replays.
     """
 
@@ -79,7 +80,7 @@ class Rules:
     """Settings of a search."""
 
     budget: Count = 200_000
-    """Decisions to play from each initial state, at most."""
+    """Maximum number of decisions to play from each initial state; replays that have begun are finished."""
     robust: Share = 0.5
     """Share of 16 replays with a slightly changed initial state that must reach the goal, too. 0: no replays."""
     num_arenas: Count = 128
@@ -88,7 +89,7 @@ class Rules:
     """Physics ticks (1/120 s) per decision."""
     action_delay_ticks: int = 1
     """Ticks at the start of a step that still run the previous action."""
-    seconds: Positive = 10.0
+    seconds: Annotated[float, Between(0, 300, above=True)] = 10.0
     """Maximum game time of an attempt, without the ball's last flight."""
 
     def __post_init__(self) -> None:
@@ -135,7 +136,7 @@ def search(
         while attempts.open:
             next(steps)
             if progress is not None:
-                progress(1 - sum(1 - each.cost / rules.budget for each in attempts.open) / len(starts))
+                progress(1 - sum(max(0.0, 1 - each.cost / rules.budget) for each in attempts.open) / len(starts))
     return [each.solution for each in attempts.works]
 
 
@@ -159,7 +160,7 @@ def replay(
         for step in range(1, len(controls) + 1):
             state = next(steps)
             ended = shot_over(state, limit, ground) | (step >= rules.horizon)
-            reached = bool(goal.progress(state, ended)[0] >= 1)
+            reached = bool(check_progress(goal, state, ended)[0] >= 1)
             yield state, reached
             if reached:
                 return
@@ -239,10 +240,15 @@ class _Attempts(PerArenaSetter, DoneCondition):
         self._cause, self._touch_at, self._guided, self._calm = np.zeros((4, arenas), np.int64)
         self._best, self._interruptions, self._seconds = np.zeros((3, arenas))
         self._repeats: list[_Attempt | None] = [None] * arenas
+        self._runs = np.zeros(arenas, np.bool_)
         self._held = np.zeros((arenas, 8), np.float32)
         self._controls = np.zeros((arenas, rules.horizon, 8), np.float32)
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
+        if self._runs[arena]:  # its physics broke
+            self._best[arena] = 0
+            self._judge(arena)
+        self._runs[arena] = True
         work = min(self.open or self.works[:1], key=lambda each: each.arenas)
         work.arenas += 1
         self._work[arena], start = work, self._starts[work.number]
@@ -320,9 +326,11 @@ class _Attempts(PerArenaSetter, DoneCondition):
 
     def check(self, state: GameState) -> Bool:
         self._step += 1
+        for work in self._work:
+            work.cost += work in self.open
         over: Bool = shot_over(state, self._seconds, self._ground) | (self._step >= self._rules.horizon)
         self._touch_at = np.where(state.quantities.touched[:, 0], self._step, self._touch_at)
-        progress = self._goal.progress(state, over)
+        progress = check_progress(self._goal, state, over)
         better = progress > self._best
         self._best = np.where(better, progress, self._best)
         last = np.where(self._touch_at > 0, self._touch_at, self._step)  # later decisions do not move the ball
@@ -330,6 +338,9 @@ class _Attempts(PerArenaSetter, DoneCondition):
         over |= (self._best >= 1) | [self._is_obsolete(arena) for arena in range(len(over))]
         for arena in np.flatnonzero(over).tolist():
             self._judge(arena)
+        for work in [each for each in self.open if each.cost >= self._rules.budget and each.tested is None]:
+            work.solution = work.solution._replace(cost=work.cost)
+            self.open.remove(work)
         return over
 
     def _is_obsolete(self, arena: int) -> bool:
@@ -340,28 +351,26 @@ class _Attempts(PerArenaSetter, DoneCondition):
     def _judge(self, arena: int) -> None:
         work, steps, reached = self._work[arena], int(self._step[arena]), self._best[arena] >= 1
         work.arenas -= 1
+        self._runs[arena] = False
         if work not in self.open:
             return
-        work.cost += steps
         repeats = self._repeats[arena]
         if repeats is None:
             guided, controls = min(int(self._guided[arena]), steps), self._controls[arena, :steps].copy()
             attempt = _Attempt(float(self._best[arena]), int(self._cause[arena]), guided, controls)
-            if not reached:
+            if not reached or work.tested is not None:
                 self._keep(work, attempt)
-            elif work.tested is None:
+            else:
                 expected = (work.replays[:, 0] + 1) / (work.replays.sum(axis=1) + 2)
                 work.repeated = steps if expected[1] > expected[0] else guided
-                work.tested, work.unplayed = attempt, REPLAYS if self._rules.robust else 0
+                work.tested, work.unplayed = attempt, SCREENED if self._rules.robust else 0
                 work.passed = work.failed = 0
                 self._test(work)
         elif repeats is work.tested:
             work.passed, work.failed = work.passed + bool(reached), work.failed + (not reached)
-            work.replays[int(work.repeated > work.tested.guided), int(not reached)] += 1
+            if work.tested.guided < len(work.tested.controls):  # else both ways are the same
+                work.replays[int(work.repeated > work.tested.guided), int(not reached)] += 1
             self._test(work)
-        if work.cost >= self._rules.budget and work in self.open:
-            work.solution = work.solution._replace(cost=work.cost)
-            self.open.remove(work)
 
     def _test(self, work: _Work) -> None:
         """Accept or reject the controls that are being replayed, as soon as that is certain."""
@@ -374,6 +383,8 @@ class _Attempts(PerArenaSetter, DoneCondition):
         elif REPLAYS - work.failed < wanted or (played == SCREENED == work.failed):
             self._keep(work, work.tested._replace(progress=1 + work.passed / played))
             work.tested, work.unplayed = None, 0
+        elif played == SCREENED:
+            work.unplayed = REPLAYS - SCREENED
 
     @staticmethod
     def _keep(work: _Work, attempt: _Attempt) -> None:

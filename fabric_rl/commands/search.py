@@ -22,7 +22,7 @@ from envs.resets.training_packs import Pack, packaged_file, read_packs
 from envs.search import GOALS, Goal, Rules, SearchStart, Solution, replay, search
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE
-from fabric_rl.base.files import read_json, write_json
+from fabric_rl.base.files import read_error_context, read_json, write_json
 from fabric_rl.base.settings import Count, CountOrZero, Positive, Share
 from fabric_rl.base.tables import progress, table
 from fabric_rl.commands.output import JSON, Out, Report, writes
@@ -79,7 +79,7 @@ def search_states(
     who, other = load_player(player, True, runs_dir), load_player(opponent, False, runs_dir)
     recipe = who.trained_in or PoolFactory(RocketSimPool)
     size, skip = max(recipe.team_sizes, key=sum), recipe.tick_skip
-    rules = Rules(budget, robust, 128, skip, recipe.action_delay_ticks, seconds)
+    rules = Rules(budget, robust, min(128, max(16, 4 * number)), skip, recipe.action_delay_ticks, seconds)
     guide, opposing, sought = who.build(size, skip), other.build(size, skip), _find_goal(goal)
     starts = _starts(start, number, seed, seconds)
     made_with = [list(start), goal, player, opponent, len(starts), list(vars(rules).values()), seed]
@@ -95,17 +95,24 @@ def search_states(
             found += [each._replace(start=each.start + first) for each in results_here]
             if kept is not None:
                 write_json(
-                    kept, {"made_with": made_with, "solutions": [[*x[:1], x.controls.tolist(), *x[2:]] for x in found]}
+                    kept,
+                    {
+                        "made_with": made_with,
+                        "solutions": [[*x[:1], x.controls.tobytes().hex(), *x[2:]] for x in found],
+                    },
                 )
         names, teams = [short_name(player), short_name(opponent)], [BLUE] * size[0] + [ORANGE] * size[1]
-        about, last = states_header(names, teams, [0], skip), round(last_seconds * TICKS_PER_SECOND / skip)
+        about, last = states_header(names, teams, [0], skip), max(1, round(last_seconds * TICKS_PER_SECOND / skip))
         on_the_way: list[GameState] = []
+        lost = 0
         with ExitStack() as opened:
             writer = None
             for each in [one for one in found if len(one.controls)]:
-                played = replay(starts[each.start], each.controls, sought(), opposing(seed), rules, size)
+                other_side = opposing(seed + each.start - each.start % _AT_ONCE)
+                played = replay(starts[each.start], each.controls, sought(), other_side, rules, size)
                 game = [(state.copy(), reached) for state, reached in played]
-                if not game[-1][1]:  # the opponent is not deterministic
+                if not game[-1][1]:
+                    lost += 1
                     found[each.start] = each._replace(controls=each.controls[:0])
                     continue
                 on_the_way += [state for state, _ in game[:-1][-last:]]
@@ -131,7 +138,11 @@ def search_states(
     shown: list[Table | str] = [
         table(f"guided by {short_name(player)}, against {short_name(opponent)}", columns, [row])
     ]
-    if not solved:
+    if lost:
+        shown.append(
+            f"{lost} solutions are left out: their replay does not reach the goal; the opponent must be deterministic"
+        )
+    elif not solved:
         shown.append("nothing is written, because no attempt reached the goal; try a larger --budget, or --robust 0")
     return Report(shown, data)
 
@@ -154,21 +165,33 @@ def _read(kept: Path | None, made_with: list[Any]) -> list[Solution]:
     saved = read_json(kept)
     if saved.get("made_with") != made_with:
         raise ValueError(f"--out: {kept} is from a search with other settings; finish that one, or delete the file")
-    return [Solution(n, np.array(rows, np.float32).reshape(-1, 8), *rest) for n, rows, *rest in saved["solutions"]]
+    with read_error_context(f"--out: {kept} is damaged; delete it to begin again"):
+        return [
+            Solution(n, np.frombuffer(bytes.fromhex(rows), np.float32).reshape(-1, 8), *rest)
+            for n, rows, *rest in saved["solutions"]
+        ]
 
 
 def _starts(words: Sequence[str], number: int, seed: int, seconds: float) -> list[SearchStart]:
     """Return the initial states that the words name; `number` of them in random order."""
     setters: dict[str, Callable[[], StateSetter]] = {"kickoff": Kickoff, "random": RandomState}
-    if len(words) == 1 and (words[0] in setters or words[0].endswith(".npz")):
-        setter = setters[words[0]]() if words[0] in setters else ReplayedStates(words[0])
+    alone = [word for word in words if word in setters or word.endswith(".npz")]
+    if alone and len(words) > 1:
+        raise ValueError(f"start: {alone[0]} cannot be combined with other words; search one after the other")
+    order = np.random.default_rng(seed).permutation
+    if words[0] in setters:
+        setter = setters[words[0]]()
         return [SearchStart(partial(_place, setter, (seed, i)), seconds) for i in range(number)]
-    packs = results.choose_packs(read_packs(packaged_file()), [*words, "train"])
+    if words[0].endswith(".npz"):
+        recorded = ReplayedStates(words[0])
+        chosen = order(len(recorded))[:number].tolist()
+        return [SearchStart(partial(recorded.place, number=i), seconds) for i in chosen]
+    packs = results.choose_packs(read_packs(packaged_file()), [*words, "train"], "start")
     shots = []
     for pack in map(Pack.in_standard_field, packs):
         goalie = pack.metadata.get("type") == "Goalie"
         shots += [(shot, goalie, limit) for shot, limit in zip(pack.shots, pack.limits.tolist(), strict=True)]
-    chosen = np.random.default_rng(seed).permutation(len(shots))[:number].tolist()
+    chosen = order(len(shots))[:number].tolist()
     return [SearchStart(partial(place_exam_shot, shot=shots[i][0], goalie=shots[i][1]), shots[i][2]) for i in chosen]
 
 

@@ -173,17 +173,17 @@ SPLITS = {"held_out": (True,), "train": (False,), "all": (True, False)}
 """Values of `Pack.held_out` by the name of a part of the packs."""
 
 
-def choose_packs(packs: Sequence[Pack], words: Sequence[str]) -> list[Pack]:
+def choose_packs(packs: Sequence[Pack], words: Sequence[str], setting: str = "--packs") -> list[Pack]:
     """Return the packs whose code, type, difficulty or tags include one of the words, or all if there are no words.
 
-    The words `held_out` and `train` select packs by `Pack.held_out` first, and `all` means both.
+    The words `held_out` and `train` select packs by `Pack.held_out` first, and `all` means both. Errors name `setting`.
 
     Raises:
         ValueError: A word does not match any pack.
     """
     parts = SPLITS.keys() & set(words)
     if len(parts) > 1:
-        raise ValueError(f"--packs: {' and '.join(sorted(parts))} cannot be combined; choose one")
+        raise ValueError(f"{setting}: {' and '.join(sorted(parts))} cannot be combined; choose one")
     words = [word for word in words if word not in SPLITS]
     part = SPLITS[parts.pop() if parts else "all"]
     packs = [pack for pack in packs if pack.held_out in part]
@@ -193,7 +193,8 @@ def choose_packs(packs: Sequence[Pack], words: Sequence[str]) -> list[Pack]:
             kinds = [name for pack in packs for key in ("type", "difficulty") for name in pack.names(key)]
             some = ", ".join(sorted({*kinds}))
             raise ValueError(
-                f"--packs {word}: no training pack has this code, type, difficulty or tag (types, difficulties: {some})"
+                f"{setting} {word}: no training pack has this code, type, difficulty or tag (types, "
+                f"difficulties: {some})"
             )
     return [pack for pack, names in zip(packs, of, strict=True) if not words or not names.isdisjoint(words)]
 

@@ -90,34 +90,73 @@ def test_the_guide_reacts_to_small_changes(monkeypatch):
     assert found.robust == 1.0  # the same actions again would be right in half of the replays
 
 
+class _ByHand:
+    """Attempts of one initial state, which begin and end as the test says."""
+
+    def __init__(self, **rules):
+        start = SearchStart(lambda state, arena: None, 3.0)
+        self.attempts = _Attempts([start], Score(), None, Rules(num_arenas=32, **rules), seed=0)
+        self.state, self.work = GameState(32, 1, 1), self.attempts.works[0]
+
+    def begin(self, arenas):
+        for arena in arenas:
+            self.attempts._apply_one(self.state, arena, np.random.default_rng(0))
+
+    def end(self, arenas, reached):
+        for arena in arenas:
+            self.attempts._step[arena], self.attempts._best[arena] = 10, float(reached)
+            self.attempts._judge(arena)
+
+
 def test_replays_count_only_for_the_attempt_that_they_repeat():
-    start = SearchStart(lambda state, arena: None, 3.0)
-    attempts = _Attempts([start], Score(), None, Rules(num_arenas=8), seed=0)
-    state, rng = GameState(8, 1, 1), np.random.default_rng(0)
+    hand = _ByHand()
+    hand.begin(range(20))
+    hand.end([0], reached=True)
+    hand.begin(range(20, 26))  # the first four are replays
+    hand.end([20], reached=True)
+    hand.end([21, 22, 23], reached=False)
+    hand.begin(range(12))  # the other twelve
+    hand.end(range(6), reached=False)
+    assert hand.work.tested is None  # nine of sixteen failed, and six replays are still running
+    hand.end([12], reached=True)
+    hand.end([6], reached=True)
+    assert (hand.work.passed, hand.work.failed) == (0, 0)
+    assert hand.attempts._is_obsolete(7)
+    hand.begin([6])
+    hand.end([6], reached=True)
+    assert (hand.work.passed, hand.work.failed) == (1, 0)
 
-    def begin(arenas):
-        for arena in arenas:
-            attempts._apply_one(state, arena, rng)
 
-    def end(arenas, reached):
-        for arena in arenas:
-            attempts._step[arena], attempts._best[arena] = 10, float(reached)
-            attempts._judge(arena)
+def test_the_replays_that_begin_first_decide_whether_there_are_more():
+    hand = _ByHand()
+    hand.begin(range(20))
+    hand.end([0], reached=True)
+    hand.begin(range(20, 32))
+    hand.end([24, 25, 26, 27, 28], reached=False)  # attempts that fail sooner than the replays succeed
+    assert (hand.work.passed, hand.work.failed) == (0, 0)
+    hand.end([20, 21, 22, 23], reached=True)
+    assert (hand.work.passed, hand.work.unplayed) == (4, 12)
 
-    work = attempts.works[0]
-    begin(range(8))
-    end([0], reached=True)
-    begin([0, 1, 2, 3, 4, 5])
-    end([0, 1, 2, 3], reached=False)
-    assert work.tested is None  # rejected, but the replays 4 and 5 are still running
-    end([6], reached=True)
-    end([4], reached=True)
-    assert (work.passed, work.failed) == (0, 0)
-    assert attempts._is_obsolete(5)
-    begin([4])
-    end([4], reached=True)
-    assert (work.passed, work.failed) == (1, 0)
-    assert work.replays.sum() == 5
+
+def test_what_breaks_counts_as_failed():
+    hand = _ByHand()
+    hand.begin(range(20))
+    hand.end([0], reached=True)
+    hand.begin(range(20, 24))
+    arenas = hand.work.arenas
+    hand.begin([20])  # its replay was never judged
+    assert (hand.work.failed, hand.work.arenas) == (1, arenas)
+
+
+def test_both_ways_to_repeat_are_counted_only_where_they_differ():
+    hand = _ByHand()
+    hand.begin(range(20))
+    hand.attempts._guided[:] = 10  # nothing was left to the guide
+    hand.end([0], reached=True)
+    hand.begin(range(20, 24))
+    hand.end([20], reached=True)
+    assert hand.work.passed == 1
+    assert hand.work.replays.sum() == 0
 
 
 def test_without_a_solution_the_budget_ends_the_search():

@@ -1,6 +1,7 @@
 """`fabric-rl search`: demonstrations, states on the way, an interruption, and packs without those of the exam."""
 
 import json
+import sys
 
 import pytest
 
@@ -53,11 +54,35 @@ def test_an_interrupted_search_continues(call, tmp_path, monkeypatch):
     assert (tmp_path / "found.frd").read_bytes() == (tmp_path / "whole.frd").read_bytes()
 
 
+def test_each_recorded_state_is_searched_once(call, tmp_path):
+    found = ("--states", tmp_path / "found.npz", "--last_seconds", "0.001", "--json", tmp_path / "found.json")
+    call(*WORDS, *SHORT, *found)
+    solved = json.loads((tmp_path / "found.json").read_text())["solved"]
+    assert len(ReplayedStates(tmp_path / "found.npz")) == solved > 0  # at least one state of each
+    again = ("search", tmp_path / "found.npz", *WORDS[2:], *SHORT, "--number", "9", "--json", tmp_path / "again.json")
+    assert call(*again)[0] == 0
+    assert json.loads((tmp_path / "again.json").read_text())["searched"] == solved
+
+
+def test_starts_that_cannot_be_combined(call):
+    status, _, errors = call("search", "random", "kickoff", *WORDS[2:])
+    assert (status, "start: random cannot be combined with other words" in errors) == (2, True)
+
+
+def test_a_damaged_file_of_an_interrupted_search(call, tmp_path):
+    out, kept = tmp_path / "found.frd", tmp_path / "found.frd.part.json"
+    rules = [2_000, 0.0, 16, 8, 1, 2.0]
+    made_with = [["random"], "save", "chaser", "idle", 4, rules, 0]
+    kept.write_text(json.dumps({"made_with": made_with, "solutions": [[0, "abc", 1.0, 10]]}))
+    status, _, errors = call(*WORDS, *SHORT, "--out", out)
+    assert (status, f"--out: {kept} is damaged; delete it to begin again" in errors) == (2, True)
+
+
 def test_shots_of_the_exam_are_left_out(call):
     pytest.importorskip("rlgym_tools")
     status, _, errors = call("search", "held_out", "--goal", "score", "--number", "1")
     assert status == 2
-    assert "--packs: held_out and train cannot be combined" in errors
+    assert "start: held_out and train cannot be combined" in errors
 
 
 @pytest.mark.slow
@@ -74,5 +99,10 @@ def test_goals_by_class_path(call, tmp_path, monkeypatch):
     assert (status, "no attempt reached the goal" in out, (tmp_path / "no.frd").exists()) == (0, True, False)
     status, _, errors = call(*WORDS[:2], "--goal", "scoer")
     assert (status, "--goal scoer must be score, save, touch_in_air, first_to_ball or the class" in errors) == (2, True)
+    with open(tmp_path / "my_search_goal.py", "a") as file:
+        file.write("\n\nclass Nothing(Goal):\n    def progress(self, state, ended):\n        return 0.5 / ended * 0\n")
+    sys.modules.pop("my_search_goal", None)
+    status, _, errors = call(*WORDS[:2], "--goal", "my_search_goal.Nothing", *WORDS[4:], *SHORT)
+    assert (status, "Nothing: progress() returned" in errors) == (2, True)
     status, _, errors = call(*WORDS[:2], "--goal", "no_such.Goal")
     assert (status, "no_such" in errors, errors.count("\n")) == (2, True, 1)
