@@ -106,7 +106,7 @@ def compare(
     python: Path, best: tuple[int, str], settings: Sequence[Setting], work: Work, rounds: int
 ) -> list[dict[str, Any]]:
     """One row per contender, the peer first."""
-    names = [f"{PEER}, {best[0]} processes", *(str(setting) for setting in settings)]
+    names = [f"{PEER}, {best[0]} processes, {best[1]}", *(str(setting) for setting in settings)]
     results: list[list[dict[str, Any]]] = [[] for _ in names]
     for number in range(rounds):
         for index, name in enumerate(names):

@@ -118,7 +118,7 @@ class ReplayedStates(PerArenaSetter):
         self.place(state, arena, int(rng.integers(len(self._fitting(state, arena)))))
 
     def place(self, state: GameState, arena: int, number: int) -> None:
-        """Write one of the recorded states with the same cars to row `arena`; numbers begin again after the last one."""
+        """Write one of the recorded states with the same cars to row `arena`; numbers repeat after the last state."""
         fitting = self._fitting(state, arena)
         self._write(state, arena, np.flatnonzero(state.present[arena]), int(fitting[number % len(fitting)]))
 
