@@ -80,7 +80,7 @@ class TouchInAir(Goal):
 
 
 class FirstToBall(Goal):
-    """Touch the ball no later than all other cars; a second or more later it is in the other half and moves toward +y.
+    """Touch the ball no later than any other car; a second or more later it is in the other half and moves toward +y.
 
     Touches in the same step count as simultaneous.
 

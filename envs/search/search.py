@@ -44,6 +44,8 @@ REPLAYS, SCREENED = 16, 4
 SPEED_NOISE, PLACE_NOISE = 0.01, 5.0
 """Standard deviations of the changes: velocities (relative), and the car's position (uu). The ball is up to a tick
 ahead or behind."""
+Seconds = Annotated[float, Between(0, 300, above=True)]
+"""Game time of an attempt."""
 
 
 class SearchStart(NamedTuple):
@@ -64,8 +66,9 @@ class Solution(NamedTuple):
     Attributes:
         start: Number of the initial state.
         controls: `[T, 8]` float32 of the first blue car, in the columns of `envs.actions`; T = 0 if none was found.
-        robust: Share of the replays with a changed initial state that reached the goal. After the controls, or in place
-            of their last part, the guide played in them. Slightly too high: attempts near the limit are tried again.
+        robust: Share of the replays with a changed initial state that reached the goal. In these
+            replays the guide played after the controls, or instead of their last part. The share is slightly too high,
+            because attempts near the limit are tried again.
         cost: Decisions played from this state, in all attempts and replays.
     """
 
@@ -80,7 +83,8 @@ class Rules:
     """Settings of a search."""
 
     budget: Count = 200_000
-    """Maximum number of decisions to play from each initial state; replays that have begun are finished."""
+    """Maximum number of decisions to play from each initial state; the replays of an attempt that is being tested may
+    exceed it."""
     robust: Share = 0.5
     """Share of 16 replays with a slightly changed initial state that must reach the goal, too. 0: no replays."""
     num_arenas: Count = 128
@@ -89,7 +93,7 @@ class Rules:
     """Physics ticks (1/120 s) per decision."""
     action_delay_ticks: int = 1
     """Ticks at the start of a step that still run the previous action."""
-    seconds: Annotated[float, Between(0, 300, above=True)] = 10.0
+    seconds: Seconds = 10.0
     """Maximum game time of an attempt, without the ball's last flight."""
 
     def __post_init__(self) -> None:
@@ -358,7 +362,8 @@ class _Attempts(PerArenaSetter, DoneCondition):
         if repeats is None:
             guided, controls = min(int(self._guided[arena]), steps), self._controls[arena, :steps].copy()
             attempt = _Attempt(float(self._best[arena]), int(self._cause[arena]), guided, controls)
-            if not reached or work.tested is not None:
+            spent = bool(self._rules.robust) and work.cost >= self._rules.budget
+            if not reached or work.tested is not None or spent:
                 self._keep(work, attempt)
             else:
                 expected = (work.replays[:, 0] + 1) / (work.replays.sum(axis=1) + 2)

@@ -20,6 +20,7 @@ from envs.resets.base import apply_to_arena
 from envs.resets.replay import save_states
 from envs.resets.training_packs import Pack, packaged_file, read_packs
 from envs.search import GOALS, Goal, Rules, SearchStart, Solution, replay, search
+from envs.search.search import Seconds
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE
 from fabric_rl.base.files import read_error_context, read_json, write_json
@@ -45,7 +46,7 @@ def search_states(
     number: UpTo = 32,
     budget: Count = 100_000,
     robust: Share = 0.5,
-    seconds: Positive = 10.0,
+    seconds: Seconds = 10.0,
     out: Path | None = None,
     states: Path | None = None,
     last_seconds: Positive = 2.0,
@@ -67,7 +68,7 @@ def search_states(
         player: Guide: a player as in `fabric-rl evaluate`; agents sample their actions.
         opponent: Player of all other cars; agents take their most probable actions.
         number: Number of initial states.
-        budget: Maximum number of decisions to play from each initial state.
+        budget: Maximum number of decisions to play from each initial state; a test that has begun is finished.
         robust: Share of 16 replays with a slightly changed initial state that must also reach the goal. 0: no replays.
         seconds: Maximum game time of an attempt.
         out: .frd file for the solutions.
@@ -79,9 +80,10 @@ def search_states(
     who, other = load_player(player, True, runs_dir), load_player(opponent, False, runs_dir)
     recipe = who.trained_in or PoolFactory(RocketSimPool)
     size, skip = max(recipe.team_sizes, key=sum), recipe.tick_skip
-    rules = Rules(budget, robust, min(128, max(16, 4 * number)), skip, recipe.action_delay_ticks, seconds)
     guide, opposing, sought = who.build(size, skip), other.build(size, skip), _find_goal(goal)
     starts = _starts(start, number, seed, seconds)
+    num_arenas = min(128, max(16, 4 * len(starts)))
+    rules = Rules(budget, robust, num_arenas, skip, recipe.action_delay_ticks, seconds)
     made_with = [list(start), goal, player, opponent, len(starts), list(vars(rules).values()), seed]
     kept = None if out is None else out.with_name(f"{out.name}.part.json")
     found = _read(kept, made_with)
@@ -127,7 +129,7 @@ def search_states(
     solved = [each for each in found if len(each.controls)]
     share = list(share_interval(len(solved), len(found)))
     data: dict[str, Any] = {"start": list(start), "goal": goal, "player": player, "opponent": opponent, "seed": seed}
-    data |= {"searched": len(found), "solved": len(solved), "interval_95": share}
+    data |= {"searched": len(found), "solved": len(solved), "left_out": lost, "interval_95": share}
     rows = [(x.start, len(x.controls) * skip / TICKS_PER_SECOND, x.robust, x.cost) for x in found]
     data["solutions"] = [dict(zip(("start", "seconds", "robust", "cost"), row, strict=True)) for row in rows]
     costs = f"{np.median([each.cost for each in solved]):,.0f}" if solved else "-"
@@ -140,7 +142,8 @@ def search_states(
     ]
     if lost:
         shown.append(
-            f"{lost} solutions are left out: their replay does not reach the goal; the opponent must be deterministic"
+            f"left out, because the replay does not reach the goal: {lost} of {lost + len(solved)} solutions; "
+            "is the opponent deterministic?"
         )
     elif not solved:
         shown.append("nothing is written, because no attempt reached the goal; try a larger --budget, or --robust 0")

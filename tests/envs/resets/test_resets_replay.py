@@ -114,6 +114,15 @@ def test_drawn_alike_and_mirrored(recorded):
     np.testing.assert_array_equal(state.world.ball_pos, plain.world.ball_pos * [-1, 1, 1])
 
 
+def test_each_state_by_its_number(recorded):
+    setter, state, placed = ReplayedStates(recorded[0]), GameState(1, 2, 2), []
+    for number in range(61):
+        setter.place(state, 0, number)
+        placed.append(state.world.ball_pos[0].tobytes())
+    assert len(set(placed[:60])) == 60
+    assert placed[60] == placed[0]
+
+
 def test_arenas_get_states_of_their_own_team_sizes(tmp_path):
     path = tmp_path / "mixed.npz"
     save_states(path, play(4, 4, [(1, 0), (1, 1), (2, 2), (1, 1)]))
