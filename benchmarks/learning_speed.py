@@ -314,13 +314,20 @@ def main() -> None:
         run_all((arm, seed) for arm in arms)
         best = stage[max(arms, key=lambda arm: mean_of(stage[arm], "score"))]
         arms = [arm for arm in arms if arm == options.base or not clearly_worse(stage[arm], best)]
-    lines = ["# Learning speed", "", "`python benchmarks/learning_speed.py`: the quickstart with one thing changed,"]
-    lines += [f"{options.minutes:g} minutes of one core per training, then {options.matches} sampled matches of five"]
-    lines += [f"minutes against the chaser. {describe_machine()}"]
-    for name, found in kept[key].items():
-        if options.base in found:
-            what = "up to ten seeds fixed before" if name == "confirm" else "for choosing only"
-            lines += ["", f"## {name.capitalize()} ({what})", "", *table(found, options.base, options.minutes)]
+    lines = [
+        "# Learning speed",
+        "",
+        "`python benchmarks/learning_speed.py`: the quickstart with one thing changed, some minutes",
+    ]
+    lines += [
+        f"of one core per training, then sampled matches of five minutes against the chaser. {describe_machine()}"
+    ]
+    for budget, stages in kept.items():
+        for name, found in stages.items():
+            if options.base in found:
+                what = "up to ten seeds fixed before" if name == "confirm" else "for choosing only"
+                lines += ["", f"## {name.capitalize()}: {budget} ({what})", ""]
+                lines += table(found, options.base, float(budget.split()[0]))
     text = "\n".join(lines) + "\n"
     print(text)
     write_report(options.out.with_suffix(".md"), text)
