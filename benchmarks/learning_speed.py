@@ -314,14 +314,9 @@ def main() -> None:
         run_all((arm, seed) for arm in arms)
         best = stage[max(arms, key=lambda arm: mean_of(stage[arm], "score"))]
         arms = [arm for arm in arms if arm == options.base or not clearly_worse(stage[arm], best)]
-    lines = [
-        "# Learning speed",
-        "",
-        "`python benchmarks/learning_speed.py`: the quickstart with one thing changed, some minutes",
-    ]
-    lines += [
-        f"of one core per training, then sampled matches of five minutes against the chaser. {describe_machine()}"
-    ]
+    about = "`python benchmarks/learning_speed.py`: the quickstart with one thing changed, some minutes\n"
+    about += f"of one core per training, then sampled matches of five minutes against the chaser. {describe_machine()}"
+    lines = ["# Learning speed", "", about]
     for budget, stages in kept.items():
         for name, found in stages.items():
             if options.base in found:

@@ -91,13 +91,16 @@ def test_the_guide_reacts_to_small_changes(monkeypatch):
 
 
 class _ByHand:
-    """Attempts of one initial state, which begin and end as the test says."""
+    """Attempts of one initial state, which begin and end as the test says; the first of 20 has reached the goal."""
 
-    def __init__(self, **rules):
+    def __init__(self, guided=0, **rules):
         start = SearchStart(lambda state, arena: None, 3.0)
         self.attempts = _Attempts([start], Score(), None, Rules(num_arenas=32, **rules), seed=0)
         self.state, self.work = GameState(32, 1, 1), self.attempts.works[0]
         self.attempts.reset(np.ones(32, bool), self.state)
+        self.begin(range(20))
+        self.attempts._guided[:] = guided
+        self.end([0], reached=True)
 
     def begin(self, arenas):
         for arena in arenas:
@@ -111,8 +114,6 @@ class _ByHand:
 
 def test_replays_count_only_for_the_attempt_that_they_repeat():
     hand = _ByHand()
-    hand.begin(range(20))
-    hand.end([0], reached=True)
     hand.begin(range(20, 26))  # the first four are replays
     hand.end([20], reached=True)
     hand.end([21, 22, 23], reached=False)
@@ -130,8 +131,6 @@ def test_replays_count_only_for_the_attempt_that_they_repeat():
 
 def test_the_replays_that_begin_first_decide_whether_there_are_more():
     hand = _ByHand()
-    hand.begin(range(20))
-    hand.end([0], reached=True)
     hand.begin(range(20, 32))
     hand.end([24, 25, 26, 27, 28], reached=False)  # attempts that fail sooner than the replays succeed
     assert (hand.work.passed, hand.work.failed) == (0, 0)
@@ -141,8 +140,6 @@ def test_the_replays_that_begin_first_decide_whether_there_are_more():
 
 def test_what_breaks_counts_as_failed():
     hand = _ByHand()
-    hand.begin(range(20))
-    hand.end([0], reached=True)
     hand.begin(range(20, 24))
     arenas = hand.work.arenas
     hand.begin([20])  # its replay was never judged
@@ -151,8 +148,6 @@ def test_what_breaks_counts_as_failed():
 
 def test_no_test_begins_after_the_budget():
     hand = _ByHand(budget=1_000)
-    hand.begin(range(20))
-    hand.end([0], reached=True)
     hand.begin(range(20, 24))
     hand.work.cost = 1_000
     hand.attempts.check(hand.state)
@@ -165,10 +160,7 @@ def test_no_test_begins_after_the_budget():
 
 
 def test_both_ways_to_repeat_are_counted_only_where_they_differ():
-    hand = _ByHand()
-    hand.begin(range(20))
-    hand.attempts._guided[:] = 10  # nothing was left to the guide
-    hand.end([0], reached=True)
+    hand = _ByHand(guided=10)  # nothing was left to the guide
     hand.begin(range(20, 24))
     hand.end([20], reached=True)
     assert hand.work.passed == 1
