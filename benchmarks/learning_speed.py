@@ -1,4 +1,4 @@
-"""What makes a bot learn faster: trainings from nothing that differ in one thing, compared per minute of one core.
+"""What makes a bot learn faster: trainings from scratch that differ in one thing, compared per minute of one core.
 
     python benchmarks/learning_speed.py --stage select               # a few seeds each, to choose what to confirm
     python benchmarks/learning_speed.py --stage confirm --arms "quickstart, no teacher"  # ten other seeds: intervals
@@ -128,6 +128,7 @@ ARMS: dict[str, Change] = {
     "quickstart": top(),
     "quickstart, no mirror": no_mirror,
     "quickstart, no teacher": agent(teacher_coef=0.0),
+    "quickstart, no teacher or mirror": every(agent(teacher_coef=0.0), no_mirror),
     "quickstart, entropy 0.003": agent(entropy_coef=0.003),
     "quickstart, one epoch": top(update_epochs=1),
     "quickstart, gamma 0.99": top(gamma=0.99),
