@@ -122,8 +122,7 @@ class PPOAgent(ActorCritic):
     """Weight of the entropy bonus, 0 or more; a number or a schedule over the course of training."""
     teacher_coef: float | Schedule = 0.0
     """Weight of imitating the environment's teacher (`--env.teacher`), 0 or more; a number or a schedule. The loss is
-    the teacher's negative log-likelihood in the states that the agent reaches (DAgger, Ross et al. 2011), 0 where the
-    teacher gives no advice. `teacher_loss` is the mean over the states with advice."""
+    the teacher's negative log-likelihood in the states that the agent reaches (DAgger, Ross et al. 2011)."""
     clip_value_loss: bool = False
     """Clip the update of the value function in the same way as the policy's."""
     value_heads: Count = 1
@@ -221,9 +220,9 @@ class PPOAgent(ActorCritic):
             silent = taught.isnan() if taught.is_floating_point() else taught == NO_ADVICE
             taught_log_prob, _ = self.policy_head.evaluate(params, own.where(silent, taught), minibatch.action_mask)
             advised = ~silent.reshape(*taught_log_prob.shape, -1).any(-1)
-            errors = -(taught_log_prob.float() * advised)
-            loss = loss + cast(Schedule, self.teacher_coef)(progress) * errors.mean()
-            figures["teacher_loss"] = errors.detach().sum() / advised.sum().clamp(min=1)
+            teacher_loss = -(taught_log_prob.float() * advised).mean()
+            loss = loss + cast(Schedule, self.teacher_coef)(progress) * teacher_loss
+            figures["teacher_loss"] = teacher_loss.detach()
         if self.reference is None:
             return loss, figures
         kl = self.reference.divergence(self.policy_head, params, minibatch)

@@ -45,8 +45,7 @@ class Bot(Component, ABC):
 
         Returns:
             `[A, C, 8]` float32 in the columns of `envs.actions`: throttle, steer, pitch, yaw, roll in -1..1, jump,
-            boost, handbrake 0 or 1. Rows of slots without a car are ignored. A teacher may return NaN for a car to
-            give no advice.
+            boost, handbrake 0 or 1. Rows of slots without a car are ignored.
         """
 
     def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
