@@ -21,8 +21,6 @@ PolicyMaker = Callable[[ProbeSink], Callable[..., NDArray[Any]]]
 """Function that creates a policy (see `fabric_rl.runs.trained.policy`) from a `ProbeSink`."""
 Stats = dict[str, Tensor]
 """Named scalars of one minibatch, detached and on the agent's device."""
-NO_ADVICE = -(2**31)
-"""Discrete `teacher_action` of a teacher that gives no advice."""
 
 
 class ActOutput(NamedTuple):
@@ -85,8 +83,7 @@ class Minibatch(NamedTuple):
     next_obs: Tensor | None = None
     """`[B, ...]` true next observation of the same episode, also at the end of the episode."""
     teacher_action: Tensor | None = None
-    """`[B, ...]` actions that the environment's teacher would take, in the format of `action`; `NO_ADVICE` (integers)
-    or NaN (floats) where it gives no advice."""
+    """`[B, ...]` actions that the environment's teacher would take, in the format of `action`."""
     next_action_mask: Tensor | None = None
     """`[B, n]` bool, action mask of `next_obs`; where the episode was truncated, the mask of this step instead."""
     team_obs: Tensor | None = None

@@ -24,7 +24,7 @@ from fabric_rl.base.settings import Count, NonNegative, Positive, check_settings
 from fabric_rl.learning.imitation import DemonstrationBatch, cloning_loss
 from fabric_rl.learning.ppo import ppo_loss
 from fabric_rl.schedules import Schedule, as_schedule
-from fabric_rl.types import NO_ADVICE, ActorCritic, ActOutput, Minibatch, Stats
+from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
 
 _LARGE = 15
 """Minimum side length in pixels of an entry that is treated as an image rather than a vector."""
@@ -216,11 +216,8 @@ class PPOAgent(ActorCritic):
         )
         figures = stats._asdict()
         if minibatch.teacher_action is not None:
-            taught, own = minibatch.teacher_action, minibatch.action
-            silent = taught.isnan() if taught.is_floating_point() else taught == NO_ADVICE
-            taught_log_prob, _ = self.policy_head.evaluate(params, own.where(silent, taught), minibatch.action_mask)
-            advised = ~silent.reshape(*taught_log_prob.shape, -1).any(-1)
-            teacher_loss = -(taught_log_prob.float() * advised).mean()
+            taught_log_prob, _ = self.policy_head.evaluate(params, minibatch.teacher_action, minibatch.action_mask)
+            teacher_loss = -taught_log_prob.float().mean()
             loss = loss + cast(Schedule, self.teacher_coef)(progress) * teacher_loss
             figures["teacher_loss"] = teacher_loss.detach()
         if self.reference is None:

@@ -1,7 +1,5 @@
 """Scripted bot that flies: it predicts how the ball bounces, and hits it out of the air toward the goal."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from rlgym.rocket_league.common_values import (
     BACK_WALL_Y,
@@ -110,15 +108,11 @@ def _cross(a: Float, b: Float) -> Float:
     return product
 
 
-@dataclass(eq=False, repr=False)
 class AerialShooter(KickoffThenShoot):
     """Fly to every ball that the boost suffices for, and hit it toward the goal; else play like `KickoffThenShoot`.
 
     The bot predicts the ball's bounces, takes off as soon as it can arrive in time, and picks up boost on its way.
     """
-
-    flights_only: bool = False
-    """True for a teacher that gives no advice (NaN) to cars that need not fly. Such a bot cannot play."""
 
     def act(self, state: GameState) -> Float:
         controls = super().act(state)
@@ -155,7 +149,7 @@ class AerialShooter(KickoffThenShoot):
         )
         toward = np.where((change > LEAST_CHANGE)[..., None], unit(lack), hit)
         flies = possible.any(axis=-1) & (~state.on_ground | (own.car_up[..., 2] > 0.9))
-        return np.where(flies[..., None], self._fly(state, toward, change), np.nan if self.flights_only else controls)
+        return np.where(flies[..., None], self._fly(state, toward, change), controls)
 
     def _via(self, state: GameState, target: Float, free: Bool) -> Float:
         """Return the place of a pad where that is a short detour for the boost it brings."""

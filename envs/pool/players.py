@@ -66,15 +66,12 @@ class Bot(Component, ABC):
         return None
 
 
-def compute_controls(bot: Bot, state: GameState, name: str = "", teaches: bool = False) -> Float:
-    """Return `bot.act(state)`; raise a ValueError naming the bot unless it is `[A, C, 8]` and finite for all cars.
-
-    A bot that `teaches` may return NaN for cars for which it has no advice.
-    """
+def compute_controls(bot: Bot, state: GameState, name: str = "") -> Float:
+    """Return `bot.act(state)`; raise a ValueError naming the bot unless it is `[A, C, 8]` and finite for all cars."""
     wanted, shape, name = bot.act(state), state.controls.shape, name or type(bot).__name__
     if not isinstance(wanted, np.ndarray) or wanted.dtype.kind not in "biuf" or wanted.shape != shape:
         raise ValueError(f"{name}: act() must return numbers {list(shape)}, got {describe_value(wanted)}")
-    if not (np.isfinite(wanted[state.present]) | (teaches & np.isnan(wanted[state.present]))).all():
+    if not np.isfinite(wanted[state.present]).all():
         raise ValueError(f"{name}: act() returned NaN or infinity")
     return wanted
 

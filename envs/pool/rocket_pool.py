@@ -46,7 +46,6 @@ from envs.state.layout import Bool, Float
 from fabric_rl.base.processes import available_threads
 from fabric_rl.base.state_schema import load_child_state
 from fabric_rl.base.symmetry import Symmetry
-from fabric_rl.types import NO_ADVICE
 
 RENDER_MODES = ("human", "rgb_array")
 
@@ -410,13 +409,9 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         mask = get_action_mask(self.action_parser, self.state)
         infos = {} if mask is None else {"action_mask": self._slots.cars_of(mask)}
         if self.teacher is not None:
-            here = self.state.present
-            wanted = compute_controls(self.teacher, self.state, teaches=True)[here]
+            here, wanted = self.state.present, compute_controls(self.teacher, self.state)
             allowed = None if mask is None else mask[here]
-            silent = np.isnan(wanted).any(axis=-1)
-            wanted = np.where(silent[:, None], 0, wanted)
-            taught = nearest_actions(self.action_parser, wanted, self.state.on_ground[here], allowed)
-            taught[silent] = NO_ADVICE if taught.dtype.kind == "i" else np.nan
+            taught = nearest_actions(self.action_parser, wanted[here], self.state.on_ground[here], allowed)
             infos["teacher_action"] = taught
         return infos
 

@@ -93,9 +93,7 @@ def reflect(batch: Minibatch, symmetry: Symmetry, rows: Tensor) -> Minibatch:
         others |= {name: replaced(getattr(batch, name), lambda x: x[..., origin]) for name in masks}
 
         def reflected(x: Tensor) -> Tensor:
-            kept = x < 0  # NO_ADVICE
-            columns = [c[index] for c, index in zip(choices, x.clamp(min=0).unbind(-1), strict=True)]
-            return torch.where(kept, x, torch.stack(columns, dim=-1))
+            return torch.stack([c[x[..., k]] for k, c in enumerate(choices)], dim=-1)
     else:
         signs = tensor(symmetry.actions)
 

@@ -9,7 +9,6 @@ import torch
 
 from agents import PPOLightningAgent, RecurrentPPOAgent
 from envs import (
-    AerialShooter,
     BallChaser,
     ContinuousAction,
     KickoffThenShoot,
@@ -19,11 +18,10 @@ from envs import (
     StateAwareTable,
 )
 from fabric_rl import Callback, History, Run, TrainArgs, load_checkpoint, train
-from fabric_rl.callbacks import SymmetryAugmentation
 from fabric_rl.schedules import Linear
 from fabric_rl.selfplay import SelfPlay
 from fabric_rl.session.saving import Saving
-from fabric_rl.types import NO_ADVICE, Minibatch
+from fabric_rl.types import Minibatch
 
 POOL = partial(RocketSimPool, 4, num_threads=1, state_setter=RandomState(), teacher=BallChaser())
 AGENT = partial(PPOLightningAgent, actor_hidden_sizes=[32], critic_hidden_sizes=[8], teacher_coef=1.0)
@@ -69,52 +67,6 @@ def test_the_agent_learns_what_the_teacher_does(fabric, agent, action):
     batches, args = Batches(), TrainArgs(total_timesteps=128 * 12, **ARGS)
     train(fabric, partial(POOL, action=action), agent, args, callbacks=[batches], plain=True)
     assert np.isfinite(batches.loss).all() and batches.loss[-1] < batches.loss[0] - 0.5
-
-
-@pytest.mark.parametrize("action", [None, ContinuousAction()])
-def test_a_teacher_that_gives_advice_on_flights_only(fabric, action):
-    def silent(taught):
-        return np.isnan(taught).any(axis=-1) if action else taught == NO_ADVICE
-
-    class Checked(RocketSimPool):
-        def _infos(self):
-            if (taught := (infos := super()._infos()).get("teacher_action")) is None:  # the check of the symmetry
-                return infos
-            advised = ~silent(taught)
-            assert np.array_equal(taught[advised], AerialShooter().actions(self.state, self.action_parser)[advised])
-            own = self.state.own
-            drives = self.state.on_ground & (own.ball_pos[..., 2] < 100) & (own.ball_vel[..., 2] <= 0)
-            assert not (advised & drives[self.state.present]).any()
-            return infos
-
-    bot = AerialShooter(flights_only=True)
-    env = partial(Checked, 4, num_threads=1, state_setter=RandomState(), teacher=bot, action=action)
-    batches, args = Batches(), TrainArgs(total_timesteps=128 * 4, **ARGS)
-    train(fabric, env, AGENT, args, callbacks=[SymmetryAugmentation(), batches], plain=True)
-    share = np.mean([silent(each.numpy()).mean() for each in batches.taught])
-    assert 0.2 < share < 1 and np.isfinite(batches.loss).all()
-
-    pool = env()
-    agent = AGENT(pool.single_observation_space, pool.single_action_space)
-    pool.close()
-    zeros = torch.zeros(8)
-    taken, _, _, _ = agent.act(obs := torch.randn(8, *pool.single_observation_space.shape))
-    batch = {"obs": obs, "action": taken} | dict.fromkeys(("log_prob", "value", "advantage", "returns"), zeros)
-    plain, _ = agent.training_step(Minibatch(**batch))
-    nothing = torch.full_like(taken, torch.nan if action else NO_ADVICE)
-    assert agent.training_step(Minibatch(**batch, teacher_action=nothing))[0] == plain
-    half = nothing.where(torch.arange(8).reshape(8, *[1] * (taken.dim() - 1)) < 4, taken)
-    loss, _ = agent.training_step(Minibatch(**batch, teacher_action=half))
-    log_prob, _ = agent.policy_head.evaluate(agent.policy_params(obs), taken)
-    assert torch.isclose(loss - plain, -log_prob[4:].sum() / 8, atol=1e-5)
-
-
-def test_a_bot_that_gives_no_advice_cannot_play():
-    pool = RocketSimPool(1, num_threads=1)
-    pool.reset(seed=0)
-    with pytest.raises(ValueError, match=r"AerialShooter: act\(\) returned NaN"):
-        AerialShooter(flights_only=True).actions(pool.state, pool.action_parser)
-    pool.close()
 
 
 def test_the_weight_follows_its_schedule():
