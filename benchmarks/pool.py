@@ -121,7 +121,7 @@ def measure(args: argparse.Namespace, num_arenas: int, team_size: int) -> dict[s
     pool = RocketSimPool(num_arenas, team_size, state_setter=setter, num_threads=args.num_threads, seed=SEED)
     actions = np.random.default_rng(SEED).integers(90, size=(args.steps, pool.num_envs))
     starts = record(pool, setter, actions)
-    controls = [list(pool.action_parser.controls(a, pool.state)) for a in actions]
+    controls = [list(pool.action_parser.parse(a, pool.state).cars) for a in actions]
     setter.apply = setter.inner.apply  # type: ignore[method-assign]
     runs = {"threads": partial(seconds, pool, actions)}
     shards = None
