@@ -12,7 +12,6 @@ published settings (`plain_loops.py`). A run's score is the mean return of its l
 """
 
 import argparse
-import hashlib
 import json
 import os
 import statistics
@@ -29,10 +28,13 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import yaml
 from children import ROOT, environment, processor_minutes
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from machine import describe_machine
 from reports import write_report
+
+from fabric_rl.runs.provenance import config_digest
 
 CONTENDERS = ("ours", "sb3", "cleanrl")
 NAMES = {
@@ -171,18 +173,17 @@ def run(name: str, contender: str, seed: int) -> dict[str, Any]:
         start([sys.executable, *command], folder)
         points = curve((folder / "episodes").read_text(encoding="utf-8").splitlines(), task.steps)
     found = {"task": name, "contender": contender, "seed": seed, "steps": task.steps, "curve": points}
-    return found | ({"preset": settings_hash(task)} if contender == "ours" else {})
+    return found | ({"settings": settings_digest(task)} if contender == "ours" else {})
 
 
-def settings_hash(task: Task) -> str:
-    """A hash of the preset and the flags of this project: runs with other settings are made again."""
-    text = (ROOT / "configs" / f"{task.preset}.yaml").read_text(encoding="utf-8") + " ".join(task.flags)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+def settings_digest(task: Task) -> str:
+    """A digest of this project's preset and flags, without comments: runs with other settings are made again."""
+    preset = yaml.safe_load((ROOT / "configs" / f"{task.preset}.yaml").read_text(encoding="utf-8"))
+    return config_digest(json.dumps([preset, *task.flags]))[:12]
 
 
 def rocket_pool() -> Any:  # noqa: ANN401
     """The environment of the quickstart without its teacher, built from its preset."""
-    import yaml
     from jsonargparse import ArgumentParser
 
     section = yaml.safe_load((ROOT / "configs" / "rocket_1v1_quickstart.yaml").read_text(encoding="utf-8"))["env"]
@@ -381,7 +382,7 @@ def main() -> None:
     runs = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()] if kept.exists() else []
     wanted = {name: ("steps", task.steps) for name, task in TASKS.items()} | {ROCKET: ("minutes", options.minutes)}
     runs = [r for r in runs if r[wanted[r["task"]][0]] == wanted[r["task"]][1]]  # others stay in the file
-    runs = [r for r in runs if "preset" not in r or r["preset"] == settings_hash(TASKS[r["task"]])]
+    runs = [r for r in runs if "settings" not in r or r["settings"] == settings_digest(TASKS[r["task"]])]
     known = {(r["task"], r["contender"], r["seed"]) for r in runs}
     for name in () if options.no_runs else options.only:
         usual = 1 if name == ROCKET else TASKS[name].seeds
