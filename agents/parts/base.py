@@ -137,6 +137,8 @@ class PPOAgent(ActorCritic):
     policy_head: PolicyHead = field(init=False)
     reference: ClassVar[Any] = None
     """See `fabric_rl.imitation.kickstart.Reference`, whose callback sets it."""
+    teacher_factor: ClassVar[float] = 1.0
+    """Factor for `teacher_coef`, which `fabric_rl.Phases` sets."""
 
     def __post_init__(self) -> None:
         super().__init__(self.observation_space, self.action_space)
@@ -215,10 +217,10 @@ class PPOAgent(ActorCritic):
             clip_value_loss=self.clip_value_loss,
         )
         figures = stats._asdict()
-        if minibatch.teacher_action is not None:
+        if minibatch.teacher_action is not None and self.teacher_factor:
             taught_log_prob, _ = self.policy_head.evaluate(params, minibatch.teacher_action, minibatch.action_mask)
             teacher_loss = -taught_log_prob.float().mean()
-            loss = loss + cast(Schedule, self.teacher_coef)(progress) * teacher_loss
+            loss = loss + self.teacher_factor * cast(Schedule, self.teacher_coef)(progress) * teacher_loss
             figures["teacher_loss"] = teacher_loss.detach()
         if self.reference is None:
             return loss, figures

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fabric_rl.base.settings import Count, Finite, Positive, check_settings, checks_arguments
+from fabric_rl.base.settings import Count, Finite, NonNegative, Positive, check_settings, checks_arguments
 from fabric_rl.base.state_schema import check_structure
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.callback import Callback, TrainState
@@ -62,6 +62,8 @@ class Phase:
     learning_rate: Positive | None = None
     """Learning rate in this phase for all parameters, multiplied by the `learning_rate_factor` of `Phases`;
     `--lr_schedule` continues from it. Default: unchanged."""
+    teacher_factor: NonNegative = 1.0
+    """Factor for the agent's `teacher_coef` in this phase; 0 stops the imitation of the teacher."""
     promotions: Sequence[Promotion] = ()
     """Conditions that must all be met for the next phase to begin. Empty: metrics do not end this phase."""
     after_steps: Count | None = None
@@ -211,6 +213,9 @@ class Phases(Callback):
         phase = self.phase
         rate = phase.learning_rate
         state.learning_rate = None if rate is None else rate * self.learning_rate_factor
+        for module in state.agent.modules():  # one agent per role
+            if hasattr(module, "teacher_factor"):
+                vars(module)["teacher_factor"] = phase.teacher_factor
         if isinstance(state.env, HasPhases):
             state.env.set_phase(phase.name, self.number)
         if state.fabric.is_global_zero:

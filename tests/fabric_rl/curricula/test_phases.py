@@ -13,6 +13,7 @@ from agents import PPOLightningAgent
 from envs import (
     EpisodeRatios,
     Kickoff,
+    KickoffThenShoot,
     MechanicsLanes,
     PhasedReward,
     PhasedStates,
@@ -58,7 +59,9 @@ def test_the_rule(phase, streaks, steps, done):
 def walk(phases, metrics, steps_each=100, first_rank=False):
     """The phase's number after every iteration."""
     rank = SimpleNamespace(is_global_zero=first_rank)
-    state = SimpleNamespace(env=None, steps=0, metrics={}, sums={}, phase="", learning_rate=None, fabric=rank)
+    state = SimpleNamespace(
+        env=None, agent=torch.nn.Linear(1, 1), steps=0, metrics={}, sums={}, phase="", learning_rate=None, fabric=rank
+    )
     phases.on_train_start(state)
     numbers = []
     for each in metrics:
@@ -161,7 +164,9 @@ def test_the_environment_is_told_all_phases_and_the_present_one():
     phases, told = [Phase(name) for name in "abcd"], []
     for number in range(1, 5):
         env = Listener()
-        state = SimpleNamespace(env=env, steps=0, fabric=SimpleNamespace(is_global_zero=False))
+        state = SimpleNamespace(
+            env=env, agent=torch.nn.Linear(1, 1), steps=0, fabric=SimpleNamespace(is_global_zero=False)
+        )
         Phases(phases, number).on_train_start(state)
         told.append(env.told)
         assert env.names == ["a", "b", "c", "d"]
@@ -198,23 +203,24 @@ def school(seed):
         loggers=[EpisodeRatios()],
         seed=seed,
         num_threads=1,
+        teacher=KickoffThenShoot(),
     )
 
 
 def lessons(**settings):
     skill = Promotion("game/touch_ratio", 0.9, for_iterations=2)
-    last = Phase("air", "jump", 1e-4)
-    return Phases([Phase("touch", "hit the ball", 2e-4, promotions=[skill]), last], **settings)
+    first = Phase("touch", "hit the ball", 2e-4, teacher_factor=2.0, promotions=[skill])
+    return Phases([first, Phase("air", "jump", 1e-4, teacher_factor=0.0)], **settings)
 
 
-def run_school(fabric, folder, iterations, callbacks, resume=None, every=1):
+def run_school(fabric, folder, iterations, callbacks, resume=None, every=1, teacher_coef=0.5):
     sizes = {"actor_hidden_sizes": [8], "critic_hidden_sizes": [8]}
     run = Run.create(folder, "r") if resume is None else Run.find(folder, "r")
     args = TrainArgs(
         total_timesteps=iterations * STEPS, num_steps=16, minibatch_size=32, update_epochs=1, lr_schedule="constant"
     )
     saving = Saving(checkpoint_every_timesteps=every * STEPS, keep_checkpoints=100, milestone_interval=STEPS)
-    agent = partial(PPOLightningAgent, **sizes)
+    agent = partial(PPOLightningAgent, **sizes, teacher_coef=teacher_coef)
     train(fabric, school, agent, args, run, callbacks, plain=True, saving=saving, resume=resume)
     return run
 
@@ -282,3 +288,18 @@ def test_a_run_begun_later_plays_the_later_phase(fabric, tmp_path):
 def test_an_environment_with_other_phases_is_refused_before_training(fabric, tmp_path):
     with pytest.raises(ValueError, match="has the phases touch, air, but the training has touch, fly"):
         run_school(fabric, tmp_path, 1, [Phases([Phase("touch"), Phase("fly")])])
+
+
+def test_each_phase_weighs_the_teacher(fabric, tmp_path):
+    """As an agent with that weight would, in the first phase and in a later one."""
+
+    def trained(start_phase, coef, **factors):
+        phases = [Phase(name, teacher_factor=factors.get(name, 1.0)) for name in ("touch", "air")]
+        folder = tmp_path / f"{start_phase}{coef}{len(factors)}"
+        run = run_school(fabric, folder, 1, [Phases(phases, start_phase)], teacher_coef=coef)
+        return torch.cat([weight.flatten() for weight in load_checkpoint(run.dir)[1]["agent"].values()])
+
+    doubled = trained("touch", 0.5, touch=2.0, air=0.0)
+    assert torch.equal(doubled, trained("touch", 1.0))
+    assert not torch.equal(doubled, trained("touch", 0.0))
+    assert torch.equal(trained("air", 0.5, touch=2.0, air=0.0), trained("air", 0.0))
