@@ -72,8 +72,8 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
 
     A run that recorded games can be watched and, once finished, evaluated, and each run has a report. An unfinished run
     can be resumed. A finished run can be continued with the preset that follows its own in `NEXT_PRESETS`, or else with
-    more steps and without its teacher, and repeated on two devices. TensorBoard shows its curves, if there are any.
-    After the first run, `tune` can make the next ones faster.
+    more steps and, unless it has phases, without its teacher, and repeated on two devices. TensorBoard shows curves, if
+    there are any. After the first run, `tune` can make the next ones faster.
 
     Args:
         given: Flags of the run, with underscores in their names.
@@ -99,7 +99,7 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
         measured: set[str] = set()
         with suppress(OSError):
             measured = set().union(*read_rows(Path(runs_dir, run_id, "metrics.csv"), last_bytes=1 << 16))
-        if "ppo/teacher_loss" in measured:  # a longer run would begin again with the teacher
+        if "ppo/teacher_loss" in measured and "phase/number" not in measured:  # it would begin again with the teacher
             longer += ["--agent.teacher_coef", "0"]
         if "ppo/loss" in measured and len(list(Path(runs_dir).glob("*/summary.json"))) <= 1:  # the first run
             commands.append([launched_by.program_command("fabric-rl"), "tune", *same])

@@ -169,8 +169,10 @@ def test_a_run_that_recorded_games_can_be_watched(tmp_path):
 
 def test_a_longer_run_leaves_out_its_teacher(tmp_path):
     (tmp_path / "bots").mkdir()
-    for name, taught in (("ppo/loss", False), ("ppo/teacher_loss", True)):
-        (tmp_path / "bots/metrics.csv").write_text(f"step,{name}\n1,0.5\n")
+    metrics = ["step", "ppo/loss", "ppo/teacher_loss", "phase/number"]
+    for number, taught in ((2, False), (3, True), (4, False)):  # phases decide about their teacher themselves
+        text = "\n".join([",".join(metrics[:number]), ",".join("1" * number)])
+        (tmp_path / "bots/metrics.csv").write_text(f"{text}\n")
         steps = next_steps(GIVEN, ARGS, SUMMARY, str(tmp_path))
         assert steps.endswith(" --total_timesteps 10_000" + " --agent.teacher_coef 0" * taught)
 
