@@ -148,7 +148,7 @@ def write_settings(path: Path, change: Callable[[Settings], object], phase: int)
     scale = settings.pop("lr_scale", 1.0)
     if phase > 1:
         for name in ("promotions", "after_steps"):
-            del phases["phases"][phase - 1][name]
+            phases["phases"][phase - 1].pop(name, None)
     for each in phases["phases"]:
         each["learning_rate"] *= scale
     path.write_text(yaml.safe_dump(settings), encoding="utf-8")
