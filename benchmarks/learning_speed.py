@@ -319,11 +319,12 @@ def main() -> None:
     about += f"of one core per training, then sampled matches of five minutes against the chaser. {describe_machine()}"
     lines = ["# Learning speed", "", about]
     for budget, stages in kept.items():
-        for name, found in ((name, found) for name, found in stages.items() if found):
-            base = options.base if options.base in found else next(iter(found))
-            what = "up to ten seeds fixed before" if name == "confirm" else "for choosing only"
-            lines += ["", f"## {name.capitalize()}: {budget} ({what})", ""]
-            lines += table(found, base, float(budget.split()[0]))
+        for name, found in stages.items():
+            base = next((arm for arm in (options.base, *ARMS) if arm in found), None)
+            if base is not None:
+                what = "up to ten seeds fixed before" if name == "confirm" else "for choosing only"
+                lines += ["", f"## {name.capitalize()}: {budget} ({what})", ""]
+                lines += table(found, base, float(budget.split()[0]))
     text = "\n".join(lines) + "\n"
     print(text)
     write_report(options.out.with_suffix(".md"), text)
