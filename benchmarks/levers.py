@@ -1,0 +1,173 @@
+"""Ideas for faster learning that fabric-rl does not have, as agents and observations for `learning_speed.py`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import mse_loss, one_hot
+
+from agents import PPOLightningAgent
+from agents.parts.heads import linear
+from envs.obs import AdvancedObsPlus
+from envs.obs.base import Meaning
+from envs.obs.blocks import PREVIOUS_ACTION
+from envs.state.game_state import GameState
+from envs.state.layout import Float
+from fabric_rl.schedules import Schedule
+from fabric_rl.types import Minibatch, Stats
+
+
+class SPOAgent(PPOLightningAgent):
+    """A quadratic penalty on the ratio in place of PPO's clip (Xie et al. 2024, Simple Policy Optimization)."""
+
+    def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]
+        """PPO's loss, with the policy's part exchanged."""
+        kept, self.evaluate_steps = self.evaluate_steps, _once(self.evaluate_steps)  # type: ignore[method-assign]
+        try:
+            loss, stats = super().training_step(minibatch)
+            params, _ = self.evaluate_steps(minibatch)
+        finally:
+            self.evaluate_steps = kept  # type: ignore[method-assign]
+        log_prob, _ = self.policy_head.evaluate(params, minibatch.action, minibatch.action_mask)
+        ratio = (log_prob.float() - minibatch.log_prob.float()).exp()
+        clip = cast(Schedule, self.clip_coef)(self.progress)
+        clipped = torch.minimum(
+            ratio * minibatch.advantage, ratio.clamp(1 - clip, 1 + clip) * minibatch.advantage
+        ).mean()
+        surrogate = (ratio * minibatch.advantage - minibatch.advantage.abs() / (2 * clip) * (ratio - 1).square()).mean()
+        return loss + clipped - surrogate, stats | {"policy_loss": -surrogate.detach()}
+
+
+def _once(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Returns a function that computes its first result only."""
+    results: list[Any] = []
+
+    def first(argument: object) -> Any:  # noqa: ANN401 - as `function`
+        if not results:
+            results.append(function(argument))
+        return results[0]
+
+    return first
+
+
+class _TwoHot(nn.Module):
+    """A value as the mean of a categorical distribution over 41 numbers from -10 to 10; keeps its last logits."""
+
+    def __init__(self, inputs: int) -> None:
+        super().__init__()
+        self.layer = linear(inputs, 41, 0.01)
+        self.register_buffer("bins", torch.linspace(-10, 10, 41), persistent=False)
+        self.logits = torch.zeros(0)
+
+    def forward(self, features: Tensor) -> Tensor:
+        self.logits = self.layer(features).float()
+        value: Tensor = (self.logits.softmax(-1) * self.bins).sum(-1)
+        return value
+
+    def loss(self, returns: Tensor) -> Tensor:
+        """Cross-entropy with the two neighbouring bins of each return, weighted by nearness."""
+        place = (returns.clamp(-10, 10) + 10) * 2
+        low = place.floor().long().clamp(max=39)
+        share = (place - low).unsqueeze(-1)
+        target = one_hot(low, 41) * (1 - share) + one_hot(low + 1, 41) * share
+        return -(target * self.logits.log_softmax(-1)).sum(-1).mean()
+
+
+class TwoHotAgent(PPOLightningAgent):
+    """Values as classification (Farebrother et al. 2024), of returns in standard deviations of the reward's returns."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.value_head = _TwoHot(self.value_head.layer.in_features)  # type: ignore[assignment]
+
+    def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]
+        """PPO's loss, with the value's part exchanged."""
+        loss, stats = super().training_step(minibatch)
+        values = (self.value_head.logits.softmax(-1) * self.value_head.bins).sum(-1)  # type: ignore[operator]
+        squares = 0.5 * mse_loss(values, minibatch.returns)
+        return loss + self.value_coef * (cast(_TwoHot, self.value_head).loss(minibatch.returns) - squares), stats
+
+
+class MuonAgent(PPOLightningAgent):
+    """Muon (Jordan et al. 2024) for the matrices of hidden layers, with Adam's learning rate; Adam for the rest."""
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """See `PPOLightningAgent.configure_optimizers`."""
+        return _MuonAndAdam(self)
+
+
+class _MuonAndAdam(torch.optim.Optimizer):
+    """Both optimizers as one."""
+
+    def __init__(self, agent: MuonAgent) -> None:
+        inner = [agent.actor, agent.critic]
+        muon = [p for part in inner if part is not None for p in part.parameters() if p.ndim == 2]
+        rest = [p for p in agent.parameters() if all(p is not q for q in muon)]
+        rate = agent.actor_lr
+        self.parts = (
+            torch.optim.Muon(muon, lr=rate, weight_decay=0.0, adjust_lr_fn="match_rms_adamw"),
+            torch.optim.Adam(rest, lr=rate, eps=1e-5),
+        )
+        super().__init__([{"params": muon}, {"params": rest}], {"lr": rate})
+        self.param_groups = [group for part in self.parts for group in part.param_groups]
+
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]  # noqa: ANN401
+        """Makes a step with both."""
+        for part in self.parts:
+            part.step()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Both states."""
+        return {"parts": [part.state_dict() for part in self.parts], "state": {}, "param_groups": []}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Loads both states."""
+        for part, state in zip(self.parts, state_dict["parts"], strict=True):
+            part.load_state_dict(state)
+        self.param_groups = [group for part in self.parts for group in part.param_groups]
+
+
+class NextStateAgent(PPOLightningAgent):
+    """Also predicts how the first 24 columns of the observation change, from the policy's features and the action."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.minibatch_fields = (*self.minibatch_fields, "next_obs")
+        self.predictor = linear(self.actor_hidden_sizes[-1] + 90, 24, 1.0)
+
+    def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """As the agent's, but remembers the features."""
+        self.features = self.actor(obs.float())
+        return self.policy_head(self.features), self.value_head(cast(nn.Module, self.critic)(obs.float()))
+
+    def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]
+        """PPO's loss, and the error of the prediction with weight 0.1."""
+        loss, stats = super().training_step(minibatch)
+        inputs = torch.cat((self.features, one_hot(minibatch.action, 90).to(self.features.dtype)), -1)
+        change = (cast(Tensor, minibatch.next_obs) - minibatch.obs)[:, :24].float()
+        scale = change.std(0).clamp_min(1e-4)
+        error = mse_loss(self.predictor(inputs).float(), change / scale)
+        return loss + 0.1 * error, stats | {"prediction_loss": error.detach()}
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """As the agent's, and the predictor."""
+        return self.adam(
+            actor=[self.actor, self.policy_head, self.predictor], critic=[cast(nn.Module, self.critic), self.value_head]
+        )
+
+
+@dataclass(eq=False, repr=False)
+class ControlsObs(AdvancedObsPlus):
+    """AdvancedObsPlus for 1v1, with what the opponent pressed in the last step."""
+
+    def table(self, num_blue: int, num_orange: int) -> list[Meaning]:
+        """The columns of AdvancedObsPlus, then those of the opponent's controls."""
+        more = [meaning._replace(group="opponent_action") for meaning in PREVIOUS_ACTION]
+        return [*super().table(num_blue, num_orange), *more]
+
+    def build(self, state: GameState, out: Float) -> None:
+        """Writes both."""
+        super().build(state, out[..., :-8])
+        out[..., -8:] = state.controls[:, ::-1]
