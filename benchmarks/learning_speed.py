@@ -115,6 +115,12 @@ def earlier(settings: Settings) -> None:
     rewards(Touch=3.0, SpeedTowardBall=0.05, FaceBall=0.01, VelocityBallToGoal=0.05, Goal=5.0)(settings)
 
 
+def guide(settings: Settings) -> None:
+    """Takes the settings of configs/rocket_1v1.yaml."""
+    settings.clear()
+    settings.update(for_one_rank("configs/rocket_1v1.yaml"))
+
+
 def no_mirror(settings: Settings) -> None:
     """Learns from the steps as they were played."""
     del settings["callbacks"]
@@ -145,6 +151,8 @@ ARMS: dict[str, Change] = {
     "quickstart, SPO": agent("levers.SPOAgent"),
     "quickstart, Muon": agent("levers.MuonAgent"),
     "quickstart, opponent's controls": env(obs={"class_path": "levers.ControlsObs"}),
+    "1v1": guide,
+    "1v1, shooter teaches": every(guide, teacher("KickoffThenShoot")),
     "earlier": earlier,
     "mirror": every(earlier, mirror),
     "goals": goals,
