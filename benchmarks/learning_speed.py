@@ -144,6 +144,7 @@ ARMS: dict[str, Change] = {
     "quickstart, tick skip 12": env(tick_skip=12),
     "quickstart, rollout 32k": top(num_steps=256),
     "quickstart, minibatch 4k": top(minibatch_size=4096),
+    "quickstart, 256 arenas": every(env(num_arenas=256), top(num_steps=16)),
     "quickstart, rate by KL": top(lr_schedule="kl_adaptive"),
     "quickstart, shooter as guest": guest("shooter", 0.35),
     "quickstart, next state": agent("levers.NextStateAgent"),
