@@ -90,9 +90,9 @@ def evaluate(
     An agent of another environment, such as CartPole-v1, plays episodes of that environment, without an opponent.
 
     Args:
-        player: Player to evaluate: a run id, a path (run, milestone, checkpoint, exported agent), school_1v1 or
-            school_2v2 (included), a bot (idle, random, chaser, shooter, aerial, circle, hover, hop), or the class path
-            of a bot.
+        player: Player to evaluate: a run id, a path (run, milestone, checkpoint, exported agent), an included agent
+            (advanced_1v1, school_1v1, school_2v2), a bot (idle, random, chaser, shooter, aerial, circle, hover, hop),
+            or the class path of a bot.
         opponent: Opponent, with the same choices. Default: chaser.
         matches: Number of matches; an odd number is rounded up to full pairs. Default: 200. With --sequential or
             --until_width: the maximum, by default 2000.
@@ -395,8 +395,8 @@ def exam(
 
     Args:
         player: Player, as in `fabric-rl evaluate`: a run id, a path (run, milestone, checkpoint, exported agent),
-            school_1v1 or school_2v2 (included), a bot (idle, random, chaser, shooter, aerial, circle, hover, hop), or
-            the class path of a bot.
+            an included agent (advanced_1v1, school_1v1, school_2v2), a bot (idle, random, chaser, shooter, aerial,
+            circle, hover, hop), or the class path of a bot.
         packs: Codes, types (Striker, Goalie), difficulties (Pro, All-Star, Unknown) or tags (Aerials, Saves...) of the
             packs to use; also `held_out` (one in five packs, which no included bot was trained on) or `train` (the
             others). Default: all packs.
@@ -464,9 +464,9 @@ def record(
     far and can be watched; if nothing was played, there is no file.
 
     Args:
-        player: Player of the blue team: a run id, a path (run, milestone, checkpoint, exported agent), school_1v1 or
-            school_2v2 (included), a bot (idle, random, chaser, shooter, aerial, circle, hover, hop), or the class path
-            of a bot.
+        player: Player of the blue team: a run id, a path (run, milestone, checkpoint, exported agent), an included
+            agent (advanced_1v1, school_1v1, school_2v2), a bot (idle, random, chaser, shooter, aerial, circle, hover,
+            hop), or the class path of a bot.
         opponent: Player of the orange team, with the same choices.
         minutes: Game time in minutes, above 0 and at most 600.
         out: Replay file, .frl.

@@ -142,12 +142,12 @@ def test_only_a_number_that_is_shown_chooses_a_milestone(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("frist", "; did you mean first? (included agents: school_1v1, school_2v2)"),
-        ("runs/frist", "; did you mean first? (included agents: school_1v1, school_2v2)"),
-        ("school1v1", "; did you mean school_1v1? (included agents: school_1v1, school_2v2)"),
-        ("frist/best", "; did you mean first? (included agents: school_1v1, school_2v2)"),
+        ("frist", "; did you mean first? (included agents: advanced_1v1, school_1v1, school_2v2)"),
+        ("runs/frist", "; did you mean first? (included agents: advanced_1v1, school_1v1, school_2v2)"),
+        ("school1v1", "; did you mean school_1v1? (included agents: advanced_1v1, school_1v1, school_2v2)"),
+        ("frist/best", "; did you mean first? (included agents: advanced_1v1, school_1v1, school_2v2)"),
         ("first/best", "; best/ exists once the callbacks Evaluation or MilestoneMatches have played"),
-        ("best", " (included agents: school_1v1, school_2v2)"),
+        ("best", " (included agents: advanced_1v1, school_1v1, school_2v2)"),
     ],
 )
 def test_a_name_of_nothing_says_what_could_be_meant(tmp_path, name, message):
