@@ -116,9 +116,10 @@ def earlier(settings: Settings) -> None:
 
 
 def guide(settings: Settings) -> None:
-    """Takes the settings of configs/rocket_1v1.yaml."""
+    """Takes the settings of configs/rocket_1v1.yaml, without its teacher."""
     settings.clear()
     settings.update(for_one_rank("configs/rocket_1v1.yaml"))
+    del settings["env"]["init_args"]["teacher"], settings["agent"]["init_args"]["teacher_coef"]
 
 
 def no_mirror(settings: Settings) -> None:

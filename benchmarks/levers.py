@@ -91,7 +91,10 @@ class TwoHotAgent(PPOLightningAgent):
 
 
 class MuonAgent(PPOLightningAgent):
-    """Muon (Jordan et al. 2024) for the matrices of hidden layers, with Adam's learning rate; Adam for the rest."""
+    """Muon (Jordan et al. 2024) for all matrices but those of the heads, with Adam's learning rate; Adam for the rest.
+
+    A resumed run begins with new moments.
+    """
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """See `PPOLightningAgent.configure_optimizers`."""
@@ -130,7 +133,10 @@ class _MuonAndAdam(torch.optim.Optimizer):
 
 
 class NextStateAgent(PPOLightningAgent):
-    """Also predicts how the first 24 columns of the observation change, from the policy's features and the action."""
+    """Also predicts how the first 24 columns of the observation change, from the policy's features and the action.
+
+    For the quickstart's 90 actions, without `normalize_obs` or `shared_trunk`.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
