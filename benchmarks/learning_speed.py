@@ -4,9 +4,9 @@
     python benchmarks/learning_speed.py --stage confirm --arms "quickstart, no teacher"  # ten other seeds: intervals
     python benchmarks/learning_speed.py --report_only
 
-Arms change the quickstart, or an earlier one without teacher, kickoffs and mirror images. A training has one rank with
-the arenas and minibatches of the quickstart's two, and as many agent-steps as it makes in `--minutes` of one core: a
-pilot of half a minute by the processor's clock measures its speed before.
+Arms change the quickstart, an earlier one without teacher, kickoffs and mirror images, or the guide's 1v1. A training
+has one rank with the arenas and minibatches of all ranks of the preset, and as many agent-steps as it makes in
+`--minutes` of one core: a pilot of half a minute by the processor's clock measures its speed before.
 `--stage select` trains the seeds in order, and goes on without arms whose score is clearly below that of the best one;
 it is for choosing only. `--stage confirm` trains seeds 100 to 109 of the arms and of `--base`. Seeds share nothing, so
 differences between two arms with the same seed are independent samples: the intervals are Student's over ten paired

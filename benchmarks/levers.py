@@ -1,6 +1,5 @@
 """Ideas for faster learning that fabric-rl does not have, as agents and observations for `learning_speed.py`."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -15,6 +14,7 @@ from envs.obs.base import Meaning
 from envs.obs.blocks import PREVIOUS_ACTION
 from envs.state.game_state import GameState
 from envs.state.layout import Float
+from fabric_rl.learning.imitation import DemonstrationBatch
 from fabric_rl.schedules import Schedule
 from fabric_rl.types import Minibatch, Stats
 
@@ -22,49 +22,35 @@ from fabric_rl.types import Minibatch, Stats
 class SPOAgent(PPOLightningAgent):
     """A quadratic penalty on the ratio in place of PPO's clip (Xie et al. 2024, Simple Policy Optimization)."""
 
+    def evaluate_steps(self, minibatch: Minibatch | DemonstrationBatch) -> tuple[Tensor, Tensor]:
+        """As the agent's, but remembers the policy parameters."""
+        self.params, values = super().evaluate_steps(minibatch)
+        return self.params, values
+
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]
         """PPO's loss, with the policy's part exchanged."""
-        kept, self.evaluate_steps = self.evaluate_steps, _once(self.evaluate_steps)  # type: ignore[method-assign]
-        try:
-            loss, stats = super().training_step(minibatch)
-            params, _ = self.evaluate_steps(minibatch)
-        finally:
-            self.evaluate_steps = kept  # type: ignore[method-assign]
-        log_prob, _ = self.policy_head.evaluate(params, minibatch.action, minibatch.action_mask)
-        ratio = (log_prob.float() - minibatch.log_prob.float()).exp()
+        loss, stats = super().training_step(minibatch)
+        log_prob, _ = self.policy_head.evaluate(self.params, minibatch.action, minibatch.action_mask)
+        ratio, advantage = (log_prob.float() - minibatch.log_prob.float()).exp(), minibatch.advantage
         clip = cast(Schedule, self.clip_coef)(self.progress)
-        clipped = torch.minimum(
-            ratio * minibatch.advantage, ratio.clamp(1 - clip, 1 + clip) * minibatch.advantage
-        ).mean()
-        surrogate = (ratio * minibatch.advantage - minibatch.advantage.abs() / (2 * clip) * (ratio - 1).square()).mean()
+        clipped = torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage).mean()
+        surrogate = (ratio * advantage - advantage.abs() / (2 * clip) * (ratio - 1).square()).mean()
         return loss + clipped - surrogate, stats | {"policy_loss": -surrogate.detach()}
 
 
-def _once(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Returns a function that computes its first result only."""
-    results: list[Any] = []
-
-    def first(argument: object) -> Any:  # noqa: ANN401 - as `function`
-        if not results:
-            results.append(function(argument))
-        return results[0]
-
-    return first
-
-
 class _TwoHot(nn.Module):
-    """A value as the mean of a categorical distribution over 41 numbers from -10 to 10; keeps its last logits."""
+    """A value as the mean of a categorical distribution over 41 numbers from -10 to 10; keeps its last result."""
 
     def __init__(self, inputs: int) -> None:
         super().__init__()
         self.layer = linear(inputs, 41, 0.01)
         self.register_buffer("bins", torch.linspace(-10, 10, 41), persistent=False)
-        self.logits = torch.zeros(0)
+        self.logits = self.value = torch.zeros(0)
 
     def forward(self, features: Tensor) -> Tensor:
         self.logits = self.layer(features).float()
-        value: Tensor = (self.logits.softmax(-1) * self.bins).sum(-1)
-        return value
+        self.value = (self.logits.softmax(-1) * self.bins).sum(-1)
+        return self.value
 
     def loss(self, returns: Tensor) -> Tensor:
         """Cross-entropy with the two neighbouring bins of each return, weighted by nearness."""
@@ -85,9 +71,9 @@ class TwoHotAgent(PPOLightningAgent):
     def training_step(self, minibatch: Minibatch) -> tuple[Tensor, Stats]:  # type: ignore[override]
         """PPO's loss, with the value's part exchanged."""
         loss, stats = super().training_step(minibatch)
-        values = (self.value_head.logits.softmax(-1) * self.value_head.bins).sum(-1)  # type: ignore[operator]
-        squares = 0.5 * mse_loss(values, minibatch.returns)
-        return loss + self.value_coef * (cast(_TwoHot, self.value_head).loss(minibatch.returns) - squares), stats
+        head = cast(_TwoHot, self.value_head)
+        squares = 0.5 * mse_loss(head.value, minibatch.returns)
+        return loss + self.value_coef * (head.loss(minibatch.returns) - squares), stats
 
 
 class MuonAgent(PPOLightningAgent):
@@ -120,16 +106,6 @@ class _MuonAndAdam(torch.optim.Optimizer):
         """Makes a step with both."""
         for part in self.parts:
             part.step()
-
-    def state_dict(self) -> dict[str, Any]:
-        """Both states."""
-        return {"parts": [part.state_dict() for part in self.parts], "state": {}, "param_groups": []}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Loads both states."""
-        for part, state in zip(self.parts, state_dict["parts"], strict=True):
-            part.load_state_dict(state)
-        self.param_groups = [group for part in self.parts for group in part.param_groups]
 
 
 class NextStateAgent(PPOLightningAgent):

@@ -57,8 +57,9 @@ Floats = NDArray[np.float64]
 def for_one_rank(config: str) -> dict[str, Any]:
     """A configuration with the arenas and minibatches of all its ranks, with which one rank learns what they would."""
     settings: dict[str, Any] = yaml.safe_load((ROOT / config).read_text(encoding="utf-8"))
-    settings["minibatch_size"] *= settings.get("devices", 1)
-    settings["env"]["init_args"]["num_arenas"] *= settings.get("devices", 1)
+    ranks = settings.get("devices", 1)
+    settings["minibatch_size"] *= ranks
+    settings["env"]["init_args"]["num_arenas"] *= ranks
     return settings
 
 
