@@ -250,7 +250,7 @@ def run_rocket(contender: str, seed: int, minutes: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         if contender in ("ours", "teacher"):
-            alone = ["--env.teacher", "null", "--agent.teacher_coef", "0"] if contender == "ours" else []
+            alone = ["--agent.teacher_coef", "0"] if contender == "ours" else []
             command = ["train_fabric.py", *ROCKET_PRESET, *alone, processor_minutes(minutes), "--seed", str(seed)]
             start([sys.executable, *command, "--plain", "--runs_dir", text, "--run_id", "r"], folder)
             found = read_rocket(folder / "r", minutes)

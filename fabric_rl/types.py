@@ -461,6 +461,14 @@ class HasParameters(Protocol):
 
 
 @runtime_checkable
+class HasTeacher(Protocol):
+    """An environment whose infos can contain the actions of a teacher, as `teacher_action`."""
+
+    def enable_teacher(self, enabled: bool) -> None:
+        """Compute these actions from the next `reset` on, or save the time because the agent does not use them."""
+
+
+@runtime_checkable
 class RemoteError(Protocol):
     """An error in another process, such as an environment's worker.
 

@@ -175,7 +175,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         self._parameters = self._episodes.parameters
         self._look_ahead()
         self._counts, self._timers = GameCounts(), StepTimers()
-        self._started = False
+        self._started, self._teaches = False, True
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -349,6 +349,10 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         parts = (part for tree in (self.reward, self.state_setter) for part in tree.walk())
         return [part for part in parts if isinstance(part, Phased)]
 
+    def enable_teacher(self, enabled: bool) -> None:
+        """Choose whether infos contain the teacher's actions; training without imitation disables them to save time."""
+        self._teaches = enabled
+
     def state_dict(self) -> dict[str, Any]:
         """Return the complete state of the pool, as numbers, arrays and dicts.
 
@@ -408,7 +412,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def _infos(self) -> dict[str, Any]:
         mask = get_action_mask(self.action_parser, self.state)
         infos = {} if mask is None else {"action_mask": self._slots.cars_of(mask)}
-        if self.teacher is not None:
+        if self.teacher is not None and self._teaches:
             here, wanted = self.state.present, compute_controls(self.teacher, self.state)
             allowed = None if mask is None else mask[here]
             taught = nearest_actions(self.action_parser, wanted[here], self.state.on_ground[here], allowed)

@@ -214,6 +214,11 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         self._settings["set_phase"] = (name, number)
         self._ask_all("set_phase", name, number)
 
+    def enable_teacher(self, enabled: bool) -> None:
+        """Choose whether infos contain the actions of the environment's teacher, if it has one."""
+        self._settings["enable_teacher"] = (enabled,)
+        self._ask_all("enable_teacher", enabled)
+
     def check_parameters(self, values: Mapping[str, float | Sequence[float]]) -> None:
         """Raise a ValueError if the environment has no parameters that can be set, or rejects these values."""
         self._ask_all("check_parameters", dict(values))

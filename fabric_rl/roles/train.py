@@ -32,7 +32,7 @@ from fabric_rl.session.session import Session
 from fabric_rl.session.stopping import StopSignals
 from fabric_rl.signals.base import SignalFactory
 from fabric_rl.signals.signals import IntrinsicRewards
-from fabric_rl.types import AgentFactory, EnvFactory, HasMetrics, HasRoles, HasSeeds, OffPolicyAgent
+from fabric_rl.types import AgentFactory, EnvFactory, HasMetrics, HasRoles, HasSeeds, HasTeacher, OffPolicyAgent
 
 OF_RUN = ("total_timesteps", "summary_freq", "seed", "overlap", "num_players")
 """Settings of `TrainArgs` that all roles share."""
@@ -159,6 +159,8 @@ def _build(
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"--trainers.{name}: {error}") from error
         roles.append(Role(name, view, session, own_sac))
+    if isinstance(envs, HasTeacher):
+        envs.enable_teacher(any(role.session.collector.rollout.teacher_action is not None for role in roles))
     if isinstance(envs, HasMetrics):
         envs.drain_metrics()
     module.to(fabric.device)

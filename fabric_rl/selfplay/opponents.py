@@ -24,7 +24,7 @@ _STREAM = 0x0990
 """Number that separates this generator from others with the same seed."""
 _HANDED_ON = (
     *("headlines", "drain_metrics", "drain_timers", "finish_videos"),
-    *("check_phases", "set_phase", "check_parameters", "set_parameters", "find_symmetry"),
+    *("check_phases", "set_phase", "check_parameters", "set_parameters", "find_symmetry", "enable_teacher"),
 )
 """Optional methods of an environment that are passed on, see `fabric_rl.types`."""
 

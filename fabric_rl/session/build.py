@@ -42,6 +42,7 @@ from fabric_rl.types import (
     AgentFactory,
     EnvFactory,
     HasSeeds,
+    HasTeacher,
     Minibatch,
     OffPolicyAgent,
     TeamAgent,
@@ -133,6 +134,8 @@ def build(
     what = f"a rollout of {length_flag} {args.num_steps} in {envs.num_envs} sub-environments"
     with oom_hint(fabric.device, what, "use fewer steps or sub-environments"):
         rollout = Rollout(args.num_steps, envs, fabric.device, module, names)
+    if isinstance(envs, HasTeacher):
+        envs.enable_teacher(rollout.teacher_action is not None)
     rollout_steps = args.num_steps * (envs.num_envs if link is None else link.envs_per_trainer)
     minibatch_size = algorithm.minibatch_size(args, rollout_steps, module)
     env_gamma = gamma = _discounts(args, rollout).to(fabric.device)

@@ -122,6 +122,39 @@ def test_processes_and_self_play_hand_it_on(fabric):
     assert len(batches.taught[0]) == 16 * 6
 
 
+class Counted(BallChaser):
+    """Counts how often it is asked."""
+
+    asked: ClassVar = [0]
+
+    def act(self, state):
+        self.asked[0] += 1
+        return super().act(state)
+
+
+def test_nobody_asks_a_teacher_that_the_agent_does_not_imitate(fabric):
+    args = TrainArgs(total_timesteps=128, **ARGS)
+    env, imitates_nobody = partial(POOL, teacher=Counted()), partial(AGENT, teacher_coef=0.0)
+    Counted.asked[0] = 0
+    train(fabric, env, imitates_nobody, args, plain=True)
+    self_play = SelfPlay(share=0.5)
+    train(fabric, self_play.around(env, imitates_nobody, ()), imitates_nobody, args, callbacks=[self_play], plain=True)
+    assert Counted.asked[0] == 0
+    train(fabric, env, AGENT, args, plain=True)
+    assert Counted.asked[0] > 16
+
+
+def test_processes_can_disable_their_teachers():
+    env = ProcessPool(POOL, num_workers=2)
+    try:
+        assert "teacher_action" in env.reset(seed=0)[1]
+        env.enable_teacher(False)
+        assert "teacher_action" not in env.reset(seed=0)[1]
+        assert "teacher_action" not in env.step(np.zeros(env.num_envs, np.int64))[4]
+    finally:
+        env.close()
+
+
 def test_no_teacher(fabric):
     with pytest.raises(ValueError, match=r"--agent wants to imitate a teacher, but --env has none; set --env\.teacher"):
         train(fabric, partial(POOL, teacher=None), AGENT, TrainArgs(total_timesteps=128, **ARGS), plain=True)
