@@ -93,11 +93,11 @@ def every(*changes: Change) -> Change:
     return change
 
 
-def guest(bot: str, share: float) -> Change:
-    """Lets a scripted bot play one of the cars in that share of the arenas, as soon as the agent touches the ball."""
+def guests(share: float, *bots: str, sampling: str = "PFSPHard") -> Change:
+    """Lets scripted bots play one of the cars in that share of the arenas, as soon as the agent touches the ball."""
     gate = {"metric": "game/touches_per_minute", "at_least": 5.0, "for_iterations": 5}
-    given = {"guests": [bot], "share": share, "window": 1, "save_steps": 10**9, "swap_steps": 100_000, "gate": [gate]}
-    given |= {"play_against_latest_model_ratio": 0.0, "sampling": {"class_path": "fabric_rl.selfplay.PFSPHard"}}
+    given = {"guests": [*bots], "share": share, "window": 1, "save_steps": 10**9, "swap_steps": 100_000, "gate": [gate]}
+    given |= {"play_against_latest_model_ratio": 0.0, "sampling": {"class_path": f"fabric_rl.selfplay.{sampling}"}}
     return top(self_play={"class_path": "fabric_rl.selfplay.SelfPlay", "init_args": given})
 
 
@@ -129,6 +129,7 @@ def no_mirror(settings: Settings) -> None:
 
 GOALS = {"Touch": 0.6, "SpeedTowardBall": 0.05, "FaceBall": 0.01, "Zero_VelocityBallToGoal": 0.3, "Goal": 10.0}
 GOALS["StrongHit"] = 0.4
+SLOW = ("levers.VerySlowShooter", "levers.SlowShooter")
 goals = every(earlier, rewards(**GOALS), kickoffs(0.4))
 both = every(goals, mirror)
 ARMS: dict[str, Change] = {
@@ -147,8 +148,13 @@ ARMS: dict[str, Change] = {
     "quickstart, minibatch 4k": top(minibatch_size=4096),
     "quickstart, 256 arenas": every(env(num_arenas=256), top(num_steps=16)),
     "quickstart, rate by KL": top(lr_schedule="kl_adaptive"),
-    "quickstart, shooter as guest": guest("shooter", 0.35),
+    "quickstart, shooter as guest": guests(0.35, "shooter"),
+    "quickstart, slow shooters as guests": guests(0.35, *SLOW, "shooter", sampling="PFSPVariance"),
+    "quickstart, rollout 32k, gamma 0.99, entropy 0.003": every(
+        top(num_steps=256, gamma=0.99), agent(entropy_coef=0.003)
+    ),
     "quickstart, next state": agent("levers.NextStateAgent"),
+    "quickstart, next reward": agent("levers.RewardAgent"),
     "quickstart, two-hot values": agent("levers.TwoHotAgent"),
     "quickstart, SPO": agent("levers.SPOAgent"),
     "quickstart, Muon": agent("levers.MuonAgent"),
@@ -169,7 +175,7 @@ ARMS: dict[str, Change] = {
     "both, rollout 16k": every(both, top(num_steps=128)),
     "both, tick skip 12": every(both, env(tick_skip=12)),
     "both, boost": every(earlier, mirror, rewards(**GOALS, BoostChange=0.5), kickoffs(0.4)),
-    "both, chaser as guest": every(both, guest("chaser", 0.35)),
+    "both, chaser as guest": every(both, guests(0.35, "chaser")),
     "both, shooter teaches": every(both, teacher("KickoffThenShoot")),
     "both, shooter teaches less": every(both, teacher("KickoffThenShoot", 0.3)),
     "both, kickstart": every(both, top(kickstart={"reference": "school_1v1"})),
@@ -301,6 +307,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=8.0, help="of one core, for each training")
     parser.add_argument("--matches", type=int, default=60, help="sampled, of five minutes, for each training")
     parser.add_argument("--parallel", type=int, default=2, help="trainings at a time, at most as many as cores")
+    parser.add_argument("--equal_steps", action="store_true", help="those of the base with the seed, not a pilot")
     parser.add_argument("--runs_dir", type=Path, default=Path("runs/learning_speed"))
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/learning_speed.json")
     parser.add_argument("--report_only", action="store_true")
@@ -315,8 +322,11 @@ def main() -> None:
         if str(seed) in stage.get(arm, {}):
             return
         run = runs_dir / f"{options.minutes:g}_{arm.replace(', ', '_').replace(' ', '-')}_{seed}"
-        pilot = train(run.with_name(f"{run.name}_pilot"), ARMS[arm], seed)
-        train(run, ARMS[arm], seed, round(pilot / PILOT_MINUTES * options.minutes))
+        if options.equal_steps and arm != options.base:
+            steps = stage[options.base][str(seed)]["steps"]
+        else:
+            steps = round(train(run.with_name(f"{run.name}_pilot"), ARMS[arm], seed) / PILOT_MINUTES * options.minutes)
+        train(run, ARMS[arm], seed, steps)
         figures = figures_of(run, options.minutes, options.matches)
         with writing:
             stage.setdefault(arm, {})[str(seed)] = figures

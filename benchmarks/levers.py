@@ -1,14 +1,16 @@
 """Ideas for faster learning that fabric-rl does not have, as agents and observations for `learning_speed.py`."""
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss, one_hot
 
 from agents import PPOLightningAgent
 from agents.parts.heads import linear
+from envs import KickoffThenShoot
 from envs.obs import AdvancedObsPlus
 from envs.obs.base import Meaning
 from envs.obs.blocks import PREVIOUS_ACTION
@@ -114,10 +116,16 @@ class NextStateAgent(PPOLightningAgent):
     For the quickstart's 90 actions, without `normalize_obs` or `shared_trunk`.
     """
 
+    field, outputs = "next_obs", 24
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.minibatch_fields = (*self.minibatch_fields, "next_obs")
-        self.predictor = linear(self.actor_hidden_sizes[-1] + 90, 24, 1.0)
+        self.minibatch_fields = (*self.minibatch_fields, self.field)
+        self.predictor = linear(self.actor_hidden_sizes[-1] + 90, self.outputs, 1.0)
+
+    def target(self, minibatch: Minibatch) -> Tensor:
+        """What is predicted, `[B, outputs]`."""
+        return (cast(Tensor, minibatch.next_obs) - minibatch.obs)[:, :24].float()
 
     def evaluate(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """As the agent's, but remembers the features."""
@@ -128,9 +136,8 @@ class NextStateAgent(PPOLightningAgent):
         """PPO's loss, and the error of the prediction with weight 0.1."""
         loss, stats = super().training_step(minibatch)
         inputs = torch.cat((self.features, one_hot(minibatch.action, 90).to(self.features.dtype)), -1)
-        change = (cast(Tensor, minibatch.next_obs) - minibatch.obs)[:, :24].float()
-        scale = change.std(0).clamp_min(1e-4)
-        error = mse_loss(self.predictor(inputs).float(), change / scale)
+        target = self.target(minibatch)
+        error = mse_loss(self.predictor(inputs).float(), target / target.std(0).clamp_min(1e-4))
         return loss + 0.1 * error, stats | {"prediction_loss": error.detach()}
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
@@ -138,6 +145,40 @@ class NextStateAgent(PPOLightningAgent):
         return self.adam(
             actor=[self.actor, self.policy_head, self.predictor], critic=[cast(nn.Module, self.critic), self.value_head]
         )
+
+
+class RewardAgent(NextStateAgent):
+    """Predicts the reward of the step instead."""
+
+    field, outputs = "reward", 1
+
+    def target(self, minibatch: Minibatch) -> Tensor:
+        """The scaled reward."""
+        return cast(Tensor, minibatch.reward).float().unsqueeze(-1)
+
+
+class SlowShooter(KickoffThenShoot):
+    """The shooter with a handicap: it decides at every `pause`-th step only, and holds its controls in between."""
+
+    _in_state_dict: ClassVar = {"count": "_count", "held": "_held"}
+    pause = 4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._count, self._held = 0, np.zeros((0, 0, 8), np.float32)
+
+    def act(self, state: GameState) -> Float:
+        """The controls of the last decision."""
+        if self._count % self.pause == 0:
+            self._held = super().act(state)
+        self._count += 1
+        return self._held
+
+
+class VerySlowShooter(SlowShooter):
+    """Decides about once a second."""
+
+    pause = 16
 
 
 @dataclass(eq=False, repr=False)
