@@ -22,6 +22,8 @@ EMPTY_BELOW = 1.0
 """Boost (0..100) below this is shown as 0 by the game."""
 OWN_GOAL_SECONDS = 3.0
 """A goal counts as an own goal if no opponent has touched the ball for this long."""
+HIGH = 300.0
+"""A touch is high if the center of the ball is above this height, in uu."""
 KICKOFF_SECONDS = 2.0
 """Time from the first touch of a kickoff until the ball's position decides it."""
 KICKOFF_GOAL_SECONDS = 10.0
@@ -38,7 +40,7 @@ _FIELD = np.array([game.SIDE_WALL_X, game.BACK_NET_Y])
 
 _OF_CARS = (
     *("alive", "air", "empty", "y", "own_third", "opponent_third", "boost_used", "car_minutes"),
-    *("touches", "touch_height", "touch_speed", *COUNTED),
+    *("touches", "touch_height", "high_touches", "touch_speed", *COUNTED),
 )
 _OF_PADS = ("boost_collected", "boost_stolen", "boost_wasted")
 _OF_SIDES = (
@@ -72,6 +74,7 @@ STATISTICS: Mapping[str, Statistic] = {
     "kickoffs_won": Statistic("kickoffs won", "kickoffs_won", "kickoffs", True),
     "kickoff_goals": Statistic("kickoffs that end in a goal", "kickoff_goals", "kickoffs_over", True),
     "touch_height": Statistic("touch height, uu", "touch_height", "touches"),
+    "high_touches": Statistic("touches above 300 uu", "high_touches", "touches", True),
     "touch_speed": Statistic("ball speed after a touch, uu/s", "touch_speed", "touches"),
     "boost_used": Statistic("boost used per car and minute", "boost_used", "car_minutes"),
     "boost_collected": Statistic("boost collected per car and minute", "boost_collected", "car_minutes"),
@@ -109,12 +112,13 @@ class GameStatistics(StateLogger):
         sides = (state.team[:, None] == (BLUE, ORANGE)).astype(np.float32)
         alive, touches = step.alive, step.touches
         y = world.car_pos[..., 1] * (sides[:, 0] - sides[:, 1])
+        height = world.ball_pos[:, None, 2]
         ball_speed = np.sqrt(np.einsum("ai,ai->a", world.ball_vel, world.ball_vel))
         of_cars = (
             *(alive, alive * (1 - step.on_ground), alive * (step.boost < EMPTY_BELOW)),
             *(alive * y, alive * (y < -_THIRD), alive * (y > _THIRD)),
             *(step.boost_used, state.present * (step.ticks / np.float32(TICKS_PER_SECOND * 60))[:, None]),
-            *(touches, touches * world.ball_pos[:, None, 2], touches * ball_speed[:, None]),
+            *(touches, touches * height, touches * (height > HIGH), touches * ball_speed[:, None]),
             *np.moveaxis(step.new_counts, 2, 0),
         )
         self.counts[: len(_OF_CARS)] += np.stack(of_cars) @ sides

@@ -53,7 +53,7 @@ def test_cars_by_hand():
     game = Game()
     game.step(boost=[0.5, 20, 33.4], on_ground=[True, False, True], counters=[("shots", 0), ("saves", 2)])
     game.step(
-        boost=[0, 10, 33.4], touched=[False, True, True], ball_pos=(0, 0, 300), ball_vel=(300, 400, 0),
+        boost=[0, 10, 33.4], touched=[False, True, True], ball_pos=(0, 0, 310), ball_vel=(300, 400, 0),
         demo_respawn_timer=[0, 0, 3], counters=[("shots", 0), ("saves", 2), ("demos", 1)],
     )  # fmt: skip
     game.step(boost=[0, 10, 33.4], touched=[True, True, False], ball_pos=(0, 0, 100), demo_respawn_timer=[0, 0, 2])
@@ -62,7 +62,8 @@ def test_cars_by_hand():
         "shots": (1, 0),
         "saves": (0, 1),
         "demos": (1, 0),
-        "touch_height": ((300 + 100) / 2, 300),  # the second car's contact goes on
+        "touch_height": ((310 + 100) / 2, 310),  # the second car's contact goes on
+        "high_touches": (1 / 2, 1),
         "touch_speed": ((500 + 0) / 2, 500),
         "boost_used": (used / 2 / (3 / 60), 0),
         "boost_empty": (3 / 6, 0),
