@@ -299,18 +299,18 @@ def main() -> None:
     """Trains what is missing, and writes the table and the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stage", choices=["select", "confirm"], default="select")
-    parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS))
-    parser.add_argument(
-        "--base", choices=list(ARMS), default="quickstart", help="arm that the others are compared with"
-    )
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="seeds of the first stage, in order")
-    parser.add_argument("--minutes", type=float, default=8.0, help="of one core, for each training")
-    parser.add_argument("--matches", type=int, default=60, help="sampled, of five minutes, for each training")
-    parser.add_argument("--parallel", type=int, default=2, help="trainings at a time, at most as many as cores")
+    known: dict[str, Any] = {"choices": list(ARMS), "metavar": "ARM"}
+    parser.add_argument("--arms", nargs="+", default=list(ARMS), help="default: all in `ARMS`", **known)
+    parser.add_argument("--base", default="quickstart", help="arm that the others are compared with", **known)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="of the first stage, default 0 1 2")
+    parser.add_argument("--minutes", type=float, default=8.0, help="of one core, for each training, default 8")
+    parser.add_argument("--matches", type=int, default=60, help="sampled, of five minutes, for each; default 60")
+    parser.add_argument("--parallel", type=int, default=2, help="trainings at a time, default 2, at most the cores")
     parser.add_argument("--equal_steps", action="store_true", help="those of the base with the seed, not a pilot")
-    parser.add_argument("--runs_dir", type=Path, default=Path("runs/learning_speed"))
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/learning_speed.json")
-    parser.add_argument("--report_only", action="store_true")
+    parser.add_argument("--runs_dir", type=Path, default=Path("runs/learning_speed"), help="folder of the trainings")
+    out = ROOT / "benchmarks/results/learning_speed.json"
+    parser.add_argument("--out", type=Path, default=out, help="figures of all trainings; the report lies beside it")
+    parser.add_argument("--report_only", action="store_true", help="train nothing")
     options = parser.parse_args()
     runs_dir, key = options.runs_dir.resolve(), f"{options.minutes:g} minutes, {options.matches} matches"
     kept: dict[str, Any] = json.loads(options.out.read_text(encoding="utf-8")) if options.out.exists() else {}

@@ -88,11 +88,11 @@ def as_schedule(
     Args:
         value: The setting.
         name: Agent and setting for the message, for example `PPOLightningAgent: clip_coef`.
-        above: Exclusive lower bound of both ends.
-        at_least: Inclusive lower bound of both ends.
+        above: Exclusive lower bound.
+        at_least: Inclusive lower bound.
 
     Raises:
-        ValueError: A number is not finite, or an end is not within the bounds.
+        ValueError: A number is not finite, or the schedule is not within the bounds at one of 17 points.
         TypeError: The value is neither a number nor a schedule.
     """
     if not isinstance(value, Schedule):
@@ -101,7 +101,7 @@ def as_schedule(
         if not math.isfinite(value):
             raise ValueError(f"{name} must be finite, got {value}")
         value = Constant(value)
-    for number in (value(0.0), value(1.0)):
+    for number in (value(point / 16) for point in range(17)):
         if above is not None and not number > above:
             raise ValueError(f"{name} must be above {above:g} from start to end, got {value}")
         if at_least is not None and not number >= at_least:

@@ -147,7 +147,7 @@ class PPOAgent(ActorCritic):
         self.clip_coef = as_schedule(self.clip_coef, f"{flag}clip_coef", above=0)
         self.entropy_coef = as_schedule(self.entropy_coef, f"{flag}entropy_coef", at_least=0)
         self.teacher_coef = as_schedule(self.teacher_coef, f"{flag}teacher_coef", at_least=0)
-        if self.teacher_coef(0.0) or self.teacher_coef(1.0):
+        if any(self.teacher_coef(point / 16) for point in range(17)):
             self.minibatch_fields = (*self.minibatch_fields, "teacher_action")
 
     def make_policy_head(self, inputs: int) -> PolicyHead:

@@ -372,13 +372,19 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
             "counts": self._counts.state_dict(),
             "started": self._started,
             "parameters": self._parameters.state_dict(),
+            "teacher": None if self.teacher is None else self.teacher.state_dict(),
         }
         self.load_state_dict(snapshot)
         return snapshot
 
     def load_state_dict(self, snapshot: dict[str, Any]) -> None:
-        """Continue bit-identically to the pool that returned `snapshot`; raise a ValueError if components differ."""
+        """Continue bit-identically to the pool that returned `snapshot`; raise a ValueError if components differ.
+
+        Only the teacher may be missing in one of the two.
+        """
         components = self._components()
+        if self.teacher is not None and "teacher" not in snapshot:  # an older snapshot, where it was the last component
+            components["teacher"] = self.teacher
         check_snapshot(snapshot, self.state, self._arenas.sims, components)
         self.state.load_state_dict(snapshot["state"])
         self._parameters.load_state_dict(snapshot["parameters"])
@@ -388,6 +394,8 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         for rng, saved in zip(self._episodes.rngs, snapshot["rngs"], strict=True):
             rng.bit_generator.state = saved
         load_components(components, snapshot)
+        if self.teacher is not None and snapshot.get("teacher") is not None:
+            load_child_state(self.teacher, snapshot["teacher"], "RocketSimPool: the saved state of the teacher")
         load_child_state(self._counts, snapshot["counts"], "RocketSimPool: the saved state of the counts")
         self._started = snapshot["started"]
         self.state.set_writable(False)
@@ -398,8 +406,7 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         dones = {f"done {number}": condition for number, condition in enumerate(self.done_conditions)}
         loggers = {f"logger {number}": logger for number, logger in enumerate(self.loggers)}
         guests = {f"guest {number}": bot for number, bot in enumerate(self.guests.bots)}
-        teacher = {} if self.teacher is None else {"teacher": self.teacher}
-        return first | {"reward": self.reward} | dones | loggers | guests | teacher
+        return first | {"reward": self.reward} | dones | loggers | guests
 
     def _begin_episodes(self, mask: Bool) -> None:
         self._counts.physics_errors += self._episodes.begin(mask)

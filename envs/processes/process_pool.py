@@ -349,12 +349,16 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             worker.connect()
             for command, arguments in self._settings.items():
                 worker.call(command, *arguments)
-            worker.call("reset", self._seed + self._starts[k] + _RESTART_SEED * self._restarts[k], None)
+            begun = worker.call("reset", self._seed + self._starts[k] + _RESTART_SEED * self._restarts[k], None)
         except WorkerError as error:
             self._fail(k, error)
-        obs, *_, infos = worker.result(None)
+        obs, *_, infos = worker.result(begun)
         none, every = np.zeros(len(obs), np.bool_), np.ones(len(obs), np.bool_)
         infos |= {"final_obs": obs if last is None else last, "_final_obs": every}
+        if self.reward_signals:
+            infos["reward_signals"] = np.zeros((len(obs), len(self.reward_signals)), np.float32)
+        if self.sides is not None:
+            infos["result"] = np.full(len(obs), 0.5, np.float32)
         return obs, np.zeros(len(obs), reward_dtype), none, every, infos
 
     def _count_failure(self, k: int, problem: WorkerError) -> None:

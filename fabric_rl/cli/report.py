@@ -71,9 +71,9 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
     """Return commands to try next.
 
     A run that recorded games can be watched and, once finished, evaluated, and each run has a report. An unfinished run
-    can be resumed. A finished run can be continued with the preset that follows its own in `NEXT_PRESETS`, or else with
-    more steps and, unless it has phases, without its teacher, and repeated on two devices. TensorBoard shows curves, if
-    there are any. After the first run, `tune` can make the next ones faster.
+    can be resumed. A finished run can be continued with the preset that follows its own in `NEXT_PRESETS`, or else (and
+    with a reward of one's own) with more steps and, unless it has phases, without its teacher, and repeated on two
+    devices. TensorBoard shows curves, if there are any. After the first run, `tune` can make the next ones faster.
 
     Args:
         given: Flags of the run, with underscores in their names.
@@ -99,12 +99,16 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
         measured: set[str] = set()
         with suppress(OSError):
             measured = set().union(*read_rows(Path(runs_dir, run_id, "metrics.csv"), last_bytes=1 << 16))
-        if "ppo/teacher_loss" in measured and "phase/number" not in measured:  # it would begin again with the teacher
-            longer += ["--agent.teacher_coef", "0"]
+        roles = [name.removesuffix("ppo/teacher_loss") for name in measured if name.endswith("ppo/teacher_loss")]
+        for role in sorted(roles) if "phase/number" not in measured else ():  # it would begin again with the teacher
+            flag = f"--agent.{'roles.' if role else ''}{role.replace('/', '.')}teacher_coef"
+            given_before = (word.partition("=")[0] for word in same)
+            same = remove_flags(same, [word for word in given_before if f"{word}.".startswith(f"{flag}.")])
+            longer += [flag, "0"]
         if "ppo/loss" in measured and len(list(Path(runs_dir).glob("*/summary.json"))) <= 1:  # the first run
             commands.append([launched_by.program_command("fabric-rl"), "tune", *same])
         following = next(filter(None, (NEXT_PRESETS.get(Path(file).stem) for file in config_files(given))), None)
-        if following:
+        if following and "--env.reward" not in (word.partition("=")[0] for word in given):  # which it would replace
             begin = ["--config", following, "--initialize_from", run_id, "--run_id", f"{run_id}_advanced"]
             commands.append([*program, *elsewhere, *begin])
         else:

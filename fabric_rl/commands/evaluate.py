@@ -227,7 +227,7 @@ def difference_line(matches: Matches, confidence: float = 0.95) -> str:
     mean, pairs = matches.differences.mean(), len(matches.differences)
     interval = results.difference_interval(matches, confidence)
     if interval is None:
-        few = f"{pairs} pairs of matches are too few for an interval"
+        few = f"{pairs} {'pair of matches is' if pairs == 1 else 'pairs of matches are'} too few for an interval"
         return f"goal difference per match: {mean:+.2f} ({few}; use --matches {SIDES * LEAST_SAMPLES})"
     ends = f"{100 * confidence:g} % {interval.low:+.2f} to {interval.high:+.2f}"
     return f"goal difference per match: {mean:+.2f} ({ends}, from {pairs} independent pairs of matches)"
@@ -238,8 +238,9 @@ def verdict(matches: Matches, names: Sequence[str], confidence: float = 0.95) ->
     interval, mean = results.difference_interval(matches, confidence), float(matches.differences.mean())
     if interval is not None and interval.low * interval.high > 0:
         return f"{names[mean < 0]} is better"
-    half = 0.0 if interval is None else (interval.high - interval.low) / 2
-    pairs = len(matches.differences)
+    if interval is None:
+        return "too few matches to show who is better"
+    half, pairs = (interval.high - interval.low) / 2, len(matches.differences)
     more = SIDES * math.ceil(pairs * ((half / mean) ** 2 - 1)) if mean else math.inf
     might = f"; about {more:,} more matches might show it" if half and more <= MOST else ""
     return f"not shown who is better{might}"

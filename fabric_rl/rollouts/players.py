@@ -220,6 +220,7 @@ class LearnerRank(_LinkedCollector):
     @contextmanager
     def while_learning(self, another: bool) -> Iterator[None]:
         yield
+        self.rollout.untaught = max(0, self.rollout.untaught - 1)
         with self._timers("weights"):
             self._link.share_weights(self.agent)
 

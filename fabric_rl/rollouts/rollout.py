@@ -118,6 +118,7 @@ class Rollout:
         team_rows: `[N, M]` int64, the sub-environments of the team of each, itself first; padded with itself where the
             team has fewer than M agents. Only for a `TeamAgent`, like `in_team`.
         in_team: `[N, M]` bool, False for padding.
+        untaught: Number of rollouts to learn from without the teacher, because the run was saved without its actions.
     """
 
     def __init__(
@@ -181,6 +182,7 @@ class Rollout:
         needs_next = signals or self._in_teams or "next_obs" in self._fields
         self.next_obs = torch.zeros_like(self.obs[1:]) if needs_next else None
         self.teacher_action: Tensor | None = None
+        self.untaught = 0
         if "teacher_action" in self._fields:
             self.teacher_action = zeros(num_steps + 1, env.num_envs, *action_space.shape, dtype=numbers)
         self.action_mask: Tensor | None = None
@@ -245,7 +247,10 @@ class Rollout:
                     "--agent wants to imitate a teacher, but --env has none; set --env.teacher, for example to "
                     "envs.KickoffThenShoot, or --agent.teacher_coef 0"
                 )
-            self.teacher_action[-1] = torch.from_numpy(np.asarray(infos["teacher_action"]))
+            taught = check_array(
+                "--env reset(): infos['teacher_action']", infos["teacher_action"], self.action.shape[1:]
+            )
+            self.teacher_action[-1] = torch.from_numpy(taught)
 
     def state_dict(self, whole: bool = False) -> dict[str, Any]:
         """Return the start of the next rollout (last observations, memory, masks), or the `whole` rollout."""
@@ -269,6 +274,7 @@ class Rollout:
         own = self.state_dict(whole="_obs" in state)
         taught = state.get("teacher_action")  # missing in older checkpoints and without a teacher, which may change
         if taught is None or self.teacher_action is None:
+            self.untaught = 2  # a whole rollout, and the first row of the next one
             own, state = ({**each, "teacher_action": None} for each in (own, state))
         check_structure(state, own, "it")
         if "_obs" in state:
@@ -294,6 +300,7 @@ class Rollout:
 
     def roll_over(self) -> None:
         """Copy the end of the last rollout to the beginning of the next."""
+        self.untaught = max(0, self.untaught - 1)
         kept = self._layout.burn_in + 1
         self._obs[:kept] = self._obs[-kept:].clone()
         self._episode_start[:kept] = self._episode_start[-kept:].clone()
@@ -416,7 +423,7 @@ class Rollout:
             cut = (self.done & ~self.terminated)[..., None]
             return torch.where(cut, self.action_mask[:-1], self.action_mask[1:])
         if name == "teacher_action":
-            return None if self.teacher_action is None else self.teacher_action[:-1]
+            return None if self.teacher_action is None or self.untaught else self.teacher_action[:-1]
         if name not in ("time", "sub_env"):
             tensor: Tensor = getattr(self, name)
             return tensor

@@ -53,7 +53,7 @@ def test_a_verdict_in_words():
     text = "not shown who is better; about 268 more matches might show it"
     assert verdict(results(*one * 6, *other * 4), names) == text
     assert verdict(results(*one * 5, *other * 5), names) == "not shown who is better"
-    assert verdict(results(*one * 9), names) == "not shown who is better"
+    assert verdict(results(*one * 9), names) == "too few matches to show who is better"
 
 
 def test_no_interval_from_few_pairs_and_it_says_why():

@@ -1,5 +1,6 @@
 """A teacher in the environment: its actions reach the minibatch of the step they are for, and agents imitate them."""
 
+import multiprocessing
 from functools import partial
 from typing import ClassVar
 
@@ -11,14 +12,17 @@ from agents import PPOLightningAgent, RecurrentPPOAgent
 from envs import (
     BallChaser,
     ContinuousAction,
+    GoalReward,
     KickoffThenShoot,
     ProcessPool,
     RandomState,
+    RewardSignals,
     RocketSimPool,
     StateAwareTable,
+    TouchReward,
 )
 from fabric_rl import Callback, History, Run, TrainArgs, load_checkpoint, train
-from fabric_rl.schedules import Linear
+from fabric_rl.schedules import Linear, Schedule
 from fabric_rl.selfplay import SelfPlay
 from fabric_rl.session.saving import Saving
 from fabric_rl.types import Minibatch
@@ -33,10 +37,11 @@ class Batches(Callback):
         self.taught, self.loss = [], []
 
     def on_learn_start(self, state):
-        self.taught.append(state.batch.teacher_action.clone())
+        taught = state.batch.teacher_action
+        self.taught.append(taught if taught is None else taught.clone())
 
     def on_iteration_end(self, state):
-        self.loss.append(state.metrics["ppo/teacher_loss"])
+        self.loss.append(state.metrics.get("ppo/teacher_loss", np.nan))
 
 
 class Recorded(RocketSimPool):
@@ -99,18 +104,53 @@ def test_it_resumes_exactly(fabric, tmp_path):
     assert all(torch.equal(weights, again["agent"][name]) for name, weights in whole["agent"].items())
 
 
+class Bump(Schedule):
+    """0 at both ends, 1 in the middle."""
+
+    def at(self, progress):
+        return 4 * progress * (1 - progress)
+
+
 @pytest.mark.parametrize("overlap", [False, True])
 def test_a_run_goes_on_without_its_teacher_or_with_one(fabric, tmp_path, overlap):
-    """Without it in the agent's settings; the environment's teacher may stay."""
-    for first, second in ((1.0, 0.0), (0.0, 1.0)):
-        name = f"from_{first}"
-        for steps, coef in ((256, first), (512, second)):
-            args = TrainArgs(total_timesteps=steps, overlap=overlap, **ARGS)
-            resume = None if steps == 256 else load_checkpoint(tmp_path / name)[1]
-            folder = Run.create(tmp_path, name) if resume is None else Run(tmp_path / name)
-            agent = partial(AGENT, teacher_coef=coef)
-            train(fabric, POOL, agent, args, folder, [History()], plain=True, resume=resume)
-        assert load_checkpoint(tmp_path / name)[1]["steps"] == 512
+    """Without it in the agent's settings or in the environment's; with one, from the first rollout that it has seen."""
+    saving = Saving(checkpoint_every_timesteps=128, keep_checkpoints=9)
+    for first, second, bot in ((1.0, 0.0, BallChaser()), (1.0, 0.0, None), (0.0, 1.0, BallChaser())):
+        name, batches = f"from_{first}_{bot is None}", Batches()
+        args = TrainArgs(total_timesteps=640, overlap=overlap, **ARGS)
+        env = partial(POOL, teacher=BallChaser() if first else None)
+        folder = Run.create(tmp_path, name)
+        train(fabric, env, partial(AGENT, teacher_coef=first), args, folder, [History()], True, saving)
+        resume = load_checkpoint(tmp_path / name / "checkpoints" / "step_000000000256.ckpt")[1]
+        assert resume["ranks"][0]["ahead"] is overlap
+        seen = [batches] if second else []
+        env = partial(POOL, teacher=bot)
+        train(fabric, env, partial(AGENT, teacher_coef=second), args, folder, seen, True, saving, resume)
+        assert load_checkpoint(tmp_path / name)[1]["steps"] == 640
+        assert all(taught is None or len(taught.unique()) > 3 for taught in batches.taught)
+        assert not second or (batches.taught[0] is None and batches.taught[-1] is not None)
+
+
+@pytest.mark.parametrize("coef", [Linear(0.0, 0.0), Bump()])
+def test_a_schedule_may_be_zero_at_both_ends(coef):
+    env = POOL()
+    agent = AGENT(env.single_observation_space, env.single_action_space, teacher_coef=coef)
+    env.close()
+    assert ("teacher_action" in agent.minibatch_fields) == isinstance(coef, Bump)
+
+
+def test_a_restarted_worker_says_what_its_teacher_would_do():
+    env = ProcessPool(partial(POOL, reward=RewardSignals({"a": TouchReward(), "b": GoalReward()})), 2, restart=True)
+    try:
+        env.reset(seed=0)
+        multiprocessing.active_children()[-1].kill()
+        with pytest.warns(RuntimeWarning, match="restarted worker"):
+            infos = env.step(np.zeros(env.num_envs, np.int64))[4]
+        assert infos["teacher_action"][4:].all() and infos["teacher_action"][:4].all()  # 0: full throttle backwards
+        assert infos["reward_signals"].shape == (8, 2)
+        assert (infos["result"][infos["_final_obs"]] == 0.5).all()
+    finally:
+        env.close()
 
 
 def test_processes_and_self_play_hand_it_on(fabric):

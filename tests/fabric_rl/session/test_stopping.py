@@ -175,12 +175,19 @@ def test_a_longer_run_leaves_out_its_teacher(tmp_path):
         (tmp_path / "bots/metrics.csv").write_text(f"{text}\n")
         steps = next_steps(GIVEN, ARGS, SUMMARY, str(tmp_path))
         assert steps.endswith(" --total_timesteps 10_000" + " --agent.teacher_coef 0" * taught)
+    given = [*GIVEN, "--agent.teacher_coef", "Linear", "--agent.teacher_coef.start=1", "--agent.teacher_coef.end", "0"]
+    (tmp_path / "bots/metrics.csv").write_text("step,ppo/teacher_loss\n1,1\n")
+    assert next_steps(given, ARGS, SUMMARY, str(tmp_path)).count("teacher_coef") == 1
+    (tmp_path / "bots/metrics.csv").write_text("step,keeper/sac/loss,striker/ppo/teacher_loss\n1,1,1\n")
+    assert next_steps(GIVEN, ARGS, SUMMARY, str(tmp_path)).endswith(" --agent.roles.striker.teacher_coef 0")
 
 
 def test_a_quickstart_is_followed_by_the_next_preset(tmp_path):
     given = ["--config", str(PRESETS / "rocket_1v1_quickstart.yaml"), "--run_id", "bots"]
     last = next_steps(given, ARGS, SUMMARY, "runs").splitlines()[-1]
     assert last.endswith(" --config rocket_1v1_advanced --initialize_from bots --run_id bots_advanced")
+    own = next_steps([*given, "--env.reward", "mine.Reward"], ARGS, SUMMARY, "runs")
+    assert "rocket_1v1_advanced" not in own  # it has rewards of its own
 
 
 def test_tune_is_offered_after_the_first_run(tmp_path):
