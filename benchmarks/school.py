@@ -240,7 +240,7 @@ def report(title: str, config: str, found: dict[str, Any], picture: str, size: i
     """The results as Markdown."""
     trained, games = parts(found)
     counts = "/".join(str(count) for count in sorted({each["count"] for each in found.values()}))
-    what = f"`{config}`, {size}v{size} against itself"
+    what = f"`{config}`, {size}v{size}"
     lines = [f"# {title}", "", f"`python benchmarks/school.py`: {what}. {describe_machine()}"]
     lines += ["", f"Goals per match are from {counts} matches of 5 minutes for each milestone and opponent, with"]
     lines += ["sampled actions and the same kickoffs for all. Rating is the Elo of the milestone and both bots in"]
