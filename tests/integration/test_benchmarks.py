@@ -127,7 +127,7 @@ def test_a_line_of_trainings_is_one_curve(tmp_path: Path, size: int, of_size: st
     assert list(found["matches"]) == [5_000_000, 6_000_000]
     school.plot({"mine": json.loads(json.dumps(found))}, tmp_path / "mine.png")
     told = school.report("mine", "configs/bot_school.yaml", {"mine": json.loads(json.dumps(found))}, "mine.png", size)
-    assert f"{size}v{size} against itself" in told and "![curves](mine.png)" in told
+    assert f"{size}v{size}. " in told and "![curves](mine.png)" in told
     assert "| mine | 6 M, 3 min | - | 5 M steps, 2 min | +1.50 (+1.00 to +2.00)" in told
 
 
