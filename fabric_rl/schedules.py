@@ -14,6 +14,10 @@ Progress = TypeVar("Progress", float, Tensor)
 """Completed share of the training, 0..1, as a float or a float tensor."""
 
 
+CHECKED_AT = tuple(point / 16 for point in range(17))
+"""Progress at which settings are checked: a schedule of one's own may have its extremes anywhere."""
+
+
 class Schedule(ABC):
     """A number as a function of training progress.
 
@@ -101,7 +105,7 @@ def as_schedule(
         if not math.isfinite(value):
             raise ValueError(f"{name} must be finite, got {value}")
         value = Constant(value)
-    for number in (value(point / 16) for point in range(17)):
+    for number in map(value, CHECKED_AT):
         if above is not None and not number > above:
             raise ValueError(f"{name} must be above {above:g} from start to end, got {value}")
         if at_least is not None and not number >= at_least:

@@ -23,7 +23,7 @@ from agents.parts.heads import (
 from fabric_rl.base.settings import Count, NonNegative, Positive, check_settings
 from fabric_rl.learning.imitation import DemonstrationBatch, cloning_loss
 from fabric_rl.learning.ppo import ppo_loss
-from fabric_rl.schedules import Schedule, as_schedule
+from fabric_rl.schedules import CHECKED_AT, Schedule, as_schedule
 from fabric_rl.types import ActorCritic, ActOutput, Minibatch, Stats
 
 _LARGE = 15
@@ -147,7 +147,7 @@ class PPOAgent(ActorCritic):
         self.clip_coef = as_schedule(self.clip_coef, f"{flag}clip_coef", above=0)
         self.entropy_coef = as_schedule(self.entropy_coef, f"{flag}entropy_coef", at_least=0)
         self.teacher_coef = as_schedule(self.teacher_coef, f"{flag}teacher_coef", at_least=0)
-        if any(self.teacher_coef(point / 16) for point in range(17)):
+        if any(map(self.teacher_coef, CHECKED_AT)):
             self.minibatch_fields = (*self.minibatch_fields, "teacher_action")
 
     def make_policy_head(self, inputs: int) -> PolicyHead:

@@ -13,7 +13,7 @@ import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from fabric_rl.args import TrainArgs
-from fabric_rl.base.argv import config_files, remove_flags
+from fabric_rl.base.argv import config_files, flag_names, remove_flags
 from fabric_rl.base.errors import (
     NAMES_A_FLAG,
     describe_failure,
@@ -102,13 +102,12 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
         roles = [name.removesuffix("ppo/teacher_loss") for name in measured if name.endswith("ppo/teacher_loss")]
         for role in sorted(roles) if "phase/number" not in measured else ():  # it would begin again with the teacher
             flag = f"--agent.{'roles.' if role else ''}{role.replace('/', '.')}teacher_coef"
-            given_before = (word.partition("=")[0] for word in same)
-            same = remove_flags(same, [word for word in given_before if f"{word}.".startswith(f"{flag}.")])
+            same = remove_flags(same, [name for name in flag_names(same) if f"{name}.".startswith(f"{flag}.")])
             longer += [flag, "0"]
         if "ppo/loss" in measured and len(list(Path(runs_dir).glob("*/summary.json"))) <= 1:  # the first run
             commands.append([launched_by.program_command("fabric-rl"), "tune", *same])
         following = next(filter(None, (NEXT_PRESETS.get(Path(file).stem) for file in config_files(given))), None)
-        if following and "--env.reward" not in (word.partition("=")[0] for word in given):  # which it would replace
+        if following and "--env.reward" not in flag_names(given):  # which it would replace
             begin = ["--config", following, "--initialize_from", run_id, "--run_id", f"{run_id}_advanced"]
             commands.append([*program, *elsewhere, *begin])
         else:

@@ -146,7 +146,7 @@ def test_a_restarted_worker_says_what_its_teacher_would_do():
         multiprocessing.active_children()[-1].kill()
         with pytest.warns(RuntimeWarning, match="restarted worker"):
             infos = env.step(np.zeros(env.num_envs, np.int64))[4]
-        assert infos["teacher_action"][4:].all() and infos["teacher_action"][:4].all()  # 0: full throttle backwards
+        assert infos["teacher_action"][4:].all() and infos["teacher_action"][:4].all()  # 0 would be a missing answer
         assert infos["reward_signals"].shape == (8, 2)
         assert (infos["result"][infos["_final_obs"]] == 0.5).all()
     finally:
