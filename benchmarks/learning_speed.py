@@ -107,6 +107,13 @@ def teacher(bot: str, start: float = 1.0) -> Change:
     return every(env(teacher=part(bot)), agent(teacher_coef=fades))
 
 
+def human_starts(settings: Settings) -> None:
+    """Begins 70 % of the episodes with states of human games, the others as before."""
+    given = settings["env"]["init_args"]
+    recorded = part("ReplayedStates", path=str(ROOT / "build" / "human_states.npz"))
+    given["state_setter"] = part("MixedStates", setters=[recorded, given["state_setter"]], weights=[0.7, 0.3])
+
+
 def earlier(settings: Settings) -> None:
     """Makes the quickstart what it was: rewards for touches, no kickoffs, no mirror images, no teacher, float32."""
     given = settings["env"]["init_args"]
@@ -153,6 +160,8 @@ ARMS: dict[str, Change] = {
     "quickstart, rollout 32k, gamma 0.99, entropy 0.003": every(
         top(num_steps=256, gamma=0.99), agent(entropy_coef=0.003)
     ),
+    "quickstart, growing batch": agent("levers.GrowingBatchAgent"),
+    "quickstart, starts from human games": human_starts,
     "quickstart, next state": agent("levers.NextStateAgent"),
     "quickstart, next reward": agent("levers.RewardAgent"),
     "quickstart, two-hot values": agent("levers.TwoHotAgent"),

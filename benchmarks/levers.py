@@ -1,6 +1,14 @@
-"""Ideas for faster learning that fabric-rl does not have, as agents and observations for `learning_speed.py`."""
+"""Ideas for faster learning that fabric-rl does not have, as agents and observations for `learning_speed.py`.
 
+python benchmarks/levers.py human_states.npz A.replay B.replay   # states of human games, for one of the arms
+"""
+
+import sys
+from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -10,12 +18,14 @@ from torch.nn.functional import mse_loss, one_hot
 
 from agents import PPOLightningAgent
 from agents.parts.heads import linear
-from envs import KickoffThenShoot
+from envs import KickoffThenShoot, save_states
+from envs.adapters.rlgym_pool import LoggedGames
+from envs.loggers import StateLogger
 from envs.obs import AdvancedObsPlus
 from envs.obs.base import Meaning
 from envs.obs.blocks import PREVIOUS_ACTION
 from envs.state.game_state import GameState
-from envs.state.layout import Float
+from envs.state.layout import Bool, Float
 from fabric_rl.learning.imitation import DemonstrationBatch
 from fabric_rl.schedules import Schedule
 from fabric_rl.types import Minibatch, Stats
@@ -110,6 +120,41 @@ class _MuonAndAdam(torch.optim.Optimizer):
             part.step()
 
 
+class GrowingBatchAgent(PPOLightningAgent):
+    """Batches that grow: Adam with the mean gradient of 1, 2, 4 and 8 minibatches in the quarters of the training.
+
+    A resumed run begins with a new batch.
+    """
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """See `PPOLightningAgent.configure_optimizers`."""
+        return _AdamOnMeans(self)
+
+
+class _AdamOnMeans(torch.optim.Adam):
+    """Adam that makes a step when it has seen enough minibatches."""
+
+    def __init__(self, agent: GrowingBatchAgent) -> None:
+        super().__init__(agent.parameters(), lr=agent.actor_lr, eps=1e-5, fused=True)
+        self.agent, self.seen = agent, 0
+
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]  # noqa: ANN401
+        """Adds the gradient, and makes a step with the mean when the batch is complete."""
+        wanted = 2 ** min(3, int(4 * float(self.agent.progress)))
+        parameters = [p for group in self.param_groups for p in group["params"] if p.grad is not None]
+        for p in parameters:
+            total = self.state[p].setdefault("total", torch.zeros_like(p))
+            total += cast(Tensor, p.grad)
+        self.seen += 1
+        if self.seen < wanted:
+            return
+        totals = [self.state[p].pop("total") for p in parameters]
+        for p, total in zip(parameters, totals, strict=True):
+            p.grad = total / self.seen
+        super().step()
+        self.seen = 0
+
+
 class NextStateAgent(PPOLightningAgent):
     """Also predicts how the first 24 columns of the observation change, from the policy's features and the action.
 
@@ -194,3 +239,37 @@ class ControlsObs(AdvancedObsPlus):
         """Writes both."""
         super().build(state, out[..., :-8])
         out[..., -8:] = state.controls[:, ::-1]
+
+
+class _Copies(StateLogger):
+    """Keeps every 16th state."""
+
+    def __post_init__(self) -> None:
+        self.states, self.seen = list[GameState](), 0
+
+    def update(self, state: GameState, done: Bool) -> None:
+        """Copies the state."""
+        if self.seen % 16 == 0:
+            self.states.append(state.copy())
+        self.seen += 1
+
+
+def save_human_states(out: Path, replays: Iterable[Path]) -> int:
+    """Writes states of human games (about two per second) for `envs.ReplayedStates`; returns their number."""
+    replay = import_module("rlgym_tools.rocket_league.replays.parsed_replay").ParsedReplay
+    frames_of = import_module("rlgym_tools.rocket_league.replays.convert").replay_to_rlgym
+    copies = _Copies()
+    for path in replays:
+        games = None
+        for frame in frames_of(replay.load(path.absolute())):
+            state = copy(frame.state)
+            games = games or LoggedGames([copies], [state])
+            games.copy_state(0, state)
+            games.update(np.zeros(1, np.bool_))
+            if frame.scoreboard.go_to_kickoff:
+                games = None
+    return save_states(out, copies.states)
+
+
+if __name__ == "__main__":
+    print(save_human_states(Path(sys.argv[1]), map(Path, sys.argv[2:])), "states")
