@@ -14,6 +14,7 @@ import json
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import children
@@ -23,7 +24,7 @@ from reports import write_report
 from school import ONE_CORE, evaluate, for_one_rank
 from signals import band
 
-CONFIG = "configs/bot_school.yaml"
+CONFIG, RATE = "configs/rocket_1v1_advanced.yaml", 1e-4
 SEARCHES = {
     "striker": ["Striker", "--goal", "score"],
     "goalie": ["Goalie", "--goal", "save"],
@@ -55,11 +56,10 @@ def _fabric_rl(words: Sequence[str]) -> None:
 
 
 def settings_of(folder: Path, starts: bool, cloning: bool) -> dict[str, Any]:
-    """The settings of an arm: those of the school's third phase at a third of its rate, with mirror images."""
+    """The settings of an arm: those of the preset, with a low learning rate and one opponent more."""
     settings = for_one_rank(CONFIG)
-    settings["callbacks"].append({"class_path": "fabric_rl.callbacks.SymmetryAugmentation"})
-    settings["callbacks"][0]["init_args"] |= {"start_phase": 3, "learning_rate_factor": 0.33}
-    settings["precision"] = "auto"
+    settings["agent"]["init_args"] |= {"actor_lr": RATE, "critic_lr": RATE}
+    settings["self_play"]["init_args"]["guests"].append("school_1v1")
     given = settings["env"]["init_args"]
     if starts:
         files = [folder / f"{kind}.npz" for kind in SEARCHES if (folder / f"{kind}.npz").exists()]
@@ -70,7 +70,7 @@ def settings_of(folder: Path, starts: bool, cloning: bool) -> dict[str, Any]:
         given["state_setter"] = {"class_path": "envs.MixedStates", "init_args": both}
     if cloning:
         files = [folder / f"{kind}.frd" for kind in SEARCHES if (folder / f"{kind}.frd").exists()]
-        shown = {"demos": [str(file.resolve()) for file in files], "strength": 0.3, "samples_per_update": 2048}
+        shown = {"demos": [str(file.resolve()) for file in files], "strength": 0.1, "samples_per_update": 2048}
         settings["cloning"] = {"class_path": "fabric_rl.imitation.Cloning", "init_args": shown}
     return settings
 
@@ -102,11 +102,13 @@ def report(args: argparse.Namespace, found: dict[str, dict[str, Any]], rows: dic
     """The results as Markdown; bands are Student's 95 % over seeds."""
     lines = ["# Expert iteration", "", f"`python benchmarks/expert_iteration.py`. {describe_machine()}", ""]
     lines += [f"Search guided by {args.player}, {args.budget:,} decisions for each initial state:", ""]
-    lines += ["| search | initial states | solved | 95 % |", "|---|---|---|---|"]
+    lines += ["| search | initial states | solved | 95 % | median decisions until solved |", "|---|---|---|---|---|"]
     for kind, result in found.items():
         low, high = (100 * end for end in result["interval_95"])
         share = 100 * result["solved"] / result["searched"]
-        lines.append(f"| {kind} | {result['searched']} | {share:.0f} % | {low:.0f} % to {high:.0f} % |")
+        cost = median(each["cost"] for each in result["solutions"] if each["seconds"])
+        searched = f"{result['searched']} | {share:.0f} % | {low:.0f} % to {high:.0f} %"
+        lines.append(f"| {kind} | {searched} | {cost:,.0f} |")
     lines += [
         "",
         f"Then {args.minutes:g} minutes of processor time from the weights of {args.player}, seeds {args.seeds}.",
@@ -127,7 +129,7 @@ def main() -> None:
     """Runs what is missing, and writes the report after each arm."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--folder", type=Path, default=Path("runs/expert"))
-    parser.add_argument("--player", default="school_1v1")
+    parser.add_argument("--player", default="advanced_1v1", help="a bot or run; for another round, an arm of the last")
     parser.add_argument("--number", type=int, default=200)
     parser.add_argument("--budget", type=int, default=200_000)
     parser.add_argument("--minutes", type=float, default=10.0)
