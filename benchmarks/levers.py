@@ -121,7 +121,7 @@ class _MuonAndAdam(torch.optim.Optimizer):
 
 
 class GrowingBatchAgent(PPOLightningAgent):
-    """Batches that grow: Adam with the mean gradient of 1, 2, 4 and 8 minibatches in the quarters of the training.
+    """Batches that grow: Adam with the mean clipped gradient of 1, 2, 4 and 8 minibatches in the quarters of a run.
 
     A resumed run begins with a new batch.
     """
@@ -255,7 +255,7 @@ class _Copies(StateLogger):
 
 
 def save_human_states(out: Path, replays: Iterable[Path]) -> int:
-    """Writes states of human games (about two per second) for `envs.ReplayedStates`; returns their number."""
+    """Writes states (two per second) of human games of equal team size for `ReplayedStates`; returns their number."""
     replay = import_module("rlgym_tools.rocket_league.replays.parsed_replay").ParsedReplay
     frames_of = import_module("rlgym_tools.rocket_league.replays.convert").replay_to_rlgym
     copies = _Copies()
