@@ -106,9 +106,9 @@ def report(args: argparse.Namespace, found: dict[str, dict[str, Any]], rows: dic
     for kind, result in found.items():
         low, high = (100 * end for end in result["interval_95"])
         share = 100 * result["solved"] / result["searched"]
-        cost = median(each["cost"] for each in result["solutions"] if each["seconds"])
+        costs = [each["cost"] for each in result["solutions"] if each["seconds"]]
         searched = f"{result['searched']} | {share:.0f} % | {low:.0f} % to {high:.0f} %"
-        lines.append(f"| {kind} | {searched} | {cost:,.0f} |")
+        lines.append(f"| {kind} | {searched} | {f'{median(costs):,.0f}' if costs else '-'} |")
     lines += [
         "",
         f"Then {args.minutes:g} minutes of processor time from the weights of {args.player}, seeds {args.seeds}.",

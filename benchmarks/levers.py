@@ -1,13 +1,11 @@
 """Ideas for faster learning that fabric-rl does not have, as agents and observations for `learning_speed.py`.
 
-python benchmarks/levers.py human_states.npz A.replay B.replay   # states of human games, for one of the arms
+The arm with starts from human games needs `python levers.py ../build/human_states.npz A.replay B.replay` before.
 """
 
 import sys
 from collections.abc import Iterable
-from copy import copy
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -19,13 +17,13 @@ from torch.nn.functional import mse_loss, one_hot
 from agents import PPOLightningAgent
 from agents.parts.heads import linear
 from envs import KickoffThenShoot, save_states
-from envs.adapters.rlgym_pool import LoggedGames
-from envs.loggers import StateLogger
+from envs.demonstrations.convert import convert
+from envs.demonstrations.file import states_from_columns
 from envs.obs import AdvancedObsPlus
 from envs.obs.base import Meaning
 from envs.obs.blocks import PREVIOUS_ACTION
 from envs.state.game_state import GameState
-from envs.state.layout import Bool, Float
+from envs.state.layout import BLUE, Float
 from fabric_rl.learning.imitation import DemonstrationBatch
 from fabric_rl.schedules import Schedule
 from fabric_rl.types import Minibatch, Stats
@@ -136,20 +134,22 @@ class _AdamOnMeans(torch.optim.Adam):
 
     def __init__(self, agent: GrowingBatchAgent) -> None:
         super().__init__(agent.parameters(), lr=agent.actor_lr, eps=1e-5, fused=True)
-        self.agent, self.seen = agent, 0
+        self.agent, self.seen, self.totals = agent, 0, list[Tensor]()
 
     def step(self, closure: Any = None) -> None:  # type: ignore[override]  # noqa: ANN401
         """Adds the gradient, and makes a step with the mean when the batch is complete."""
         wanted = 2 ** min(3, int(4 * float(self.agent.progress)))
         parameters = [p for group in self.param_groups for p in group["params"] if p.grad is not None]
-        for p in parameters:
-            total = self.state[p].setdefault("total", torch.zeros_like(p))
-            total += cast(Tensor, p.grad)
+        gradients = [cast(Tensor, p.grad) for p in parameters]
+        self.totals = (
+            [a + b for a, b in zip(self.totals, gradients, strict=True)]
+            if self.seen
+            else [g.clone() for g in gradients]
+        )
         self.seen += 1
         if self.seen < wanted:
             return
-        totals = [self.state[p].pop("total") for p in parameters]
-        for p, total in zip(parameters, totals, strict=True):
+        for p, total in zip(parameters, self.totals, strict=True):
             p.grad = total / self.seen
         super().step()
         self.seen = 0
@@ -241,34 +241,12 @@ class ControlsObs(AdvancedObsPlus):
         out[..., -8:] = state.controls[:, ::-1]
 
 
-class _Copies(StateLogger):
-    """Keeps every 16th state."""
-
-    def __post_init__(self) -> None:
-        self.states, self.seen = list[GameState](), 0
-
-    def update(self, state: GameState, done: Bool) -> None:
-        """Copies the state."""
-        if self.seen % 16 == 0:
-            self.states.append(state.copy())
-        self.seen += 1
-
-
 def save_human_states(out: Path, replays: Iterable[Path]) -> int:
     """Writes states (two per second) of human games of equal team size for `ReplayedStates`; returns their number."""
-    replay = import_module("rlgym_tools.rocket_league.replays.parsed_replay").ParsedReplay
-    frames_of = import_module("rlgym_tools.rocket_league.replays.convert").replay_to_rlgym
-    copies = _Copies()
-    for path in replays:
-        games = None
-        for frame in frames_of(replay.load(path.absolute())):
-            state = copy(frame.state)
-            games = games or LoggedGames([copies], [state])
-            games.copy_state(0, state)
-            games.update(np.zeros(1, np.bool_))
-            if frame.scoreboard.go_to_kickoff:
-                games = None
-    return save_states(out, copies.states)
+    games = [convert(path, tick_skip=60) for path in replays]
+    frames = [frame for game in games for episode, _ in game.episodes for frame in episode]
+    columns = {name: np.stack([frame[name] for frame in frames]) for name in frames[0]}
+    return save_states(out, states_from_columns(columns, games[0].teams.count(BLUE)))
 
 
 if __name__ == "__main__":
