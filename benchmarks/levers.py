@@ -140,19 +140,16 @@ class _AdamOnMeans(torch.optim.Adam):
         """Adds the gradient, and makes a step with the mean when the batch is complete."""
         wanted = 2 ** min(3, int(4 * float(self.agent.progress)))
         parameters = [p for group in self.param_groups for p in group["params"] if p.grad is not None]
-        gradients = [cast(Tensor, p.grad) for p in parameters]
-        self.totals = (
-            [a + b for a, b in zip(self.totals, gradients, strict=True)]
-            if self.seen
-            else [g.clone() for g in gradients]
-        )
+        self.totals = self.totals or [torch.zeros_like(p) for p in parameters]
+        for p, total in zip(parameters, self.totals, strict=True):
+            total += cast(Tensor, p.grad)
         self.seen += 1
         if self.seen < wanted:
             return
         for p, total in zip(parameters, self.totals, strict=True):
             p.grad = total / self.seen
         super().step()
-        self.seen = 0
+        self.totals, self.seen = [], 0
 
 
 class NextStateAgent(PPOLightningAgent):
