@@ -2,10 +2,12 @@
 
 Each arena plays one attempt after another. An attempt is new, or a variation of one of the best attempts from the
 same initial state: cut at a random decision and continued by the guide, with actions replaced, or with actions repeated
-or left out. Now and then a random action interrupts the guide. An attempt that reaches the goal is
-played again with small changes of the initial state, because an agent cannot learn what works only by chance. Where the
-guide alone played the last part of the attempt, it plays that part again and reacts to the changes, or its actions are
-repeated: whichever has reached the goal more often from this initial state.
+or left out. Now and then a random action interrupts the guide. With several guides, each attempt draws one.
+
+An attempt that reaches the goal is played again with small changes of the initial state, because an agent cannot learn
+what works only by chance. Where the guide alone played the last part of the attempt, it plays that part again and
+reacts to the changes, or its actions are repeated: whichever has reached the goal more often from this initial state.
+If repeating is not better, more of the variations that follow are cut and continued by a guide.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -108,7 +110,7 @@ class Rules:
 def search(
     starts: Sequence[SearchStart],
     goal: Goal,
-    guide: Bot,
+    guides: Sequence[Bot],
     opponent: Bot,
     rules: Rules,
     team_size: tuple[int, int],
@@ -121,7 +123,8 @@ def search(
     Args:
         starts: Initial states.
         goal: Goal of the first blue car.
-        guide: Bot that plays this car wherever no action is prescribed; it should sample its actions.
+        guides: Bots that play this car wherever no action is prescribed; each attempt draws one of them. At least one
+            should sample its actions.
         opponent: Bot that plays all other cars. It must be deterministic, so that solutions can be replayed.
         rules: Settings.
         team_size: Cars (blue, orange) in the arena.
@@ -132,8 +135,8 @@ def search(
     Returns:
         A solution for each initial state.
     """
-    attempts = _Attempts(starts, goal, guide.action_rows, rules, check_seed("search", seed))
-    bot = _FirstCar(guide, opponent)
+    attempts = _Attempts(starts, goal, guides, rules, check_seed("search", seed))
+    bot = _FirstCar(_Guides(guides, attempts.guide), opponent)
     with closing(_pool(attempts, attempts, rules, team_size, rules.num_arenas, num_threads)) as pool:
         steps = play(pool, bot, seed, attempts.vary)
         next(steps)
@@ -199,6 +202,8 @@ class _Attempt(NamedTuple):
     """Decision of the last touch before the best progress; of the progress itself if there was no touch."""
     guided: int
     """Decisions until the guide plays alone."""
+    guide: int
+    """Number of the guide that played it."""
     controls: Float
 
 
@@ -227,16 +232,26 @@ class _Work:
     def __post_init__(self) -> None:
         self.solution = Solution(self.number, np.zeros((0, 8), np.float32), 0.0, 0)
 
+    @property
+    def repeats_work(self) -> bool:
+        """True if replays that only repeat have reached the goal more often than those that the guide ends."""
+        expected = (self.replays[:, 0] + 1) / (self.replays.sum(axis=1) + 2)
+        return bool(expected[1] > expected[0])
+
 
 class _Attempts(PerArenaSetter, DoneCondition):
     """Setter and condition that begins attempts, judges them, and keeps the best ones of each initial state."""
 
-    def __init__(self, starts: Sequence[SearchStart], goal: Goal, rows: Float | None, rules: Rules, seed: int) -> None:
+    def __init__(
+        self, starts: Sequence[SearchStart], goal: Goal, guides: Sequence[Bot], rules: Rules, seed: int
+    ) -> None:
         arenas = rules.num_arenas
         self.works = [_Work(number) for number in range(len(starts))]
         self.open = list(self.works)
         self._starts, self._goal, self._rules = starts, goal, rules
-        self._rows = lookup_rows() if rows is None else rows
+        rows = [each.action_rows for each in guides if each.action_rows is not None]
+        self._rows = np.unique(np.concatenate(rows or [lookup_rows()]), axis=0)
+        self._num_guides, self.guide = len(guides), np.zeros(arenas, np.int64)
         self._rng = np.random.default_rng(seed)
         self._ground = BallOnGroundCondition()
         self._work = [self.works[0]] * arenas
@@ -265,9 +280,11 @@ class _Attempts(PerArenaSetter, DoneCondition):
             work.unplayed -= 1
             self._disturb(state, arena)
             self._interruptions[arena], planned = 0, tested.controls[: work.repeated]
+            self.guide[arena] = tested.guide
         else:
             self._interruptions[arena] = self._rng.choice(INTERRUPTIONS)
             planned, self._guided[arena] = self._variation(work)
+            self.guide[arena] = self._rng.integers(self._num_guides)
         self._prescribed[arena] = len(planned)
         self._calm[arena] = len(planned) + self._rng.choice(INTERRUPTED)
         self._controls[arena, : len(planned)] = planned
@@ -289,16 +306,17 @@ class _Attempts(PerArenaSetter, DoneCondition):
         rng = self._rng
         if not work.elite or rng.random() < 0.05:
             return self._held[:0], 0
-        _, cause, guided, parent = work.elite[rng.integers(len(work.elite))]
+        _, cause, guided, _, parent = work.elite[rng.integers(len(work.elite))]
         changed: Float
         at = cause if rng.random() < 0.8 else len(parent)
-        cut, kind, width = int(rng.integers(at + 1)), rng.random(), int(rng.integers(1, LONGEST_CHANGE + 1))
-        if kind < 0.4:
+        cut, width = int(rng.integers(at + 1)), int(rng.integers(1, LONGEST_CHANGE + 1))
+        unsteady = work.elite[0].progress >= 1 and not work.repeats_work  # it succeeds, but not after small changes
+        if rng.random() < (0.75 if unsteady else 0.4):
             return parent[:cut], min(cut, guided)
-        before, after = parent[:cut], parent[cut:]
-        if kind < 0.7:
+        before, after, kind = parent[:cut], parent[cut:], rng.random()
+        if kind < 0.5:
             changed = np.concatenate((before, np.repeat(self._draw(1), width, axis=0), after[width:]))
-        elif kind < 0.85:
+        elif kind < 0.75:
             changed = np.concatenate((before, np.repeat(after[:1], width, axis=0), after))
         else:
             changed = np.concatenate((before, after[width:]))
@@ -361,13 +379,13 @@ class _Attempts(PerArenaSetter, DoneCondition):
         repeats = self._repeats[arena]
         if repeats is None:
             guided, controls = min(int(self._guided[arena]), steps), self._controls[arena, :steps].copy()
-            attempt = _Attempt(float(self._best[arena]), int(self._cause[arena]), guided, controls)
+            cause, guide = int(self._cause[arena]), int(self.guide[arena])
+            attempt = _Attempt(float(self._best[arena]), cause, guided, guide, controls)
             spent = bool(self._rules.robust) and work.cost >= self._rules.budget
             if not reached or work.tested is not None or spent:
                 self._keep(work, attempt)
             else:
-                expected = (work.replays[:, 0] + 1) / (work.replays.sum(axis=1) + 2)
-                work.repeated = steps if expected[1] > expected[0] else guided
+                work.repeated = steps if work.repeats_work else guided
                 work.tested, work.unplayed = attempt, SCREENED if self._rules.robust else 0
                 work.passed = work.failed = 0
                 self._test(work)
@@ -406,6 +424,18 @@ class _FirstCar(TeamBots):
     def split(self, state: GameState) -> tuple[Bool, Bot, Bot]:
         first = np.arange(state.num_cars) == 0
         return np.broadcast_to(first, state.present.shape), self.blue, self.orange
+
+
+class _Guides(Bot):
+    """Bot that lets one of several bots play each arena."""
+
+    def __init__(self, bots: Sequence[Bot], chosen: NDArray[np.int64]) -> None:
+        super().__init__()
+        self.bots, self._chosen = list(bots), chosen
+
+    def act(self, state: GameState) -> Float:
+        wanted: Float = np.stack([bot.act(state) for bot in self.bots])[self._chosen, np.arange(state.num_arenas)]
+        return wanted
 
 
 class _Played(Bot):

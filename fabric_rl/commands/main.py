@@ -267,7 +267,7 @@ def _add_parameters(parser: ArgumentParser, function: Callable[..., Any]) -> Non
     for p in several:
         how: dict[str, Any] = {"nargs": "*" if p.name == "training" else "+", "type": get_args(p.annotation)[0]}
         if p.default is not p.empty or p.name == "training":
-            how["default"] = () if p.name == "training" else p.default
+            how["default"] = [] if p.name == "training" else list(p.default)
         parser.add_argument(p.name if p.default is p.empty else f"--{p.name}", help=helps[p.name], **how)
     for p in optional:
         parser.add_argument(p.name, nargs="?", type=p.annotation, default=p.default, help=helps[p.name])

@@ -41,7 +41,7 @@ _AT_ONCE = 32
 def search_states(
     start: Sequence[str],
     goal: str = "score",
-    player: str = "school_1v1",
+    player: Sequence[str] = ("school_1v1",),
     opponent: str = "idle",
     number: UpTo = 32,
     budget: Count = 100_000,
@@ -65,7 +65,8 @@ def search_states(
             (Striker, Goalie), difficulty or tag, without those that are held out for the exam.
         goal: Goal of the first blue car: score, save, touch_in_air, first_to_ball, or the class path of an
             `envs.search.Goal`.
-        player: Guide: a player as in `fabric-rl evaluate`; agents sample their actions.
+        player: Guides: players as in `fabric-rl evaluate`; each attempt draws one. An agent counts as two guides: one
+            samples its actions, the other takes the most probable ones.
         opponent: Player of all other cars; agents take their most probable actions.
         number: Number of initial states.
         budget: Maximum number of decisions to play from each initial state; a test that has begun is finished.
@@ -77,14 +78,17 @@ def search_states(
         seed: Seed of the initial states and the attempts.
         runs_dir: Folder that contains all runs.
     """
-    who, other = load_player(player, True, runs_dir), load_player(opponent, False, runs_dir)
-    recipe = who.trained_in or PoolFactory(RocketSimPool)
+    players, other = [load_player(each, True, runs_dir) for each in player], load_player(opponent, False, runs_dir)
+    agents = [name for name, each in zip(player, players, strict=True) if each.trained_in]
+    players += [load_player(name, False, runs_dir) for name in agents]
+    recipe = next((each.trained_in for each in players if each.trained_in), PoolFactory(RocketSimPool))
     size, skip = max(recipe.team_sizes, key=sum), recipe.tick_skip
-    guide, opposing, sought = who.build(size, skip), other.build(size, skip), _find_goal(goal)
+    guides, opposing = [each.build(size, skip) for each in players], other.build(size, skip)
+    sought = _find_goal(goal)
     starts = _starts(start, number, seed, seconds)
     num_arenas = min(128, max(16, 4 * len(starts)))
     rules = Rules(budget, robust, num_arenas, skip, recipe.action_delay_ticks, seconds)
-    made_with = [list(start), goal, player, opponent, len(starts), list(vars(rules).values()), seed]
+    made_with = [list(start), goal, list(player), opponent, len(starts), list(vars(rules).values()), seed]
     kept = None if out is None else out.with_name(f"{out.name}.part.json")
     found = _read(kept, made_with)
     with single_thread(), progress(f"{len(starts)} initial states") as tell:
@@ -92,7 +96,7 @@ def search_states(
             first = len(found)
             some, own_seed = starts[first : first + _AT_ONCE], seed + first
             inside = partial(_inside, tell, first / len(starts), len(some) / len(starts))
-            bots = guide(own_seed), opposing(own_seed)
+            bots = [guide(own_seed) for guide in guides], opposing(own_seed)
             results_here = search(some, sought(), *bots, rules, size, own_seed, progress=inside)
             found += [each._replace(start=each.start + first) for each in results_here]
             if kept is not None:
@@ -103,7 +107,8 @@ def search_states(
                         "solutions": [[*x[:1], x.controls.tobytes().hex(), *x[2:]] for x in found],
                     },
                 )
-        names, teams = [short_name(player), short_name(opponent)], [BLUE] * size[0] + [ORANGE] * size[1]
+        guided_by = " and ".join(map(short_name, player))
+        names, teams = [guided_by, short_name(opponent)], [BLUE] * size[0] + [ORANGE] * size[1]
         about, last = states_header(names, teams, [0], skip), max(1, round(last_seconds * TICKS_PER_SECOND / skip))
         on_the_way: list[GameState] = []
         lost = 0
@@ -128,8 +133,8 @@ def search_states(
         kept.unlink(missing_ok=True)
     solved = [each for each in found if len(each.controls)]
     share = list(share_interval(len(solved), len(found)))
-    data: dict[str, Any] = {"start": list(start), "goal": goal, "player": player, "opponent": opponent, "seed": seed}
-    data |= {"searched": len(found), "solved": len(solved), "left_out": lost, "interval_95": share}
+    data: dict[str, Any] = {"start": list(start), "goal": goal, "player": list(player), "opponent": opponent}
+    data |= {"seed": seed, "searched": len(found), "solved": len(solved), "left_out": lost, "interval_95": share}
     rows = [(x.start, len(x.controls) * skip / TICKS_PER_SECOND, x.robust, x.cost) for x in found]
     data["solutions"] = [dict(zip(("start", "seconds", "robust", "cost"), row, strict=True)) for row in rows]
     costs = f"{np.median([each.cost for each in solved]):,.0f}" if solved else "-"
@@ -137,9 +142,7 @@ def search_states(
     row = [" ".join(start), goal, str(len(found)), str(len(solved)), f"{len(solved) / len(found):.1%}"]
     row += [f"{share[0]:.1%} to {share[1]:.1%}", long, costs]
     columns = ["initial states", "goal", ">searched", ">solved", ">share", ">95 %", ">seconds", ">decisions, median"]
-    shown: list[Table | str] = [
-        table(f"guided by {short_name(player)}, against {short_name(opponent)}", columns, [row])
-    ]
+    shown: list[Table | str] = [table(f"guided by {guided_by}, against {short_name(opponent)}", columns, [row])]
     if lost:
         shown.append(
             f"left out, because the replay does not reach the goal: {lost} of {lost + len(solved)} solutions; "

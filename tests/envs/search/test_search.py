@@ -42,8 +42,8 @@ def test_what_the_guide_cannot_do_is_found(which, goal, guide):
     starts = [shot(which, goal is Save), shot(which + ASIDE, goal is Save)]
     for start in starts:
         rules = Rules(budget=30, robust=0.0, num_arenas=1, seconds=3.0)
-        assert len(search([start], goal(), guide(), IdleBot(), rules, (1, 1), num_threads=1)[0].controls) == 0
-    found = search(starts, goal(), guide(), IdleBot(), RULES, (1, 1), seed=3, num_threads=1)
+        assert len(search([start], goal(), [guide()], IdleBot(), rules, (1, 1), num_threads=1)[0].controls) == 0
+    found = search(starts, goal(), [guide()], IdleBot(), RULES, (1, 1), seed=3, num_threads=1)
     assert [each.start for each in found] == [0, 1]
     assert all(len(each.controls) > 0 and 0 < each.cost <= RULES.budget + RULES.num_arenas for each in found)
     assert all(ends(each, starts[each.start], goal()) for each in found)
@@ -51,7 +51,7 @@ def test_what_the_guide_cannot_do_is_found(which, goal, guide):
 
 def test_the_same_seed_gives_the_same_result():
     def controls(seed, threads):
-        found = search([shot(AHEAD)], Score(), BallChaser(), IdleBot(), RULES, (1, 1), seed, threads)
+        found = search([shot(AHEAD)], Score(), [BallChaser()], IdleBot(), RULES, (1, 1), seed, threads)
         return found[0].controls
 
     assert np.array_equal(controls(1, 1), controls(1, 2))
@@ -60,7 +60,7 @@ def test_the_same_seed_gives_the_same_result():
 
 def test_a_solution_has_to_survive_small_changes():
     rules = Rules(budget=40_000, robust=0.5, num_arenas=32, seconds=3.0)
-    found = search([shot(AHEAD)], Score(), BallChaser(), IdleBot(), rules, (1, 1), seed=1)[0]
+    found = search([shot(AHEAD)], Score(), [BallChaser()], IdleBot(), rules, (1, 1), seed=1)[0]
     assert found.robust >= 0.5
     assert ends(found, shot(AHEAD), Score())
 
@@ -86,7 +86,7 @@ def test_the_guide_reacts_to_small_changes(monkeypatch):
     monkeypatch.setitem(search.__globals__, "INTERRUPTIONS", (0.0,))
     away = SHOT + np.array([[0, 0, 0], [0, 500, 0], [-200, 0, 0], [0, -0.5 * np.pi, 0]])  # at x = 700, facing +y
     rules = Rules(budget=5_000, robust=0.5, num_arenas=4, seconds=3.0)
-    found = search([shot(away)], DidTheRightThing(), BoostOnTheRight(), IdleBot(), rules, (1, 1))[0]
+    found = search([shot(away)], DidTheRightThing(), [BoostOnTheRight()], IdleBot(), rules, (1, 1))[0]
     assert found.robust == 1.0  # the same actions again would be right in half of the replays
 
 
@@ -95,7 +95,7 @@ class _ByHand:
 
     def __init__(self, guided=0, **rules):
         start = SearchStart(lambda state, arena: None, 3.0)
-        self.attempts = _Attempts([start], Score(), None, Rules(num_arenas=32, **rules), seed=0)
+        self.attempts = _Attempts([start], Score(), [IdleBot()], Rules(num_arenas=32, **rules), seed=0)
         self.state, self.work = GameState(32, 1, 1), self.attempts.works[0]
         self.attempts.reset(np.ones(32, bool), self.state)
         self.begin(range(20))
@@ -171,13 +171,13 @@ def test_without_a_solution_the_budget_ends_the_search():
     far = AHEAD * [[1], [1], [0], [1]] + [[0], [0], [0], [0]]
     far[2] = (0, -4500, 17)  # cannot even reach the ball
     rules = Rules(budget=2_000, robust=0.0, num_arenas=8, seconds=0.5)
-    found = search([shot(far)], Score(), BallChaser(), IdleBot(), rules, (1, 1))[0]
+    found = search([shot(far)], Score(), [BallChaser()], IdleBot(), rules, (1, 1))[0]
     assert len(found.controls) == 0
     assert found.cost == 2_000
 
 
 def test_kickoff_against_a_chaser():
-    found = search([kickoff(5)], FirstToBall(), BallChaser(), BallChaser(), Rules(60_000, 0.0, 32), (1, 1), seed=2)[0]
+    found = search([kickoff(5)], FirstToBall(), [BallChaser()], BallChaser(), Rules(60_000, 0.0, 32), (1, 1), seed=2)[0]
     assert len(found.controls)
     assert ends(found, kickoff(5), FirstToBall(), BallChaser())
 

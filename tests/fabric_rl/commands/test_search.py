@@ -72,7 +72,7 @@ def test_starts_that_cannot_be_combined(call):
 def test_a_damaged_file_of_an_interrupted_search(call, tmp_path):
     out, kept = tmp_path / "found.frd", tmp_path / "found.frd.part.json"
     rules = [2_000, 0.0, 16, 8, 1, 2.0]
-    made_with = [["random"], "save", "chaser", "idle", 4, rules, 0]
+    made_with = [["random"], "save", ["chaser"], "idle", 4, rules, 0]
     kept.write_text(json.dumps({"made_with": made_with, "solutions": [[0, "abc", 1.0, 10]]}))
     status, _, errors = call(*WORDS, *SHORT, "--out", out)
     assert (status, f"--out: {kept} is damaged; delete it to begin again" in errors) == (2, True)
