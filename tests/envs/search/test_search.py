@@ -90,6 +90,16 @@ def test_the_guide_reacts_to_small_changes(monkeypatch):
     assert found.robust == 1.0  # the same actions again would be right in half of the replays
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_guide_of_an_attempt_also_plays_its_replays(seed, monkeypatch):
+    monkeypatch.setitem(search.__globals__, "INTERRUPTIONS", (0.0,))
+    away = SHOT + np.array([[0, 0, 0], [0, 500, 0], [-200, 0, 0], [0, -0.5 * np.pi, 0]])
+    rules = Rules(budget=20_000, robust=0.9, num_arenas=4, seconds=3.0)
+    guides = [IdleBot(), BoostOnTheRight()]  # the first is right in half of the replays
+    found = search([shot(away)], DidTheRightThing(), guides, IdleBot(), rules, (1, 1), seed)[0]
+    assert found.robust == 1.0
+
+
 class _ByHand:
     """Attempts of one initial state, which begin and end as the test says; the first of 20 has reached the goal."""
 

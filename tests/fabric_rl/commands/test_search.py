@@ -31,6 +31,15 @@ def test_a_demonstration_and_the_states_before_its_end(call, tmp_path):
     assert not list(tmp_path.glob("*.part.json"))
 
 
+def test_several_guides(call, tmp_path):
+    words = ("search", "kickoff", "--goal", "touch_in_air", "--player", "chaser", "advanced_1v1", "--number", "2")
+    status, out, _ = call(*words, "--budget", "300", *SHORT, "--json", tmp_path / "found.json")
+    assert (status, "guided by chaser and advanced_1v1, against idle" in out) == (0, True)
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["player"] == ["chaser", "advanced_1v1"]
+    assert all(each["cost"] >= 300 for each in found["solutions"])
+
+
 @pytest.mark.slow
 def test_an_interrupted_search_continues(call, tmp_path, monkeypatch):
     monkeypatch.setattr(command, "_AT_ONCE", 2)
