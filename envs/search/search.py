@@ -23,6 +23,7 @@ from envs.actions import ContinuousAction
 from envs.actions.tables import lookup_rows
 from envs.checks import check_seed
 from envs.dones import BallOnGroundCondition, DoneCondition, TimeoutCondition
+from envs.loggers import StateLogger
 from envs.matches.exam import LONGEST_FLIGHT_SECONDS, shot_over
 from envs.pool.players import Bot, TeamBots, play
 from envs.pool.rocket_pool import RocketSimPool
@@ -154,11 +155,15 @@ def replay(
     opponent: Bot,
     rules: Rules,
     team_size: tuple[int, int],
+    loggers: Sequence[StateLogger] = (),
 ) -> Iterator[tuple[GameState, bool]]:
-    """Play a solution in one arena; yield every state, first the initial one, and True when the goal is reached."""
+    """Play a solution in one arena; yield every state, first the initial one, and True when the goal is reached.
+
+    The loggers, such as an `envs.ReplayRecorder`, see every state.
+    """
     setter = _Placed(start)
     limit = np.array([min(start.seconds, rules.seconds)])
-    with closing(_pool(setter, TimeoutCondition(1e6), rules, team_size, 1, 1)) as pool:
+    with closing(_pool(setter, TimeoutCondition(1e6), rules, team_size, 1, 1, loggers)) as pool:
         steps = play(pool, _FirstCar(_Played(controls), opponent))
         yield next(steps), False
         goal.reset(np.ones(1, np.bool_), pool.state)
@@ -180,6 +185,7 @@ def _pool(
     team_size: tuple[int, int],
     num_arenas: int,
     num_threads: int | None,
+    loggers: Sequence[StateLogger] = (),
 ) -> RocketSimPool:
     return RocketSimPool(
         num_arenas=num_arenas,
@@ -190,6 +196,7 @@ def _pool(
         tick_skip=rules.tick_skip,
         action_delay_ticks=rules.action_delay_ticks,
         num_threads=num_threads,
+        loggers=loggers,
     )
 
 

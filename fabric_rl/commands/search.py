@@ -10,10 +10,14 @@ import numpy as np
 from rich.table import Table
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
+from envs.bots import IdleBot
 from envs.demonstrations.file import SUFFIX, DemonstrationWriter, columns_of_states, frame_from_state
 from envs.demonstrations.record import states_header
 from envs.matches.exam import place_exam_shot
 from envs.matches.matches import PoolFactory
+from envs.pool import replay_format
+from envs.pool.players import TeamBots
+from envs.pool.recorder import ReplayRecorder
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import Kickoff, RandomState, ReplayedStates, StateSetter
 from envs.resets.base import apply_to_arena
@@ -28,6 +32,7 @@ from fabric_rl.base.settings import Count, CountOrZero, Positive, Share
 from fabric_rl.base.tables import progress, table
 from fabric_rl.commands.output import JSON, Out, Report, writes
 from fabric_rl.evaluation import results
+from fabric_rl.evaluation.matches import replay_file
 from fabric_rl.evaluation.players import find_class, load_player, short_name
 from fabric_rl.evaluation.settings import UpTo
 from fabric_rl.ranks.devices import single_thread
@@ -37,7 +42,7 @@ _AT_ONCE = 32
 """Initial states that are searched at the same time; the result of each such block is kept."""
 
 
-@writes(Out("out", [SUFFIX]), Out("states", [".npz"]), JSON)
+@writes(Out("out", [SUFFIX]), Out("states", [".npz"]), Out("record", [replay_format.SUFFIX]), JSON)
 def search_states(
     start: Sequence[str],
     goal: str = "score",
@@ -49,6 +54,7 @@ def search_states(
     seconds: Seconds = 10.0,
     out: Path | None = None,
     states: Path | None = None,
+    record: Path | None = None,
     last_seconds: Positive = 2.0,
     seed: CountOrZero = 0,
     runs_dir: str = "runs",
@@ -74,6 +80,7 @@ def search_states(
         seconds: Maximum game time of an attempt.
         out: .frd file for the solutions.
         states: .npz file for states on the way to the goal, for `envs.ReplayedStates`.
+        record: .frl file of all solutions, to watch (docs/watching.md).
         last_seconds: `states` are taken from this many seconds before the goal is reached.
         seed: Seed of the initial states and the attempts.
         runs_dir: Folder that contains all runs.
@@ -113,11 +120,17 @@ def search_states(
         on_the_way: list[GameState] = []
         lost = 0
         with ExitStack() as opened:
-            writer = None
+            writer, recorders = None, list[ReplayRecorder]()
+            if record is not None and any(len(one.controls) for one in found):
+                file = opened.enter_context(replay_file(record))
+                settings = {"names": names, "seed": seed, "tick_skip": skip}
+                recorders = [ReplayRecorder(file, TeamBots(IdleBot(), IdleBot()), settings)]
             for each in [one for one in found if len(one.controls)]:
                 other_side = opposing(seed + each.start - each.start % _AT_ONCE)
-                played = replay(starts[each.start], each.controls, sought(), other_side, rules, size)
+                played = replay(starts[each.start], each.controls, sought(), other_side, rules, size, recorders)
                 game = [(state.copy(), reached) for state, reached in played]
+                for recorder in recorders:
+                    recorder.end_game()
                 if not game[-1][1]:
                     lost += 1
                     found[each.start] = each._replace(controls=each.controls[:0])

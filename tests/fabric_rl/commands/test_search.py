@@ -3,9 +3,11 @@
 import json
 import sys
 
+import numpy as np
 import pytest
 
 from envs.demonstrations.file import Demonstration
+from envs.replays.replay import read_replay
 from envs.resets import ReplayedStates
 from fabric_rl.commands import search as command
 
@@ -15,7 +17,8 @@ SHORT = ("--seconds", "2", "--robust", "0")
 
 def test_a_demonstration_and_the_states_before_its_end(call, tmp_path):
     files = ("--out", tmp_path / "found.frd", "--states", tmp_path / "found.npz", "--json", tmp_path / "found.json")
-    status, out, _ = call(*WORDS, *SHORT, "--last_seconds", "0.2", *files)
+    record = ("--record", tmp_path / "found.frl")
+    status, out, _ = call(*WORDS, *SHORT, "--last_seconds", "0.2", *files, *record)
     assert status == 0
     assert "save" in out
     found = json.loads((tmp_path / "found.json").read_text())
@@ -29,6 +32,8 @@ def test_a_demonstration_and_the_states_before_its_end(call, tmp_path):
     assert not any(each.terminated and each.columns["ball"][-1, 1] < -5120 for each in episodes)
     assert len(ReplayedStates(tmp_path / "found.npz")) == 3 * len(solved)
     assert not list(tmp_path.glob("*.part.json"))
+    for game, each in zip(read_replay(tmp_path / "found.frl").games, episodes, strict=True):
+        assert np.allclose(game.columns["ball_pos"][-1], each.columns["ball"][-1][:3], atol=1)
 
 
 def test_several_guides(call, tmp_path):
