@@ -383,7 +383,7 @@ def test_what_goes_on_is_the_same_to_the_bit(what, tmp_path):
         ),
         (
             lambda: pretrain(PPOLightningAgent(SEEN, Discrete(2)), driven(1), CloneArgs()),
-            "--validation 0.1 holds back 1 of 1 episodes with weighted steps, which leaves none to learn from",
+            "validation 0.1: 1 episodes with weighted steps are too few to hold back 1",
         ),
         (
             lambda: pretrain(
