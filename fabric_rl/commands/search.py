@@ -1,8 +1,10 @@
 """`fabric-rl search`: find action sequences that reach a goal, and write them as a demonstration."""
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 from envs.bots import IdleBot
 from envs.demonstrations.file import SUFFIX, DemonstrationWriter, columns_of_states, frame_from_state
 from envs.demonstrations.record import states_header
+from envs.loggers import StateLogger
 from envs.matches.exam import place_exam_shot
 from envs.matches.matches import PoolFactory
 from envs.pool import replay_format
@@ -86,6 +89,8 @@ def search_states(
         runs_dir: Folder that contains all runs.
     """
     players, other = [load_player(each, True, runs_dir) for each in player], load_player(opponent, False, runs_dir)
+    if len({each.identity for each in players}) < len(players):
+        raise ValueError("--player names the same player twice")
     agents = [name for name, each in zip(player, players, strict=True) if each.trained_in]
     players += [load_player(name, False, runs_dir) for name in agents]
     recipe = next((each.trained_in for each in players if each.trained_in), PoolFactory(RocketSimPool))
@@ -96,6 +101,13 @@ def search_states(
     num_arenas = min(128, max(16, 4 * len(starts)))
     rules = Rules(budget, robust, num_arenas, skip, recipe.action_delay_ticks, seconds)
     made_with = [list(start), goal, list(player), opponent, len(starts), list(vars(rules).values()), seed]
+    files = [each.identity[0] for each in (*players, other) if isinstance(each.identity, tuple)]
+    made_with.append([sha256(Path(file).read_bytes()).hexdigest() for file in (*files, *start) if Path(file).is_file()])
+
+    def play_again(one: Solution, loggers: Sequence[StateLogger] = ()) -> Iterator[tuple[GameState, bool]]:
+        opponent_of_block = opposing(seed + one.start - one.start % _AT_ONCE)
+        return replay(starts[one.start], one.controls, sought(), opponent_of_block, rules, size, loggers)
+
     kept = None if out is None else out.with_name(f"{out.name}.part.json")
     found = _read(kept, made_with)
     with single_thread(), progress(f"{len(starts)} initial states") as tell:
@@ -120,20 +132,12 @@ def search_states(
         on_the_way: list[GameState] = []
         lost = 0
         with ExitStack() as opened:
-            writer, recorders = None, list[ReplayRecorder]()
-            if record is not None and any(len(one.controls) for one in found):
-                file = opened.enter_context(replay_file(record))
-                settings = {"names": names, "seed": seed, "tick_skip": skip}
-                recorders = [ReplayRecorder(file, TeamBots(IdleBot(), IdleBot()), settings)]
+            writer = None
             for each in [one for one in found if len(one.controls)]:
-                other_side = opposing(seed + each.start - each.start % _AT_ONCE)
-                played = replay(starts[each.start], each.controls, sought(), other_side, rules, size, recorders)
-                game = [(state.copy(), reached) for state, reached in played]
-                for recorder in recorders:
-                    recorder.end_game()
+                game = [(state.copy(), reached) for state, reached in play_again(each)]
                 if not game[-1][1]:
                     lost += 1
-                    found[each.start] = each._replace(controls=each.controls[:0])
+                    found[each.start] = each._replace(controls=each.controls[:0], robust=0.0)
                     continue
                 on_the_way += [state for state, _ in game[:-1][-last:]]
                 if out is not None:
@@ -142,9 +146,15 @@ def search_states(
                     writer.add([frame_from_state(state) for state, _ in game], {"terminated": True})
         if states is not None and on_the_way:
             save_states(states, on_the_way)
+        solved = [each for each in found if len(each.controls)]
+        if record is not None and solved:
+            with replay_file(record) as file:
+                recorder = ReplayRecorder(file, TeamBots(IdleBot(), IdleBot()), {"names": names, "tick_skip": skip})
+                for each in solved:
+                    deque(play_again(each, [recorder]), maxlen=0)
+                    recorder.end_game()
     if kept is not None:
         kept.unlink(missing_ok=True)
-    solved = [each for each in found if len(each.controls)]
     share = list(share_interval(len(solved), len(found)))
     data: dict[str, Any] = {"start": list(start), "goal": goal, "player": list(player), "opponent": opponent}
     data |= {"seed": seed, "searched": len(found), "solved": len(solved), "left_out": lost, "interval_95": share}
@@ -162,7 +172,8 @@ def search_states(
             "is the opponent deterministic?"
         )
     elif not solved:
-        shown.append("nothing is written, because no attempt reached the goal; try a larger --budget, or --robust 0")
+        still, hint = (" after small changes, too", ", or --robust 0") if robust else ("", "")
+        shown.append(f"nothing is written, because no attempt reached the goal{still}; try a larger --budget{hint}")
     return Report(shown, data)
 
 
@@ -181,10 +192,12 @@ def _read(kept: Path | None, made_with: list[Any]) -> list[Solution]:
     """Return the solutions of an interrupted search with the same settings."""
     if kept is None or not kept.exists():
         return []
-    saved = read_json(kept)
+    damaged, saved = f"--out: {kept} is damaged; delete it to begin again", read_json(kept)
+    if not saved:
+        raise ValueError(damaged)
     if saved.get("made_with") != made_with:
         raise ValueError(f"--out: {kept} is from a search with other settings; finish that one, or delete the file")
-    with read_error_context(f"--out: {kept} is damaged; delete it to begin again"):
+    with read_error_context(damaged):
         return [
             Solution(n, np.frombuffer(bytes.fromhex(rows), np.float32).reshape(-1, 8), *rest)
             for n, rows, *rest in saved["solutions"]

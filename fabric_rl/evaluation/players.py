@@ -154,8 +154,10 @@ def _agent(
             if asked in recipe.team_sizes:
                 raise
             sizes = " and ".join(f"{blue}v{orange}" for blue, orange in recipe.team_sizes)
-            choose = f"; choose --team_size {max(recipe.team_sizes[0])}"
-            raise ValueError(f"{trained.name} was trained for {sizes}, not {asked[0]}v{asked[1]}{choose}") from error
+            choose = f"choose --team_size {max(recipe.team_sizes[0])}"
+            if not isinstance(team_size, int):
+                choose = "choose players that were trained for the same team size"
+            raise ValueError(f"{trained.name} was trained for {sizes}, not {asked[0]}v{asked[1]}; {choose}") from error
         parts = pool.obs_builder, pool.action_parser
         if isinstance(agent, ExportedAgent):
             agent.check_layout(layout_as_json(*parts, pool.state.num_blue, pool.state.num_orange))

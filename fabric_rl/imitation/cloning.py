@@ -152,8 +152,8 @@ def pretrain(
     held = max(1, round(args.validation * len(order))) if args.validation else 0
     if held >= len(order):
         raise ValueError(
-            f"--validation {args.validation}: {len(order)} episodes with weighted steps are too few to hold back {held}; "
-            "use more demonstrations, or --validation 0"
+            f"--validation {args.validation}: {len(order)} episodes with weighted steps are too few to hold back {held}"
+            "; use more demonstrations, or --validation 0"
         )
     held_back, learned = ([x for number in part for x in groups[number]] for part in (order[:held], order[held:]))
     validation, training = to_batch(held_back, agent) if held else None, to_batch(learned, agent)

@@ -86,10 +86,35 @@ def test_starts_that_cannot_be_combined(call):
 def test_a_damaged_file_of_an_interrupted_search(call, tmp_path):
     out, kept = tmp_path / "found.frd", tmp_path / "found.frd.part.json"
     rules = [2_000, 0.0, 16, 8, 1, 2.0]
-    made_with = [["random"], "save", ["chaser"], "idle", 4, rules, 0]
-    kept.write_text(json.dumps({"made_with": made_with, "solutions": [[0, "abc", 1.0, 10]]}))
-    status, _, errors = call(*WORDS, *SHORT, "--out", out)
-    assert (status, f"--out: {kept} is damaged; delete it to begin again" in errors) == (2, True)
+    made_with = [["random"], "save", ["chaser"], "idle", 4, rules, 0, []]
+    whole = json.dumps({"made_with": made_with, "solutions": [[0, "abc", 1.0, 10]]})
+    for content in (whole, whole[:-20]):
+        kept.write_text(content)
+        status, _, errors = call(*WORDS, *SHORT, "--out", out)
+        assert (status, f"--out: {kept} is damaged; delete it to begin again" in errors) == (2, True)
+
+
+def test_states_of_another_file(call, tmp_path, monkeypatch):
+    states = tmp_path / "states.npz"
+    words = ("search", states, *WORDS[2:], *SHORT, "--out", tmp_path / "found.frd")
+    call(*WORDS, *SHORT, "--states", states, "--last_seconds", "0.2")
+
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "DemonstrationWriter", stop)
+        assert call(*words)[0] == 130
+    call(*WORDS, *SHORT, "--states", states, "--last_seconds", "0.2", "--seed", "1")
+    status, _, errors = call(*words)
+    assert (status, "is from a search with other settings" in errors) == (2, True)
+
+
+def test_players_that_cannot_guide_together(call):
+    status, _, errors = call(*WORDS[:4], "--player", "school_1v1", "school_2v2")
+    assert (status, "choose players that were trained for the same team size" in errors) == (2, True)
+    status, _, errors = call(*WORDS[:4], "--player", "chaser", "chaser")
+    assert (status, "--player names the same player twice" in errors) == (2, True)
 
 
 def test_shots_of_the_exam_are_left_out(call):
