@@ -290,8 +290,8 @@ class _Attempts(PerArenaSetter, DoneCondition):
             self.guide[arena] = tested.guide
         else:
             self._interruptions[arena] = self._rng.choice(INTERRUPTIONS)
-            planned, self._guided[arena] = self._variation(work)
-            self.guide[arena] = self._rng.integers(self._num_guides)
+            self.guide[arena] = guide = int(self._rng.integers(self._num_guides))
+            planned, self._guided[arena] = self._variation(work, guide)
         self._prescribed[arena] = len(planned)
         self._calm[arena] = len(planned) + self._rng.choice(INTERRUPTED)
         self._controls[arena, : len(planned)] = planned
@@ -308,18 +308,18 @@ class _Attempts(PerArenaSetter, DoneCondition):
             velocity *= 1 + SPEED_NOISE * draw(3)
             velocity *= min(1.0, limit / max(float(np.linalg.norm(velocity)), 1.0))
 
-    def _variation(self, work: _Work) -> tuple[Float, int]:
-        """Return the prescribed first decisions of a new attempt, `[t, 8]`, and how many are not the guide's."""
+    def _variation(self, work: _Work, guide: int) -> tuple[Float, int]:
+        """Return the prescribed first decisions of a new attempt, `[t, 8]`, and how many are not this guide's."""
         rng = self._rng
         if not work.elite or rng.random() < 0.05:
             return self._held[:0], 0
-        _, cause, guided, _, parent = work.elite[rng.integers(len(work.elite))]
+        _, cause, guided, its_guide, parent = work.elite[rng.integers(len(work.elite))]
         changed: Float
         at = cause if rng.random() < 0.8 else len(parent)
         cut, width = int(rng.integers(at + 1)), int(rng.integers(1, LONGEST_CHANGE + 1))
         unsteady = work.elite[0].progress >= 1 and not work.repeats_work  # it succeeds, but not after small changes
         if rng.random() < (0.75 if unsteady else 0.4):
-            return parent[:cut], min(cut, guided)
+            return parent[:cut], min(cut, guided) if guide == its_guide else cut
         before, after, kind = parent[:cut], parent[cut:], rng.random()
         if kind < 0.5:
             changed = np.concatenate((before, np.repeat(self._draw(1), width, axis=0), after[width:]))

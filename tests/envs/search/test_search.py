@@ -10,7 +10,7 @@ from envs.matches.exam import place_exam_shot
 from envs.resets import Kickoff
 from envs.resets.base import apply_to_arena
 from envs.search import FirstToBall, Goal, Rules, Save, Score, SearchStart, TouchInAir, replay, search
-from envs.search.search import _Attempts
+from envs.search.search import _Attempt, _Attempts
 from envs.state.game_state import GameState
 from envs.state.layout import ORANGE
 
@@ -98,6 +98,19 @@ def test_the_guide_of_an_attempt_also_plays_its_replays(seed, monkeypatch):
     guides = [IdleBot(), BoostOnTheRight()]  # the first is right in half of the replays
     found = search([shot(away)], DidTheRightThing(), guides, IdleBot(), rules, (1, 1), seed)[0]
     assert found.robust == 1.0
+
+
+def test_decisions_of_another_guide_are_not_the_guides_own():
+    attempts = _Attempts([shot(AHEAD)], Score(), [IdleBot(), BallChaser()], Rules(num_arenas=32), seed=0)
+    work, own, other = attempts.works[0], [], []
+    attempts._keep(work, _Attempt(0.5, 60, 0, 1, np.arange(60 * 8, dtype=np.float32).reshape(60, 8)))
+    for number in range(400):
+        planned, guided = attempts._variation(work, number % 2)
+        if np.array_equal(planned, work.elite[0].controls[: len(planned)]):  # a cut; other variations change decisions
+            (own if number % 2 else other).append((len(planned), guided))
+    assert len(own) > 50 and len(other) > 50
+    assert all(guided == 0 for length, guided in own if length < 60)
+    assert all(guided == length for length, guided in other)
 
 
 class _ByHand:
