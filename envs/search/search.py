@@ -25,7 +25,7 @@ from envs.checks import check_seed
 from envs.dones import BallOnGroundCondition, DoneCondition, TimeoutCondition
 from envs.loggers import StateLogger
 from envs.matches.exam import LONGEST_FLIGHT_SECONDS, shot_over
-from envs.pool.players import Bot, TeamBots, play
+from envs.pool.players import Bot, TeamBots, compute_controls, play
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets.base import PerArenaSetter
 from envs.resets.initial_states import inside_field
@@ -441,8 +441,9 @@ class _Guides(Bot):
         self.bots, self._chosen = list(bots), chosen
 
     def act(self, state: GameState) -> Float:
-        wanted: Float = np.stack([bot.act(state) for bot in self.bots])[self._chosen, np.arange(state.num_arenas)]
-        return wanted
+        wanted = np.stack([compute_controls(bot, state) for bot in self.bots])
+        chosen: Float = wanted[self._chosen, np.arange(state.num_arenas)]
+        return chosen
 
 
 class _Played(Bot):

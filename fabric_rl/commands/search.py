@@ -101,14 +101,16 @@ def search_states(
     num_arenas = min(128, max(16, 4 * len(starts)))
     rules = Rules(budget, robust, num_arenas, skip, recipe.action_delay_ticks, seconds)
     made_with = [list(start), goal, list(player), opponent, len(starts), list(vars(rules).values()), seed]
-    files = [each.identity[0] for each in (*players, other) if isinstance(each.identity, tuple)]
-    made_with.append([sha256(Path(file).read_bytes()).hexdigest() for file in (*files, *start) if Path(file).is_file()])
+    kept = None if out is None else out.with_name(f"{out.name}.part.json")
+    if kept is not None:  # what is behind the names
+        files = [each.identity[0] for each in (*players[: len(player)], other) if isinstance(each.identity, tuple)]
+        whole = [Path(file).read_bytes() for file in (*files, *start) if Path(file).is_file()]
+        made_with.append([sha256(content).hexdigest() for content in whole])
 
     def play_again(one: Solution, loggers: Sequence[StateLogger] = ()) -> Iterator[tuple[GameState, bool]]:
         opponent_of_block = opposing(seed + one.start - one.start % _AT_ONCE)
         return replay(starts[one.start], one.controls, sought(), opponent_of_block, rules, size, loggers)
 
-    kept = None if out is None else out.with_name(f"{out.name}.part.json")
     found = _read(kept, made_with)
     with single_thread(), progress(f"{len(starts)} initial states") as tell:
         while len(found) < len(starts):

@@ -100,6 +100,16 @@ def test_the_guide_of_an_attempt_also_plays_its_replays(seed, monkeypatch):
     assert found.robust == 1.0
 
 
+class TwoControls(Bot):
+    def act(self, state):
+        return state.controls[..., :2]
+
+
+def test_a_guide_with_wrong_controls_is_named():
+    with pytest.raises(ValueError, match=r"TwoControls: act\(\) must return numbers \[16, 2, 8\]"):
+        search([shot(AHEAD)], Score(), [IdleBot(), TwoControls()], IdleBot(), RULES, (1, 1), num_threads=1)
+
+
 def test_decisions_of_another_guide_are_not_the_guides_own():
     attempts = _Attempts([shot(AHEAD)], Score(), [IdleBot(), BallChaser()], Rules(num_arenas=32), seed=0)
     work, own, other = attempts.works[0], [], []
