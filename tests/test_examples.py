@@ -19,6 +19,7 @@ def weights_of(folder):
     return load_checkpoint(folder)[1]["agent"]
 
 
+@pytest.mark.slow
 def test_it_resumes_bit_for_bit(tmp_path, capsys):
     run = tmp_path / "run"
     flags = [

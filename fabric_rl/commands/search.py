@@ -183,6 +183,12 @@ def _find_goal(name: str) -> Callable[[], Goal]:
     found = GOALS.get(name) or find_class(name, Goal)  # type: ignore[type-abstract]
     if found is None:
         raise ValueError(f"--goal {name} must be {', '.join(GOALS)} or the class path of an envs.search.Goal")
+    try:
+        found()
+    except TypeError as error:
+        raise ValueError(
+            f"--goal {name}: {error}; a goal must be complete, and all its arguments need defaults"
+        ) from None
     return found
 
 
@@ -220,7 +226,7 @@ def _starts(words: Sequence[str], number: int, seed: int, seconds: float) -> lis
         recorded = ReplayedStates(words[0])
         chosen = order(len(recorded))[:number].tolist()
         return [SearchStart(partial(recorded.place, number=i), seconds) for i in chosen]
-    packs = results.choose_packs(read_packs(packaged_file()), [*words, "train"], "start")
+    packs = results.choose_packs(read_packs(packaged_file()), [*words, "train"], "start", [*setters, "an .npz file"])
     shots = []
     for pack in map(Pack.in_standard_field, packs):
         goalie = pack.metadata.get("type") == "Goalie"

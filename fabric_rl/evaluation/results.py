@@ -173,10 +173,13 @@ SPLITS = {"held_out": (True,), "train": (False,), "all": (True, False)}
 """Values of `Pack.held_out` by the name of a part of the packs."""
 
 
-def choose_packs(packs: Sequence[Pack], words: Sequence[str], setting: str = "--packs") -> list[Pack]:
+def choose_packs(
+    packs: Sequence[Pack], words: Sequence[str], setting: str = "--packs", others: Sequence[str] = ()
+) -> list[Pack]:
     """Return the packs whose code, type, difficulty or tags include one of the words, or all if there are no words.
 
-    The words `held_out` and `train` select packs by `Pack.held_out` first, and `all` means both. Errors name `setting`.
+    The words `held_out` and `train` select packs by `Pack.held_out` first, and `all` means both. Errors name `setting`
+    and, beside packs, its `others` values.
 
     Raises:
         ValueError: A word does not match any pack.
@@ -192,9 +195,10 @@ def choose_packs(packs: Sequence[Pack], words: Sequence[str], setting: str = "--
         if not any(word in names for names in of):
             kinds = [name for pack in packs for key in ("type", "difficulty") for name in pack.names(key)]
             some = ", ".join(sorted({*kinds}))
+            instead = f"; {setting} can also be {', '.join(others)}" if others else ""
             raise ValueError(
                 f"{setting} {word}: no training pack has this code, type, difficulty or tag (types, "
-                f"difficulties: {some})"
+                f"difficulties: {some}){instead}"
             )
     return [pack for pack, names in zip(packs, of, strict=True) if not words or not names.isdisjoint(words)]
 

@@ -353,6 +353,7 @@ def test_bad_input_is_one_line(tmp_path, monkeypatch, capsys, argv):
     check(argv, tmp_path, status, *capsys.readouterr())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("argv", PROCESSES)
 def test_a_process_ends_with_one_line(forks, tmp_path, argv):
     (status,), out, err = forks.wait([forks.start(*words_of(argv, tmp_path), files=MALFORMED)])

@@ -55,6 +55,7 @@ def test_checkpoint_without_settings_is_refused(runs, tmp_path):
         load_trained(copy)
 
 
+@pytest.mark.slow
 def test_an_exported_agent_goes_on_without_its_run(runs, tmp_path, capsys):
     folder, weights = tmp_path / "bots" / "mine", load_trained("plain", runs)._weights
     assert command("export", "plain", folder, "--runs_dir", runs) == 0
@@ -170,6 +171,7 @@ def test_teams_are_as_large_as_trained_unless_asked(runs, tmp_path, capsys):
     assert "twos was trained for 2v2, not 1v1; choose --team_size 2" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_bots_and_classes_of_ones_own(runs, tmp_path, monkeypatch, capsys):
     (tmp_path / "my_own_bots.py").write_text(
         "from envs.bots import KickoffThenShoot\n\nclass Mine(KickoffThenShoot):\n    pass\n"
@@ -312,6 +314,7 @@ class MyLogger(StateLogger):
 """
 
 
+@pytest.mark.slow
 def test_an_exported_agent_loads_where_the_modules_of_its_training_are_absent(forks, tmp_path):
     parts = ["--env.reward", "mine.MyReward", "--env.state_setter", "mine.MyStates", "--env.loggers+=mine.MyLogger"]
     flags = [*POOL, *HIDDEN, *parts, "--env.tick_skip", "4"]

@@ -133,6 +133,7 @@ def test_ctrl_c_leaves_the_old_export(policies, tmp_path, monkeypatch, number):
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_force_writes_over_an_export_and_what_fails_leaves_it(policies, tmp_path, capsys, monkeypatch):
     folder = tmp_path / "an export"
 

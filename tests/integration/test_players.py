@@ -157,6 +157,7 @@ def test_what_cannot_work_is_one_line(forks, tmp_path, flags, tasks, words):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_players_leave_the_size_of_minibatches_to_the_trainers(forks, tmp_path):
     flags = [*CARTPOLE, "--num_players", 1, "--total_timesteps", 512, "--batch_size", 64, "--minibatch_size", 16]
     flags += [f"--callbacks+={PARTS}.ScarceForPlayers", "--callbacks.smallest", 8]

@@ -86,7 +86,7 @@ def longer(settings, total):
         pytest.param(GROUPS, 1, 2, marks=pytest.mark.slow),
         pytest.param(SELF_PLAY, 1, 2, marks=pytest.mark.slow),
         pytest.param([*SELF_PLAY, "--overlap"], 2, 2, marks=pytest.mark.slow),
-        (SAC, 1, 2),
+        pytest.param(SAC, 1, 2, marks=pytest.mark.slow),
         pytest.param(SAC, 2, 2, marks=pytest.mark.slow),
         pytest.param(ROLES, 1, 3, marks=pytest.mark.slow),
         pytest.param([*ROLES, "--self_play", "fabric_rl.selfplay.SelfPlay"], 2, 2, marks=pytest.mark.slow),

@@ -196,6 +196,7 @@ def test_checkpoints_by_minutes_say_that_they_are_inexact(call, runs):
 # ---------------------------------------------------------------- parts of the user's own
 
 
+@pytest.mark.slow
 def test_callbacks_find_their_own_memory_and_a_logger_that_fails_is_left_out(call, runs, tmp_path):
     (tmp_path / "more.yaml").write_text(
         f"callbacks: [{{class_path: {PARTS}.Counting, init_args: {{every: 7}}}}, {{class_path: {PARTS}.Other}}]\n"

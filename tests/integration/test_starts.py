@@ -48,6 +48,7 @@ def child(first, call, runs):
 # ---------------------------------------------------------------- with the weights of another run
 
 
+@pytest.mark.slow
 def test_killed_before_its_first_checkpoint_it_begins_again_to_the_bit(child, first, begin, end, call, runs):
     """The run whose weights they were is gone by then."""
     source = shutil.copytree(first, runs / "source")
@@ -87,6 +88,7 @@ def test_torchrun_begins_it_again(child, tmp_path, runs):
     assert equal(weights_of(tmp_path / "r"), weights_of(child))
 
 
+@pytest.mark.slow
 def test_its_configuration_runs_again_as_it_is(child, call, runs):
     copy = child / "initial.ckpt"
     assert (settings_of(child)["initialize_from"], settings_of(child)["inference"]) == (str(copy), False)
@@ -97,6 +99,7 @@ def test_its_configuration_runs_again_as_it_is(child, call, runs):
     assert rows_of(runs / "again") == rows_of(child)
 
 
+@pytest.mark.slow
 def test_its_configuration_does_not_keep_it_from_going_on(child, call, refused, runs):
     run = shutil.copytree(child, runs / "longer")
     longer = ["--run_id", "longer", "--resume", "--total_timesteps"]
@@ -196,6 +199,7 @@ def test_a_run_killed_before_its_parts_were_built_goes_on_with_its_own_task(call
     assert saved(runs / "died")["steps"] == 96
 
 
+@pytest.mark.slow
 def test_iterations_of_another_size_are_counted_as_what_they_were(copy_of_first, call):
     """10 of 64 steps, then 2 of 96, then 3 of 64 again."""
     run = copy_of_first("sizes")
@@ -288,6 +292,7 @@ def test_ctrl_c_and_ctrl_d_start_nothing(choice, begin, forks, key):
     assert "not shown: 1 of other environments or agents" in screen
 
 
+@pytest.mark.slow
 def test_a_number_goes_on_from_that_milestone_and_enter_from_the_latest_checkpoint(choice, begin, forks, tmp_path):
     for keys, steps in ((["1\n"], 256), (["\n"], 640)):
         runs = shutil.copytree(choice, tmp_path / f"{steps}")

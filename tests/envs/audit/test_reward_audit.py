@@ -65,11 +65,13 @@ def test_it_names_what_pays_own_goals_and_nothing_else(wrong_audit):
     assert lines[0] == "AnyGoal pays for an own goal: 1 more than for the same touch to the side"
 
 
+@pytest.mark.slow
 def test_it_names_what_is_not_mirrored_or_depends_on_the_order_of_cars(wrong_audit):
     assert {"BluesGoal", "RightHalf"} == found(wrong_audit, "mirror") - {"total"}
     assert {"FirstCar"} == found(wrong_audit, "order") - {"total"}
 
 
+@pytest.mark.slow
 def test_it_names_what_depends_on_the_tick_skip_against_its_word(wrong_audit):
     assert {"SaysPerSecond"} == found(wrong_audit, "tick skip")
     by_name = {part.name: part for part in wrong_audit.parts}
@@ -79,6 +81,7 @@ def test_it_names_what_depends_on_the_tick_skip_against_its_word(wrong_audit):
     assert rated[4] == pytest.approx(rated[16], rel=0.1)
 
 
+@pytest.mark.slow
 def test_it_names_what_is_better_farmed_than_scored():
     audit = audit_rewards(POOL, reward=envs.CombinedReward([NearBall(), envs.GoalReward()], [1.0, 2.0]), **QUICK)
     assert found(audit, "farming") == {"NearBall", "total"} and not audit.passed
@@ -107,6 +110,7 @@ def test_the_seed_decides_everything():
     assert "nobody scored" in " ".join(audits[0].notes)
 
 
+@pytest.mark.slow
 def test_charges_and_their_sign_are_told():
     audit = audit_rewards(POOL, seconds=4, num_arenas=2, reward=envs.NegativeVelocityTowardOwnGoalReward())
     (part,) = audit.parts
@@ -287,6 +291,7 @@ def test_traces_are_what_the_pool_pays_and_end_with_their_episode(shot):
         reward_trace(pool, envs.IdleBot(), car=2)
 
 
+@pytest.mark.slow
 def test_first_states_are_those_of_the_setter():
     rows = reset_rows(partial(POOL, team_size=2), episodes=40, seed=1)
     assert len(rows) == 40 * 5 and [row["what"] for row in rows[:5]] == ["ball", "blue", "blue", "orange", "orange"]

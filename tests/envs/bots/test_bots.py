@@ -70,6 +70,7 @@ def test_shooters_score_in_an_empty_net_and_never_in_their_own(colour):
     assert scored[1 - colour] == 0
 
 
+@pytest.mark.slow
 def test_shooters_beat_idle_cars_with_either_colour():
     blue, orange = goals(trace_of(TeamBots(KickoffThenShoot(), IdleBot()), 40))
     assert blue >= 4 and orange == 0
@@ -141,6 +142,7 @@ def test_random_is_decided_by_its_seed_and_uses_everything():
     pool.close()
 
 
+@pytest.mark.slow
 def test_the_flight_of_the_ball_is_predicted_with_its_bounces():
     setter = RandomState(grounded_share=1.0, ball_on_ground_share=0.1)
     trace = trace_of(IdleBot(), 3, team_size=(1, 0), arenas=60, state_setter=setter)

@@ -153,6 +153,7 @@ def test_masks_are_those_of_the_game(tmp_path):
         assert not trajectory.soft[~told].any()
 
 
+@pytest.mark.slow
 def test_of_a_noisy_player_it_is_learned_what_it_would_have_done(tmp_path):
     about = states_header(("chaser", "chaser"), [0, 1], range(2), 8)
     with DemonstrationWriter(tmp_path / "a.frd", columns_of_states(2, noisy=True), about) as writer:

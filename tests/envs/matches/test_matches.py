@@ -85,6 +85,7 @@ def test_no_two_pairs_are_the_same_games():
         assert len(np.unique(games[:, half, 0, :9].round(3), axis=0)) == len(games)  # nor begin from the same places
 
 
+@pytest.mark.slow
 def test_sides_change_and_players_draw_anew():
     """Deterministic, from the same kickoffs: the same game to the bit, with sides changed."""
     matches, games = watched(chaser, chaser, num_pairs=PAIRS_AT_ONCE, minutes=0.25, seed=1)
@@ -199,6 +200,7 @@ def test_the_same_seed_gives_the_same_kickoffs_whenever_they_come():
     assert len({ours.tobytes() for ours, _ in of[0]}) == 3
 
 
+@pytest.mark.slow
 def test_both_teams_begin_alike_near_a_spawn():
     spots, delays, boosts, turns = [], [], [], []
     for arena, state, late in kickoffs_of([1], [0] * 400, cars=3):

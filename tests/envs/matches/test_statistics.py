@@ -292,6 +292,7 @@ class PadByPad(StateLogger):
         return {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tick_skip", [8, 24])
 def test_pads_belong_to_whom_the_game_says(tick_skip):
     logger, other = GameStatistics(), PadByPad()

@@ -48,6 +48,7 @@ def test_a_scripted_car_succeeds(name):
     assert drive(pool_of(lane, 8), SCRIPTS[name], min(ticks_of(lane), 520)).mean() >= 0.8
 
 
+@pytest.mark.slow
 def test_a_car_that_jumps_in_time_shoots_on_target():
     lane = JumpShotLane()
     shots = [drive(pool_of(lane, 8), drivers.jump_at(ticks), 200) for ticks in (30, 40, 50)]
@@ -55,6 +56,7 @@ def test_a_car_that_jumps_in_time_shoots_on_target():
     assert not drive(pool_of(lane, 8), drivers.jump_at(1000), 200).any()  # driving below it is no jump shot
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LANES)
 def test_an_idle_car_fails(name):
     lane = LANES[name]()
@@ -113,6 +115,7 @@ def test_the_ball_comes_down_in_front_of_the_car():
     assert (nearest > 70).all() and (heights > 140).all() and (heights < 330).all()
 
 
+@pytest.mark.slow
 def test_half_flips():
     car = drivers.Car(pool_of(HalfFlipLane()))
     along = drivers.dot(car.vel, car.forward)

@@ -76,6 +76,7 @@ def test_samplers():
 # ---------------------------------------------------------------- who gets what, and when
 
 
+@pytest.mark.slow
 def test_values_depend_neither_on_threads_nor_on_processes_nor_on_the_order_of_the_settings():
     alone = short_games(seed=3, num_threads=1)
     first, _ = alone.reset(seed=9)
@@ -296,6 +297,7 @@ def cartpole(num_envs=2, seed=0):
     return GymnasiumEnvs("CartPole-v1", num_envs, seed)
 
 
+@pytest.mark.slow
 def test_gymnasium_and_worker_processes_get_parameters():
     envs = cartpole()
     poles = [env.unwrapped for env in envs.env.envs]

@@ -109,6 +109,7 @@ def test_cars_in_contact_are_restored_to_the_bit(seed, sizes):
     assert_same(went_on, play(fresh, 20, seed=1))
 
 
+@pytest.mark.slow
 def test_an_episode_in_contact_is_that_of_a_new_pool():
     used = piled()
     used.reset(seed=0)
@@ -129,6 +130,7 @@ def digest_of(path):
     return digest(pool)
 
 
+@pytest.mark.slow
 def test_another_process_goes_on_to_the_bit(tmp_path):
     pool = piled()
     pool.reset(seed=4)

@@ -91,6 +91,7 @@ def mirrored_actions(symmetry, actions):
     return actions * symmetry.actions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("obs", "action"), [*zip(OBS, ACTIONS, strict=True)])
 def test_mirrored_play(obs, action):
     """The physics itself is the judge: both games are simulated."""
@@ -114,6 +115,7 @@ def test_mirrored_play(obs, action):
     other.close()
 
 
+@pytest.mark.slow
 def test_the_map_is_its_own_inverse():
     for obs in OBS:
         found = RocketSimPool(1, [(1, 0), (2, 1)], obs=obs(), num_threads=1).find_symmetry()
@@ -126,14 +128,26 @@ def test_the_map_is_its_own_inverse():
     ("settings", "reason"),
     [
         ({"reward": CombinedReward([TouchReward(), OneSided()], [1.0, 1.0])}, "OneSided pays differently"),
-        ({"reward": PhasedReward({"a": TouchReward(), "b": OneSided()})}, "OneSided pays differently"),
+        pytest.param(
+            {"reward": PhasedReward({"a": TouchReward(), "b": OneSided()})},
+            "OneSided pays differently",
+            marks=pytest.mark.slow,
+        ),
         ({"reward": OneGoal()}, "OneGoal pays differently"),
         ({"action": ClipAction(LookupTable(), [-1] * 5, [1, 0.2, 1, 1, 1])}, "ClipAction gives other controls"),
-        ({"reward": AnnealedReward(OneSided(), [1000, 2000], [0, 1])}, "OneSided pays differently"),
+        pytest.param(
+            {"reward": AnnealedReward(OneSided(), [1000, 2000], [0, 1])},
+            "OneSided pays differently",
+            marks=pytest.mark.slow,
+        ),
         ({"done": RightSide()}, "RightSide ends an episode, but not its mirror image"),
         ({"obs": Crash()}, "failed in a game of 24 arenas (ZeroDivisionError"),
         ({"obs": Compass()}, "column 0 (obs) of Compass has no mirror image"),
-        ({"action": HybridTable()}, "some of the 128 actions of HybridTable have no mirror image"),
+        pytest.param(
+            {"action": HybridTable()},
+            "some of the 128 actions of HybridTable have no mirror image",
+            marks=pytest.mark.slow,
+        ),
         ({"action": ActionTable(np.eye(3, 8))}, "of the 3 actions of ActionTable"),
     ],
 )

@@ -66,6 +66,7 @@ def test_any_number_of_workers_plays_the_same(team_size):
         pool.close()
 
 
+@pytest.mark.slow
 def test_gymnasium_environments_and_the_constructors_seed():
     pool, alone = ProcessPool(partial(short_games, 4), 2, seed=5), short_games(4, seed=5)
     np.testing.assert_array_equal(pool.reset()[0], alone.reset()[0])
@@ -333,6 +334,7 @@ def test_a_worker_that_exits_while_it_is_built_says_where():
         ProcessPool(partial(Trouble, 4, exits=True), 1)
 
 
+@pytest.mark.slow
 def test_a_worker_that_fails_again_and_again_ends_the_pool(caplog, close):
     pool = close(ProcessPool(partial(Trouble, 4), 2, restart=True))
     pool.reset(seed=0)

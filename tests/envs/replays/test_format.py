@@ -86,6 +86,7 @@ def test_a_game_that_is_played_can_be_read_up_to_its_last_chunk(tmp_path):
     assert seen == {0, 10, 20, 25} and replay.games[0].result
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_every_damaged_byte_is_noticed(tmp_path_factory, data):

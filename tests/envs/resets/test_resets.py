@@ -64,6 +64,7 @@ def test_only_the_arenas_asked_for_are_written(name):
     assert state.world.ball_pos[1].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETTERS)
 def test_arenas_do_not_depend_on_threads_or_on_how_many_there_are(name):
     few, many = pool_with(SETTERS[name], 3, seed=4), pool_with(SETTERS[name], 8, seed=4, num_threads=2)

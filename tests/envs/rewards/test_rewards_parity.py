@@ -157,6 +157,7 @@ def made_up(steps=400, touch_one=True, seed=0):
     return shown
 
 
+@pytest.mark.slow
 def test_mechanics_on_made_up_states():
     shown = made_up(1500)
     # A touch that wins a flip back and uses an earlier one is both; rlgym-tools pays for the second only.

@@ -58,6 +58,7 @@ def test_the_same_seed_gives_the_same_result():
     assert not np.array_equal(controls(1, 1), controls(2, 1))
 
 
+@pytest.mark.slow
 def test_a_solution_has_to_survive_small_changes():
     rules = Rules(budget=40_000, robust=0.5, num_arenas=32, seconds=3.0)
     found = search([shot(AHEAD)], Score(), [BallChaser()], IdleBot(), rules, (1, 1), seed=1)[0]

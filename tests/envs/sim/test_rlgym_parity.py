@@ -210,8 +210,10 @@ def compare_with_rlgym(reader, setters, team_size, obs, reference, steps, seed=0
     ("team_size", "layout"),
     [
         (1, "guide"),
-        (2, "defaults"),
-        *(pytest.param(*more, marks=pytest.mark.slow) for more in [(2, "guide"), (3, "guide"), (1, "defaults")]),
+        *(
+            pytest.param(*more, marks=pytest.mark.slow)
+            for more in [(2, "guide"), (3, "guide"), (1, "defaults"), (2, "defaults")]
+        ),
     ],
 )
 def test_random_play_reads_as_in_rlgym(rlgym_reader, shot, dropped, head_on, team_size, layout):

@@ -68,6 +68,7 @@ def turned(frames):
     return [(mask, other) for (mask, _), (other, _) in zip(frames, seen, strict=True)], seen[0][1]
 
 
+@pytest.mark.slow
 @given(plays(steps=1))
 def test_the_other_side_of_the_field_is_its_rotation(frames):
     [(_, state)], ([(_, other)], order) = frames, turned(frames)

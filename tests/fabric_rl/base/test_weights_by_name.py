@@ -31,6 +31,7 @@ def weights(part):
     return part["init_args"]["weights"]
 
 
+@pytest.mark.slow
 def test_a_flag_changes_one_weight_and_keeps_the_others():
     found = settings([*QUICKSTART, "--env.reward.weights.GoalReward", "20", "--env.reward.weights.Touch", "2"])
     assert weights(found["reward"]) == [2.0, 0.4, 0.05, 0.01, 0.3, 20.0]
@@ -39,6 +40,7 @@ def test_a_flag_changes_one_weight_and_keeps_the_others():
     assert weights(settings([*QUICKSTART, "--env.state_setter.weights.Kickoff", "2"])["state_setter"]) == [2.0, 0.6]
 
 
+@pytest.mark.slow
 def test_a_file_changes_one_weight_and_keeps_the_others(tmp_path):
     file = overlay(
         tmp_path,

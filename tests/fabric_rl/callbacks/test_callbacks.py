@@ -432,6 +432,7 @@ def said(caplog):
     return [record.getMessage() for record in caplog.records if "AdaptiveBatchSize" in record.getMessage()]
 
 
+@pytest.mark.slow
 def test_minibatches_that_do_not_grow_say_why_once(fabric, caplog, trimmed):
     caplog.set_level("INFO", logger="fabric_rl")
     trained(fabric, [AdaptiveBatchSize(smallest=8)], iterations=3, minibatch_size=16)

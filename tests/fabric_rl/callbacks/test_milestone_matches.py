@@ -103,6 +103,7 @@ def plays(folder):
     time.sleep(600)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 def test_a_match_ends_with_a_training_that_is_killed_and_the_next_one_has_files_of_its_own(forks, tmp_path):
     (tmp_path / ".match.json").write_text("of an older one")

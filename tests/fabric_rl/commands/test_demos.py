@@ -189,6 +189,7 @@ def test_without_a_configuration_a_clone_is_the_agent_that_a_training_trains(cha
     assert "decides every 4" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_cloning_and_kickstarting_go_on_to_the_bit(poled, cartpole, tmp_path):
     def run(name, steps, **start):
         train_fabric.main(

@@ -62,6 +62,7 @@ def test_a_run_that_ctrl_c_stops_has_one_until_it_goes_on(tmp_path):
     assert not list((tmp_path / "a" / "run").glob(".final*"))
 
 
+@pytest.mark.slow
 def test_the_model_changes_nothing_in_the_run(tmp_path):
     for form in ("onnx", "none"):
         trained(tmp_path / form, steps=128, saving=Saving(final_model=form, exact_resume=True))
@@ -72,6 +73,7 @@ def test_the_model_changes_nothing_in_the_run(tmp_path):
     assert not (tmp_path / "none" / "run" / "final").exists()
 
 
+@pytest.mark.slow
 def test_weights_alone_if_onnx_cannot_have_it_or_nobody_wants_it(tmp_path):
     trained(tmp_path / "weights", saving=Saving(final_model="weights"))
     final = tmp_path / "weights" / "run" / "final"

@@ -91,6 +91,7 @@ def test_short_numbers_of_steps():
         parser.parse_args(["--steps", "1.2345k"])
 
 
+@pytest.mark.slow
 def test_an_evaluation_says_who_is_better_and_names_the_recipe(call):
     status, output, _ = call("evaluate", "idle", "shooter", "--matches", 20, "--minutes", 1)
     assert status == 0

@@ -134,6 +134,7 @@ def test_samplers_and_lessons_become_parameters(capsys, tmp_path):
     assert "mass custom-sampler" in impossible and "subclass of envs.Sampler" in impossible
 
 
+@pytest.mark.slow
 def test_teams_and_lessons_in_rocket_league(capsys, tmp_path):
     words = [FILES / "new_everything.yaml", *POOL, "--env.team_size", 2]
     _, _, impossible, config = convert(capsys, tmp_path, *words)
@@ -316,6 +317,7 @@ def test_an_answer_is_exact(flag, answer, capsys):
 TWO_ROLES = [*POOL, "--env.obs", "envs.TeamRoleObs", "--env.obs.inner", "envs.AdvancedObs"]
 
 
+@pytest.mark.slow
 def test_all_behaviors_train_together_in_an_environment_with_as_many_roles(capsys, tmp_path):
     same, _, impossible, config = convert(capsys, tmp_path, FILES / "strikers_vs_goalie.yaml", *TWO_ROLES)
     roles = config["agent"]["init_args"]["roles"]

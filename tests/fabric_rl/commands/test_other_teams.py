@@ -57,6 +57,7 @@ def test_columns_of_the_same_car_follow_it(builder, old, new):
     assert all(kept[after[name]].tolist() == list(range(*before[name].indices(999))) for name in after if same in name)
 
 
+@pytest.mark.slow
 def test_a_1v1_bot_begins_a_2v2(tmp_path, capsys):
     assert command("export", "school_1v1", tmp_path / "duo", "--team_size", "2") == 0
     solo, duo = load_trained("school_1v1"), load_trained(tmp_path / "duo")

@@ -99,6 +99,7 @@ def test_one_page(replay, tmp_path, capsys):
     assert [file.name for file in tmp_path.iterdir()] == ["game.html"]
 
 
+@pytest.mark.slow
 def test_a_video_of_a_game(tmp_path, capsys):
     file, video = tmp_path / "game.frl", tmp_path / "game.mp4"
     words = ["chaser", "shooter", "--minutes", "0.02", "--out", file, "--mp4", video]

@@ -27,6 +27,7 @@ def again(forks, folder, *words):
     return status, out, err
 
 
+@pytest.mark.slow
 def test_a_run_comes_out_the_same(runs):
     status, out, err = runs.again("a")
     assert status == 0, err

@@ -16,6 +16,7 @@ from fabric_rl.commands.checks import check_table, draw_audit, draw_resets, draw
 from fabric_rl.commands.output import png_of
 
 
+@pytest.mark.slow
 def test_pictures_are_drawn():
     pytest.importorskip("matplotlib")
     pool = partial(RocketSimPool, num_threads=1)
@@ -55,6 +56,7 @@ def command(call, tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_audit_command_passes_an_honest_reward(command, tmp_path):
     out = tmp_path / "audit.json"
     status, output, errors = command(

@@ -68,6 +68,7 @@ def test_an_interrupted_search_continues(call, tmp_path, monkeypatch):
     assert (tmp_path / "found.frd").read_bytes() == (tmp_path / "whole.frd").read_bytes()
 
 
+@pytest.mark.slow
 def test_each_recorded_state_is_searched_once(call, tmp_path):
     found = ("--states", tmp_path / "found.npz", "--last_seconds", "0.001", "--json", tmp_path / "found.json")
     call(*WORDS, *SHORT, *found)
@@ -94,6 +95,7 @@ def test_a_damaged_file_of_an_interrupted_search(call, tmp_path):
         assert (status, f"--out: {kept} is damaged; delete it to begin again" in errors) == (2, True)
 
 
+@pytest.mark.slow
 def test_states_of_another_file(call, tmp_path, monkeypatch):
     states = tmp_path / "states.npz"
     words = ("search", states, *WORDS[2:], *SHORT, "--out", tmp_path / "found.frd")
@@ -122,6 +124,8 @@ def test_shots_of_the_exam_are_left_out(call):
     status, _, errors = call("search", "held_out", "--goal", "score", "--number", "1")
     assert status == 2
     assert "start: held_out and train cannot be combined" in errors
+    status, _, errors = call("search", "kickof", "--goal", "score", "--number", "1")
+    assert (status, "start can also be kickoff, random, an .npz file" in errors) == (2, True)
 
 
 @pytest.mark.slow
@@ -145,3 +149,5 @@ def test_goals_by_class_path(call, tmp_path, monkeypatch):
     assert (status, "Nothing: progress() returned" in errors) == (2, True)
     status, _, errors = call(*WORDS[:2], "--goal", "no_such.Goal")
     assert (status, "no_such" in errors, errors.count("\n")) == (2, True, 1)
+    status, _, errors = call(*WORDS[:2], "--goal", "envs.search.Goal")
+    assert (status, "--goal envs.search.Goal: Can't instantiate" in errors, errors.count("\n")) == (2, True, 1)

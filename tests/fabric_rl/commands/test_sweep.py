@@ -207,6 +207,7 @@ def test_a_broken_trial_is_listed_and_stops_nothing(tmp_path, capsys):
     assert "contains a sweep that was started with different settings; choose" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_what_matters_is_said_of_forty_trials_and_how_to_compare_the_best_two(tmp_path, capsys):
     path, folder = space_file(tmp_path, "gamma: {low: 0.9, high: 0.99}\n"), tmp_path / "a sweep"
     words = ["sweep", *FLAGS, "--space", path, "--folder", folder, "--metric", "ppo/loss", "--minimize", "--trials", 1]

@@ -263,6 +263,7 @@ def test_wrong_flags_are_one_line(capsys, tmp_path, flags, words):
     assert not (tmp_path / "t.yaml").exists()
 
 
+@pytest.mark.slow
 def test_settings_of_before_are_not_lost(monkeypatch, capsys, tmp_path):
     out = tmp_path / "t.yaml"
     out.write_text("# By fabric-rl tune: 1.31 times the original speed.\nnum_steps: 32\n")

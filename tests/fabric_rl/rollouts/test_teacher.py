@@ -66,6 +66,7 @@ def test_actions_belong_to_their_steps(fabric):
     assert [each.tolist() for each in batches.taught] == said.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", [AGENT, partial(RecurrentPPOAgent, sequence_length=8, teacher_coef=1.0)])
 @pytest.mark.parametrize("action", [None, StateAwareTable(), ContinuousAction()])
 def test_the_agent_learns_what_the_teacher_does(fabric, agent, action):
@@ -104,6 +105,7 @@ def test_it_resumes_exactly(fabric, tmp_path):
     assert all(torch.equal(weights, again["agent"][name]) for name, weights in whole["agent"].items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overlap", [False, True])
 def test_a_run_goes_on_without_its_teacher_or_with_one(fabric, tmp_path, overlap):
     """Without it in the agent's settings or in the environment's; with one, from the first rollout that it has seen."""

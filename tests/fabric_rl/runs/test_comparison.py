@@ -277,6 +277,7 @@ def test_the_command_says_and_writes_it(runs, capsys, tmp_path):
     assert "a against b" in page and "data:image/png;base64," in page and page.count("<table>") == 4
 
 
+@pytest.mark.slow
 def test_text_of_runs_is_no_html(runs, tmp_path):
     for seed in (0, 1):
         make_run(runs, f"evil_seed{seed}", range(1, 21), group="evil", gamma="'<script>alert(1)</script>'")

@@ -54,6 +54,7 @@ def assert_same(rows, expected):
         assert {name: row.get(name) for name in other} == pytest.approx(other, rel=1e-3, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_it_goes_on_as_that_version_did(call, runs):
     out = call("--run_id", "tiny", "--resume", "--total_timesteps", 3072)
     assert "resuming run tiny after 2,048 steps" in out
@@ -61,6 +62,7 @@ def test_it_goes_on_as_that_version_did(call, runs):
     assert load_checkpoint(runs / "tiny")[1]["exact"] is True
 
 
+@pytest.mark.slow
 def test_its_milestones_are_listed_and_gone_on_from(call, runs):
     out = call("runs", "show", "tiny", program="fabric-rl")
     assert [steps for steps in ("1,024", "2,048") if f"{steps} " in out] == ["1,024", "2,048"]
@@ -70,6 +72,7 @@ def test_its_milestones_are_listed_and_gone_on_from(call, runs):
     assert_same(rows_of(runs / "tiny/metrics.csv"), rows_of(FIXTURE / "metrics.csv")[:8])
 
 
+@pytest.mark.slow
 def test_a_new_run_begins_with_its_weights(call, runs):
     small = ["--total_timesteps", 256, "--env.num_arenas", 2, "--accelerator", "cpu"]
     call("--config", runs / "tiny/config.yaml", "--initialize_from", runs / "tiny", "--run_id", "next", *small)

@@ -98,6 +98,7 @@ def test_opponents_are_snapshots_and_a_run_goes_on_to_the_bit(fabric, tmp_path):
     assert stopped["exact"] and all(torch.equal(x, resumed["agent"][name]) for name, x in whole["agent"].items())
 
 
+@pytest.mark.slow
 def test_self_play_from_the_command_line(tmp_path):
     flags = ["--config", "configs/sac_rocket_1v1.yaml", "--env.num_arenas", "2", "--total_timesteps", "64"]
     small = ["--buffer_size", "1000", "--buffer_init_steps", "32", "--batch_size", "8", "--record_minutes", "null"]

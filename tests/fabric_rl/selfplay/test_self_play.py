@@ -174,6 +174,7 @@ def saved_after(fabric, folder, self_play, iterations=4):
     return load_checkpoint(kept.dir)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spoil, words",
     [
@@ -289,6 +290,7 @@ def refused(capsys, folder, *flags):
     return error.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_what_only_training_shows_to_be_wrong_is_one_line_on_the_command_line(capsys, tmp_path):
     cli([*SMALL, "--runs_dir", str(tmp_path), "--run_id", "r", "--total_timesteps", "64"])
     path, state = load_checkpoint(tmp_path / "r")
