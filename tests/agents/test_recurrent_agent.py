@@ -291,6 +291,7 @@ def test_steps_without_memory_are_refused():
             agent.training_step(batch._replace(**{missing: None}))
 
 
+@pytest.mark.slow
 @CELLS
 def test_learns_what_only_memory_can_tell(cell):
     """The first observation of an episode shows the action that pays ten steps later; the others are noise."""

@@ -141,6 +141,7 @@ def spoiled_pool(num_arenas=2, seed=0, num_threads=1, first_arena=0):
     return RocketSimPool(num_arenas, reward=reward, state_setter=setter, num_threads=num_threads, seed=seed)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_started_again_is_in_the_present_phase():
     pool = ProcessPool(partial(spoiled_pool, 1), 1, restart=True)
     try:

@@ -116,6 +116,7 @@ def test_its_configuration_does_not_keep_it_from_going_on(child, call, refused, 
     assert (printed["initialize_from"], printed["total_timesteps"]) == (str(run / "initial.ckpt"), 832)
 
 
+@pytest.mark.slow
 def test_a_new_run_begins_as_its_configuration_says_where_none_fits(child, call, tmp_path):
     status, out, err = call("--config", child / "config.yaml", "--resume", "--runs_dir", tmp_path)
     assert (status, err) == (0, [])

@@ -306,6 +306,7 @@ def test_minigrid_is_known_by_its_id():
     }
 
 
+@pytest.mark.slow
 def test_atari_is_the_same_in_any_number_of_threads():
     pytest.importorskip("ale_py")
     rng, games = np.random.default_rng(0), [AtariEnvs("breakout", 2, 5, threads) for threads in (1, 2)]

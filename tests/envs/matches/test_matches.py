@@ -100,6 +100,7 @@ def test_sides_change_and_players_draw_anew():
     assert (games[0, 0, 0] == games[0, 1, 0]).all() and (games[0, 0] != games[0, 1]).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tick_skip", [4, 8, 30])
 def test_first_controls_come_late_by_whole_decisions(tick_skip):
     _, games = watched(chaser, chaser, num_pairs=PAIRS_AT_ONCE, minutes=0.01, tick_skip=tick_skip)

@@ -252,6 +252,7 @@ def test_episodes_end_their_notes_and_count_once():
     assert drive(pool, drivers.carry_the_ball, ticks_of(AirDribbleLane())).mean() >= 0.8
 
 
+@pytest.mark.slow
 def test_snapshots_remember_success_and_refuse_other_lanes():
     pool, other = (pool_of(DribbleLane(), 4, done=GoalCondition()) for _ in range(2))
     drive(pool, drivers.balance_ball, 400)

@@ -244,6 +244,7 @@ def test_what_cannot_be_set_is_refused(values, message):
     assert pool.parameters == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pending", [False, True])
 def test_a_restored_pool_goes_on_to_the_bit(pending):
     def build(threads):

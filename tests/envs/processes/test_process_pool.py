@@ -417,6 +417,7 @@ def test_what_lives_in_the_workers_is_one_clear_sentence(close):
 # ---------------------------------------------------------------- what it passes on
 
 
+@pytest.mark.slow
 def test_layout_signals_and_timers_are_the_parts(close):
     pool, alone = close(ProcessPool(signalling, 2)), signalling()
     assert pool.layout == alone.layout and set(pool.layout) == {"observation columns", "action table"}

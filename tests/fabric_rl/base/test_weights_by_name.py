@@ -54,6 +54,7 @@ def test_a_file_changes_one_weight_and_keeps_the_others(tmp_path):
     assert weights(flag["reward"])[-1] == 30.0
 
 
+@pytest.mark.slow
 def test_new_rewards_do_not_inherit_the_weights_of_others(tmp_path):
     file = overlay(
         tmp_path,
@@ -85,6 +86,7 @@ def test_phases_are_changed_one_by_one(tmp_path):
     assert weights(states["BronzeSkills1"]) == [0.55, 3.0, 0.05]
 
 
+@pytest.mark.slow
 def test_whole_phases_replace_all_phases(tmp_path):
     only = {"Mine": {"class_path": "envs.GoalReward"}}
     file = overlay(tmp_path, reward={"class_path": "envs.PhasedReward", "init_args": {"rewards": only}})

@@ -77,10 +77,9 @@ def test_the_steps_depend_on_seed_iteration_and_rank(fabric):
     assert all(len(each) == 20 for each in chosen) and chosen[0] == chosen[1] and len(set(chosen)) == 4
 
 
-@pytest.mark.parametrize(
-    "agent", [PPOLightningAgent, pytest.param(partial(RecurrentPPOAgent, sequence_length=8), marks=pytest.mark.slow)]
-)
-@pytest.mark.parametrize("action", [pytest.param(None, marks=pytest.mark.slow), ContinuousAction()])
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", [PPOLightningAgent, partial(RecurrentPPOAgent, sequence_length=8)])
+@pytest.mark.parametrize("action", [None, ContinuousAction()])
 def test_it_trains_and_resumes_exactly(fabric, tmp_path, agent, action):
     env = partial(POOL, action=action)
 

@@ -180,6 +180,7 @@ def test_states_are_cloned_for_what_a_configuration_says(chased, tmp_path):
     assert trained.agent(Box(-1, 1, (107,)), Discrete(90)).actor[0].weight.shape == (16, 107)
 
 
+@pytest.mark.slow
 def test_without_a_configuration_a_clone_is_the_agent_that_a_training_trains(chased, tmp_path, capsys):
     few = ("--epochs", "1", "--validation", "0", "--env.num_arenas", "1", "--runs_dir", tmp_path)
     assert command("clone", chased, "--run_id", "it", *few) == 0

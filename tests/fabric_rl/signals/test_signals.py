@@ -253,6 +253,7 @@ def test_pixels():
 # ---------------------------------------------------------------------- going on
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overlap", [False, True])
 def test_a_resumed_run_ends_with_the_same_bits(tmp_path, overlap):
     saving = Saving(checkpoint_every_timesteps=512, exact_resume=True, keep_checkpoints=9, record_minutes=None)
