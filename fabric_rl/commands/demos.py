@@ -185,10 +185,10 @@ def clone(
     --initialize_from RUN`).
 
     Args:
-        demos: Demonstration files (.frd) from `fabric-rl demos`.
+        demos: Demonstration files (.frd) from `fabric-rl demos` or `search`.
         env: Environment that the agent is for. Default: the one in configs/rocket_1v1.yaml, as in training, or the
             Gymnasium id that the demonstrations name.
-        agent: Agent class with its settings; must be a PPO agent. Default: the one in the same preset.
+        agent: Agent class with its settings: a PPO agent or SAC. Default: the one in the same preset.
         args: How it learns.
         soft_labels: Controls between two rows of an action table count for both rows. Default: only for the nearest
             row.

@@ -25,6 +25,7 @@ from fabric_rl.runs.trained import ExportedAgent, Trained, load_trained, policy
 from fabric_rl.types import CheckpointError, EnvFactory
 
 Base = TypeVar("Base")
+_RECORDINGS = {".frd": "a demonstration", ".frl": "a replay"}
 
 
 class PlayerSpec(NamedTuple):
@@ -85,6 +86,8 @@ def load_player(
     is_path = role or _is_there(name, runs_dir) or Path(name).name != name
     if not is_path and (bot := find_class(name, Bot)) is not None:  # type: ignore[type-abstract]
         return _scripted(bot)
+    if (kind := _RECORDINGS.get(Path(path).suffix)) and Path(path).is_file():
+        raise ValueError(f"{name} is {kind}, not a player")
     resolve_checkpoint_path("agent", runs_dir, path, list(BOTS))
     trained = load_trained(path, runs_dir, trust_torchscript=trust_torchscript)
     try:

@@ -196,6 +196,9 @@ def test_runs_with_names_of_other_things_are_runs(runs, tmp_path, monkeypatch, c
     assert f"chaser is the name of both a bot and a run; use {folder / 'chaser'} for the run" in capsys.readouterr().err
     assert evaluate("nowhere", "--episodes", "2", "--runs_dir", folder) == 2
     assert "agent nowhere: no such checkpoint, run or milestone" in capsys.readouterr().err
+    (tmp_path / "games.frl").write_bytes(b"")
+    assert evaluate("games.frl", "idle", *words) == 2
+    assert "games.frl is a replay, not a player" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
