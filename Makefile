@@ -49,7 +49,7 @@ train: install  ## train; ARGS="--config configs/X.yaml --total_timesteps N" (wi
 test: install  ## the fast tests, at most 5 minutes on two cores (ARGS="tests/envs -k kickoff" chooses)
 	"$(PY)" -m pytest $(PARALLEL) $(ARGS)
 
-test-all: install  ## all tests but those that learn, at most 15 minutes
+test-all: install  ## all tests but those that learn, half an hour on two cores
 	"$(PY)" -m pytest $(PARALLEL) -m "not learning" $(ARGS)
 
 test-learning: install  ## the tests that train until something is learned, and the campaigns with their tables (an hour)
