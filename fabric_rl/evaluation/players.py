@@ -13,8 +13,10 @@ from typing import NamedTuple, TypeVar
 
 from agents import RolesAgent
 from envs.bots import BOTS, Bot, Diagnostics, PolicyBot
+from envs.demonstrations import file as demonstrations
 from envs.matches.matches import Player, PoolFactory
 from envs.obs.combinators import RoleObs
+from envs.pool import replay_format
 from envs.pool.rocket_pool import RocketSimPool
 from envs.pool.settings import layout_as_json
 from fabric_rl.base.seeding import stream_seed
@@ -25,7 +27,7 @@ from fabric_rl.runs.trained import ExportedAgent, Trained, load_trained, policy
 from fabric_rl.types import CheckpointError, EnvFactory
 
 Base = TypeVar("Base")
-_RECORDINGS = {".frd": "a demonstration", ".frl": "a replay"}
+_RECORDINGS = {demonstrations.SUFFIX: "a demonstration", replay_format.SUFFIX: "a replay"}
 
 
 class PlayerSpec(NamedTuple):
