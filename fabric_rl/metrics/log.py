@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
+from rich.text import Text
+
 from fabric_rl.base.files import regular_file
 from fabric_rl.base.text import escape_control_characters
 
@@ -89,7 +91,7 @@ def log_warnings() -> Iterator[None]:
     shown, failed = warnings.showwarning, threading.excepthook
 
     def show(message: Warning | str, *_place: Any, **_more: Any) -> None:  # noqa: ANN401 - as warnings.showwarning
-        logger.warning("%s", message)
+        logger.warning("%s", Text.from_ansi(str(message)).plain)  # Gymnasium's are coloured
 
     def report(failure: threading.ExceptHookArgs) -> None:
         if isinstance(failure.exc_value, OSError):

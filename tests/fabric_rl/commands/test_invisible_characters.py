@@ -7,11 +7,12 @@ import os
 import re
 from html.parser import HTMLParser
 
+import gymnasium
 import pytest
 import yaml
 
 from fabric_rl.metrics.console import TrainConsole
-from fabric_rl.metrics.log import RunLog, logger, print_lines
+from fabric_rl.metrics.log import RunLog, log_warnings, logger, print_lines
 from tests.command import command
 
 EVIL = "a\x1b[31m\u202eb\u200f\udc80\x9bc"
@@ -139,3 +140,9 @@ def test_lines_of_a_training_show_escapes(tmp_path, capsys):
     assert out.splitlines()[1:] == ["two", "lines", SHOWN, f"starting run {SHOWN}"] and f"x{SHOWN} 1" in out
     assert err.endswith(f": warning: {SHOWN}\n")
     assert (tmp_path / "log.txt").read_text().splitlines() == [f"starting run {SHOWN}", SHOWN]
+
+
+def test_coloured_warnings_are_plain_text(capsys):
+    with log_warnings():
+        gymnasium.logger.warn("it is late")
+    assert capsys.readouterr().err.endswith("warning: WARN: it is late\n")
