@@ -321,19 +321,21 @@ def rocket_table(runs: Sequence[dict[str, Any]]) -> list[str]:
 INTRODUCTION = """\
 `python benchmarks/baselines.py`: this project, Stable-Baselines3 with its defaults, and CleanRL's algorithms with its
 published settings, rewritten for Gymnasium 1. This project's presets were made for these tasks (HalfCheetah and
-BipedalWalker use Hopper's). The settings of the others are general defaults; CleanRL's learning rate falls to zero over
-the steps of the table. Tuned settings such as those of RL Baselines3 Zoo were not run.
+BipedalWalker use Hopper's). The settings of the others are general defaults. With PPO, the learning rates of CleanRL and
+this project fall to zero over the steps of the table. Tuned settings such as those of RL Baselines3 Zoo were not run.
 
-Minutes are processor time on one core, without startup. The runs were made beside other work, and the same run can take
-half as long again: read the columns of minutes and of steps per second as an indication only.
+Minutes are processor time on one core, without startup. The runs were made beside other work and at different times,
+and the same run can take up to twice as long: read the columns of minutes and of steps per second as an indication
+only. With PPO, this project steps 4 to 16 environments at once, Stable-Baselines3 one, CleanRL 4 (CartPole, Acrobot,
+LunarLander) or one, which is a part of the differences in steps per second.
 """
 GYMNASIUM_TEXT = """\
 ## Gymnasium
 
 Mean return of the last 20 episodes of each run while exploring: interquartile means over the seeds with 95 % intervals
-of the stratified bootstrap (Agarwal et al. 2021), not corrected for their number. With five seeds they contain the
-truth in about 89 % of cases, with three in about 75 %. Equal minutes are those of the fastest trainer; CleanRL is
-then read before its learning rate has fallen to zero.
+of the stratified bootstrap (Agarwal et al. 2021), not corrected for their number: two for each row of another trainer.
+With five seeds they contain the truth in about 89 % of cases, with three in about 75 %. Equal minutes are the median of
+the fastest trainer; slower runs are then read before their learning rate has fallen to zero.
 """
 ROCKET_TEXT = """\
 ## RocketSim
