@@ -321,8 +321,9 @@ def rocket_table(runs: Sequence[dict[str, Any]]) -> list[str]:
 INTRODUCTION = """\
 `python benchmarks/baselines.py`: this project, Stable-Baselines3 with its defaults, and CleanRL's algorithms with its
 published settings, rewritten for Gymnasium 1. This project's presets were made for these tasks (HalfCheetah and
-BipedalWalker use Hopper's). The settings of the others are general defaults. With PPO, the learning rates of CleanRL
-and this project fall to zero over the steps of the table. Tuned settings such as those of RL Baselines3 Zoo were not run.
+BipedalWalker use Hopper's). The settings of the others are general defaults. Tuned settings such as those of RL
+Baselines3 Zoo were not run. With PPO, the learning rates of CleanRL and this project fall to zero over the steps of the
+table.
 
 Minutes are processor time on one core, without startup. The runs were made beside other work and at different times,
 and the same run can take up to twice as long: read the columns of minutes and of steps per second as an indication

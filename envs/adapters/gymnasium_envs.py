@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -118,14 +118,27 @@ class FlatObservations(gymnasium.ObservationWrapper[Any, Any, Any]):
 
 
 class KeepInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Wrapper that keeps the `info` of the last step; a vector environment changes the types of its values."""
+    """Wrapper that keeps the numbers and truth values in the last `info` of an episode.
 
-    info: Mapping[str, Any] = MappingProxyType({})
+    A vector environment changes their types, and an environment may use the same dict for its next episode.
+    """
+
+    numbers: Sequence[tuple[str, float]] = ()
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:  # noqa: ANN401 - Gymnasium's signature
         stepped = self.env.step(action)
-        self.info = stepped[4]
+        if stepped[2] or stepped[3]:
+            self.numbers = list(_numbers_in("info", stepped[4]))
         return stepped
+
+
+def _numbers_in(prefix: str, info: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    for key, value in info.items():
+        name = f"{prefix}/{key}"
+        if isinstance(value, Mapping):
+            yield from _numbers_in(name, value)
+        elif isinstance(value, int | float | np.number | np.bool_) and np.isfinite(number := float(value)):
+            yield name, number
 
 
 class RecordVideos(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -265,19 +278,11 @@ class GymnasiumEnvs(VectorWrapper):
             ended = infos["_final_obs"]
             for i in np.flatnonzero(ended):
                 final[i] = infos["final_obs"][i]
-                self._count_info("info", self._infos[i].info)
+                for name, number in self._infos[i].numbers:
+                    total, count = self._sums.get(name, (0.0, 0.0))
+                    self._sums[name] = (total + number, count + 1)
             dense = {"final_obs": final, "_final_obs": ended}
         return obs, rewards, terminated, truncated, dense
-
-    def _count_info(self, prefix: str, info: Mapping[str, Any]) -> None:
-        """Add the numbers and truth values in the last `info` of an episode."""
-        for key, value in info.items():
-            name = f"{prefix}/{key}"
-            if isinstance(value, Mapping):
-                self._count_info(name, value)
-            elif isinstance(value, int | float | np.number | np.bool_) and np.isfinite(number := float(value)):
-                total, count = self._sums.get(name, (0.0, 0.0))
-                self._sums[name] = (total + number, count + 1)
 
     @property
     def parameters(self) -> dict[str, NDArray[np.float64]]:

@@ -360,6 +360,34 @@ def test_the_last_infos_of_episodes_become_metrics():
     envs.close()
 
 
+class OneDict(gymnasium.Env):
+    """Every episode succeeds in its second step; all steps and episodes share one dict."""
+
+    observation_space, action_space = gymnasium.spaces.Box(0, 1, (1,)), gymnasium.spaces.Discrete(2)
+
+    def __init__(self):
+        self.info = {"goal": {}}
+
+    def reset(self, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps, self.info["success"], self.info["goal"]["distance"] = 0, False, 2
+        return np.zeros(1, np.float32), self.info
+
+    def step(self, action):
+        self.steps += 1
+        self.info["success"], self.info["goal"]["distance"] = self.steps == 2, 2 - self.steps
+        return np.zeros(1, np.float32), 0.0, self.steps == 2, False, self.info
+
+
+def test_an_environment_may_use_one_dict_for_all_infos():
+    envs = GymnasiumEnvs(OneDict, num_envs=2)
+    envs.reset()
+    for _ in range(4):
+        envs.step(np.zeros(2, int))
+    assert envs.drain_metrics() == {"info/success": (4, 4), "info/goal/distance": (0, 4)}
+    envs.close()
+
+
 def test_a_run_keeps_the_success_rate(tmp_path):
     """In metrics.csv, and as a headline in the summary."""
     command = f"--env_id=tests.envs.adapters.tasks.Reported --num_steps=16 --minibatch_size=32 --runs_dir={tmp_path}"
