@@ -17,6 +17,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
 from envs.checks import check_seed
+from envs.component import added_metrics
 from envs.parameters import ParameterRandomizer
 from envs.parameters.samplers import draw
 from envs.pool.videos import EpisodeVideos
@@ -123,22 +124,23 @@ class KeepInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
     A vector environment changes their types, and an environment may use the same dict for its next episode.
     """
 
-    numbers: Sequence[tuple[str, float]] = ()
+    numbers: Mapping[str, tuple[float, float]] = MappingProxyType({})
+    """Name -> sum, number of summands."""
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:  # noqa: ANN401 - Gymnasium's signature
         stepped = self.env.step(action)
         if stepped[2] or stepped[3]:
-            self.numbers = list(_numbers_in("info", stepped[4]))
+            self.numbers = added_metrics(_numbers_in("info", stepped[4]))
         return stepped
 
 
-def _numbers_in(prefix: str, info: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+def _numbers_in(prefix: str, info: Mapping[str, Any]) -> Iterator[dict[str, tuple[float, float]]]:
     for key, value in info.items():
         name = f"{prefix}/{key}"
         if isinstance(value, Mapping):
             yield from _numbers_in(name, value)
         elif isinstance(value, int | float | np.number | np.bool_) and np.isfinite(number := float(value)):
-            yield name, number
+            yield {name: (number, 1.0)}
 
 
 class RecordVideos(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -278,9 +280,7 @@ class GymnasiumEnvs(VectorWrapper):
             ended = infos["_final_obs"]
             for i in np.flatnonzero(ended):
                 final[i] = infos["final_obs"][i]
-                for name, number in self._infos[i].numbers:
-                    total, count = self._sums.get(name, (0.0, 0.0))
-                    self._sums[name] = (total + number, count + 1)
+            self._sums = added_metrics((self._sums, *(self._infos[i].numbers for i in np.flatnonzero(ended))))
             dense = {"final_obs": final, "_final_obs": ended}
         return obs, rewards, terminated, truncated, dense
 

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import sys
 import threading
 import warnings
@@ -11,8 +12,6 @@ from io import TextIOWrapper
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
-
-from rich.text import Text
 
 from fabric_rl.base.files import regular_file
 from fabric_rl.base.text import escape_control_characters
@@ -82,6 +81,9 @@ logger.addHandler(Console())
 logger.addFilter(_escape)
 logger.propagate = False
 
+_COLOR = re.compile(r"\A\x1b\[3\dm|\x1b\[0m\Z")
+"""Codes around Gymnasium's warnings."""
+
 
 @contextmanager
 def log_warnings() -> Iterator[None]:
@@ -91,7 +93,7 @@ def log_warnings() -> Iterator[None]:
     shown, failed = warnings.showwarning, threading.excepthook
 
     def show(message: Warning | str, *_place: Any, **_more: Any) -> None:  # noqa: ANN401 - as warnings.showwarning
-        logger.warning("%s", Text.from_ansi(str(message)).plain)  # Gymnasium's are coloured
+        logger.warning("%s", _COLOR.sub("", str(message)))
 
     def report(failure: threading.ExceptHookArgs) -> None:
         if isinstance(failure.exc_value, OSError):

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import re
+import warnings
 from html.parser import HTMLParser
 
 import gymnasium
@@ -146,3 +147,9 @@ def test_coloured_warnings_are_plain_text(capsys):
     with log_warnings():
         gymnasium.logger.warn("it is late")
     assert capsys.readouterr().err.endswith("warning: WARN: it is late\n")
+
+
+def test_warnings_of_other_kinds_lose_nothing(capsys):
+    with log_warnings():
+        warnings.warn(f"runs/a\r{EVIL}", stacklevel=1)
+    assert capsys.readouterr().err.endswith(rf"warning: runs/a\r{SHOWN}" + "\n")
