@@ -47,8 +47,8 @@ def train(
             with monitor("targets"):  # values are max_a Q(s, a), so GAE's targets are those of Q(lambda)
                 error, targets = session.estimate(rollout)
             batch = hooks.on_learn_start(rollout.flat(error, targets))  # [T * N]
-            with monitor("learn"):  # epochs x minibatches of training_step
-                losses = learner.learn(batch, state.minibatch_size)
+            with session.collector.while_learning(another=state.goes_on), monitor("learn"):  # --overlap plays here
+                losses = learner.learn(batch, state.minibatch_size)  # epochs x minibatches of training_step
             state.advance()
             monitor.reduce(losses)
             hooks.on_iteration_end()

@@ -1,7 +1,11 @@
 """The algorithm in one file: own loop, metrics and settings, exact resume, several seeds."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -62,6 +66,39 @@ def test_it_runs_over_seeds(tmp_path, capsys):
     assert command("seeds", "--seeds", "0..1", "--group", "pqn", *words) == 0
     runs = [tmp_path / f"pqn_seed{seed}" for seed in (0, 1)]
     assert all(json.loads((run / "summary.json").read_text())["total_steps"] == 256 for run in runs)
+
+
+def trained(folder, *words):
+    """A training in a process of its own."""
+    settings = {"env": os.environ | {"PYTHONPATH": os.getcwd()}, "capture_output": True, "text": True, "timeout": 300}
+    command = [sys.executable, "-m", "train_fabric", *words, "--total_timesteps", "512"]
+    return subprocess.run(command, cwd=folder, check=False, **settings)
+
+
+PLAYERS = ["--devices", "2", "--num_players", "1"]
+
+
+@pytest.mark.slow
+def test_it_collects_while_it_learns(tmp_path):
+    """A loop that does not say when it learns would train without `--overlap`, or with players that never improve."""
+    for name, more in (("alone", []), ("ahead", ["--overlap"]), ("two", PLAYERS)):
+        done = trained(tmp_path, *PQN, *more, "--run_id", name)
+        assert done.returncode == 0, done.stderr
+    alone, ahead, two = (weights_of(tmp_path / "runs" / name) for name in ("alone", "ahead", "two"))
+    assert all(torch.equal(ahead[name], two[name]) for name in ahead)
+    assert not all(torch.equal(ahead[name], alone[name]) for name in ahead)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [["--overlap"], PLAYERS])
+def test_a_loop_that_never_collects_ahead_is_told(tmp_path, more):
+    source = Path("examples/pqn.py").read_text()
+    ahead = "session.collector.while_learning(another=state.goes_on), "
+    assert ahead in source
+    (tmp_path / "bare.py").write_text(source.replace(ahead, ""))
+    done = trained(tmp_path, "--agent", "bare.PQNAgent", *PQN[2:], *more)
+    assert done.returncode != 0
+    assert "--overlap and --num_players need a training loop that learns inside `with collector.while" in done.stderr
 
 
 @pytest.mark.learning

@@ -27,7 +27,7 @@ from fabric_rl.analysis.curves import SPEED, final_score, minutes_at
 from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.metrics.metrics_csv import Curve, read_metrics
-from fabric_rl.runs.records import CONFIG, DEFAULTS, RunRecord, find_run, flat_settings, list_runs
+from fabric_rl.runs.records import CONFIG, DEFAULTS, RunRecord, find_run, flat_settings, list_runs, modules_of
 
 Numbers = NDArray[np.float64]
 METRICS = ("eval/return", "reward/episode_return")
@@ -62,7 +62,8 @@ class Member:
     def settings(self) -> dict[str, Any]:
         """Settings by their dotted names; empty if they cannot be read."""
         with suppress(OSError, ValueError):
-            return DEFAULTS | flat_settings(read_yaml(self.record.folder / CONFIG) or {})
+            code = {f"code of {name}": each["sha256"][:8] for name, each in modules_of(self.record.folder).items()}
+            return DEFAULTS | flat_settings(read_yaml(self.record.folder / CONFIG) or {}) | code
         return {}
 
     @property

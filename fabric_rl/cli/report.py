@@ -1,5 +1,6 @@
 """Messages at the end of training: the results and next commands, or one line about an error."""
 
+import os
 import shlex
 import sys
 import time
@@ -29,6 +30,7 @@ from fabric_rl.metrics.metrics_csv import read_rows
 from fabric_rl.ranks import launched_by
 from fabric_rl.ranks.processes import LostRankError, parent_has_exited
 from fabric_rl.runs.folder import Run
+from fabric_rl.runs.provenance import own_modules
 from fabric_rl.runs.records import FINAL
 from fabric_rl.types import NonFiniteError, RemoteError
 from fabric_rl.viewer.feeds import GAMES
@@ -115,7 +117,18 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
         if summary["world_size"] == 1 and torch.cuda.device_count() != 1:
             same = remove_flags(given, [*of_start, "--devices"])
             commands.append([*launched_by.training_command(alone=True), *same, "--devices", "2"])
-    return "\n  ".join(["Next:", *map(shlex.join, commands)])
+    folders = _folders_to_add(given)
+    first = f"Next (add {' and '.join(folders)}, where your code is, to PYTHONPATH first):" if folders else "Next:"
+    return "\n  ".join([first, *map(shlex.join, commands)])
+
+
+def _folders_to_add(given: Sequence[str]) -> list[str]:
+    """Return the folders of `--config` files that contain modules; commands without `--config` do not look there."""
+    known = {os.getcwd(), *(os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep))}
+    beside = {str(Path(file).resolve().parent) for file in config_files(given)} - known
+    files = {name: Path(module["file"]) for name, module in own_modules().items()} if beside else {}
+    roots = {str(file.parents[name.count(".") + (file.stem == "__init__")]) for name, file in files.items()}
+    return sorted(beside & roots)
 
 
 @contextmanager

@@ -33,7 +33,10 @@ class Collector:
         episodes: Returns and lengths of episodes.
         seconds: Wall-clock seconds spent on the last rollout returned.
         metrics: This rank's metrics of that rollout as (sum, count); the same names on all ranks that collect.
+        collects_ahead: True if the next rollout is collected `while_learning`.
     """
+
+    collects_ahead = False
 
     def __init__(
         self,
@@ -56,6 +59,7 @@ class Collector:
         self.seconds, self.metrics = 0.0, Sums()
         self._scaler, self._gamma, self._timers = scaler, gamma, timers
         self._ready = False  # whether the next rollout is already collected
+        self._learns_next = False
         self._took = 0.0
 
     def begin(self, seed: int, first: int) -> None:
@@ -71,6 +75,7 @@ class Collector:
 
     def next_rollout(self) -> Rollout:
         """Return the next `T` steps, with scaled rewards if there is a scaler; the next call overwrites them."""
+        self._expect_learning()
         if not self._ready:
             self._collect()
         self._ready, self.seconds = False, self._took
@@ -87,6 +92,15 @@ class Collector:
     def while_learning(self, another: bool) -> AbstractContextManager[None]:
         """Return a context for learning from the last rollout; `another` is True if the run continues after it."""
         return nullcontext()
+
+    def _expect_learning(self) -> None:
+        """Raise a ValueError if a collector that collects ahead was not used `while_learning` since the last call."""
+        if self._learns_next:
+            raise ValueError(
+                "--overlap and --num_players need a training loop that learns inside `with "
+                "collector.while_learning(another=state.goes_on):` (docs/research.md); add it, or leave them out"
+            )
+        self._learns_next = self.collects_ahead
 
     def recent_returns(self) -> Sums:
         """Return this rank's part of the returns of the last episodes as (sum, count)."""
@@ -207,6 +221,8 @@ class OverlappedCollector(Collector):
     collectives, so the same seed still gives the same weights.
     """
 
+    collects_ahead = True
+
     def __init__(self, fabric: Fabric, peers: Fabric, envs: VectorEnv, agent: ActorCritic, *parts: Any) -> None:  # noqa: ANN401
         """Copy `agent`, before Fabric changes it; the other arguments are those of `Collector`.
 
@@ -238,6 +254,7 @@ class OverlappedCollector(Collector):
     @contextmanager
     def while_learning(self, another: bool) -> Iterator[None]:
         """Collect the next rollout while the block runs; the block must not touch the environment."""
+        self._learns_next = False
         if not another:
             yield
             return

@@ -184,6 +184,8 @@ class PlayerTrainerLink:
 
 
 class _LinkedCollector(Collector):
+    collects_ahead = True
+
     def __init__(self, link: PlayerTrainerLink, *parts: Any) -> None:  # noqa: ANN401 - of Collector
         super().__init__(*parts)
         self._link = link
@@ -201,6 +203,7 @@ class RolloutRank(_LinkedCollector):
     @contextmanager
     def while_learning(self, another: bool) -> Iterator[None]:
         """Run the block, in which this rank does not learn; then collect, and receive the new weights."""
+        self._learns_next = False
         yield
         if another:
             self._collect()
@@ -213,12 +216,14 @@ class LearnerRank(_LinkedCollector):
 
     def next_rollout(self) -> Rollout:
         """Return the players' rollout, whose rewards they have already scaled."""
+        self._expect_learning()
         with self._timers("wait_for_the_players"):
             self.seconds = self._link.receive(self.rollout)
         return self.rollout
 
     @contextmanager
     def while_learning(self, another: bool) -> Iterator[None]:
+        self._learns_next = False
         yield
         self.rollout.untaught = max(0, self.rollout.untaught - 1)
         with self._timers("weights"):

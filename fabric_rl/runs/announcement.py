@@ -16,6 +16,7 @@ from fabric_rl.metrics.log import logger
 from fabric_rl.metrics.loggers import Loggers, MetricsFile, wait_for_next_second
 from fabric_rl.ranks import launched_by
 from fabric_rl.runs.folder import Run
+from fabric_rl.runs.provenance import own_modules
 from fabric_rl.runs.records import flat_settings
 from fabric_rl.runs.start_or_resume import Start
 from fabric_rl.types import HasSeeds
@@ -66,6 +67,7 @@ class Announcement(Callback):
             self._settings["num_threads"] = torch.get_num_threads()
         config, provenance = self._config, run.provenance
         changes = provenance.changed_settings(config) if config is not None and start.going_on else []
+        changes += [f"code of {name}" for name in provenance.changed_modules()] if start.going_on else []
         lines = [*_how_it_starts(run.name, start, self._args, changes), self._hardware, *_rounded_up(state)]
         self._has_steps_left = start.steps is None or start.steps < self._args.total_timesteps
         if self._has_steps_left:
@@ -73,7 +75,7 @@ class Announcement(Callback):
                 moved = run.rewind_to(start.path, start.state)
                 if moved:
                     lines.append(f"newer checkpoints: {moved} moved to {run.checkpoints / 'set_aside'}")
-            provenance.write(config, _ranks_and_seeds(state))
+            provenance.write(config, _ranks_and_seeds(state) | {"modules": own_modules()})
             run.replace()
             Loggers(state.fabric.loggers).log_settings(self._settings, changes, state.steps)
         for line in lines:

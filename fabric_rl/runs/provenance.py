@@ -5,6 +5,7 @@ import platform
 import re
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -21,10 +22,10 @@ from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.files import json_text, open_regular, read_json, write_json, write_text
 from fabric_rl.base.processes import cores
 from fabric_rl.base.settings import changed
-from fabric_rl.import_names import INSTALLED
+from fabric_rl.import_names import INSTALLED, shipped
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.records import CONFIG as CONFIG
-from fabric_rl.runs.records import DEFAULTS, flat_settings
+from fabric_rl.runs.records import DEFAULTS, flat_settings, modules_of
 from fabric_rl.runs.records import ENVIRONMENT as ENVIRONMENT
 from fabric_rl.types import CheckpointError
 
@@ -49,6 +50,7 @@ _HOW_IT_BEGAN = ("initialize_from", "inference")
 MOST_BYTES = 1_000_000
 """Maximum size of a patch; the rest is cut off."""
 _MOST_OF_A_FILE = 100_000
+_PACKAGES_OF_SYSTEM = {"site-packages", "dist-packages"}
 _SOURCES = {".py", ".pyi", ".yaml", ".yml", ".sh"}
 """Suffixes of source files, which a patch includes even if git does not track them."""
 _MADE = ({"environment.json", "checkpoints"}, {"study.journal"})
@@ -139,6 +141,12 @@ class Provenance:
         came |= {name for name in differ if old.get(name, new.get(name)) == [] and (name in old) != (name in new)}
         names = [name for name in differ if name not in came.union(_HOW_IT_BEGAN)]
         return [f"{name}: {old.get(name)} -> {new.get(name, 'gone')}" for name in names]
+
+    def changed_modules(self) -> list[str]:
+        """Return the user's own modules that the run used and whose files have other content now."""
+        used = modules_of(self.folder)
+        now = {name: _digest(Path(module["file"])) for name, module in used.items()}
+        return [name for name, module in used.items() if now[name] not in (None, module["sha256"])]
 
     def _texts(self) -> dict[str, str]:
         """Return the content of each file by name; empty before `write`."""
@@ -252,6 +260,28 @@ def describe_environment() -> dict[str, Any]:
         },
         "variables": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
     }
+
+
+def own_modules() -> dict[str, dict[str, str]]:
+    """Return `file` and `sha256` of each imported module of the user: outside of Python, its packages and fabric-rl."""
+    elsewhere = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    elsewhere += [Path(__file__).parents[1], *map(shipped, ("agents", "envs", "train_fabric.py"))]
+    found: dict[str, dict[str, str]] = {}
+    for name, module in sorted(sys.modules.items()):
+        path = Path(getattr(module, "__file__", None) or "").absolute()
+        is_own = path.suffix == ".py" and _PACKAGES_OF_SYSTEM.isdisjoint(path.parts)
+        if is_own and not any(path.is_relative_to(folder) for folder in elsewhere) and (digest := _digest(path)):
+            found[name] = {"file": str(path), "sha256": digest}
+    return found
+
+
+def _digest(path: Path) -> str | None:
+    """Return a digest of a file; None if it cannot be read."""
+    try:
+        with open_regular(path, MOST_BYTES) as file:
+            return sha256(file.read()).hexdigest()
+    except OSError:
+        return None
 
 
 def _processor() -> str:

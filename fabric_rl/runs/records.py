@@ -44,6 +44,14 @@ def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: A
     return flat
 
 
+def modules_of(folder: Path) -> dict[str, dict[str, str]]:
+    """Return `file` and `sha256` of the user's own modules that a run imported, by name; empty if they are unknown."""
+    found = read_json(folder / ENVIRONMENT).get("modules")
+    modules = found.items() if isinstance(found, dict) else ()
+    keys = ("file", "sha256")
+    return {name: {key: str(each.get(key)) for key in keys} for name, each in modules if isinstance(each, dict)}
+
+
 def checkpoint_name(steps: int) -> str:
     """Return the file name of the checkpoint after `steps` agent-steps, e.g. `step_000001000000.ckpt`."""
     return f"step_{steps:012d}.ckpt"

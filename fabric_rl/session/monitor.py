@@ -19,7 +19,8 @@ from fabric_rl.session.session import Session
 from fabric_rl.types import HasHeadlines
 
 START_STEPS, END_STEPS = 50_000, 200_000
-"""Agent-steps over which the summary averages figures at the start and at the end (at least one iteration)."""
+"""Agent-steps over which the summary averages figures at the start and at the end (at least one iteration). In runs
+that are shorter than both together, it averages the first and the last tenth of the rows."""
 
 
 class TrainingMonitor:
@@ -203,7 +204,9 @@ class TrainingMonitor:
 
 def _start_and_end(history: list[tuple[int, float]]) -> dict[str, float]:
     """Return the means of a metric over the first and the last iterations in which it has a value."""
-    last = history[-1][0]
+    last, values = history[-1][0], np.array([value for _, value in history])
+    if last < START_STEPS + END_STEPS:  # the two would overlap
+        return {"start": mean_of_last_tenth(values, first=True), "end": mean_of_last_tenth(values)}
     start = [value for steps, value in history if steps <= START_STEPS] or [history[0][1]]
     end = [value for steps, value in history if steps > last - END_STEPS]
     return {"start": sum(start) / len(start), "end": sum(end) / len(end)}

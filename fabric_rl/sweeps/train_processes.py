@@ -66,14 +66,16 @@ def stopped_by_callback(record: RunRecord) -> str | None:
 
 
 def check_unchanged(folder: Path, settings: str) -> None:
-    """Raise a ValueError if a folder's run differs from `settings` (YAML), other than in seed and num_threads."""
+    """Raise a ValueError if a folder's run has other settings (YAML) or code, except for seed and num_threads."""
     lines = Provenance(folder).changed_settings(settings)
     lines = [line for line in lines if not line.startswith(("seed:", "num_threads:"))]
-    if lines:
-        raise ValueError(
-            f"{folder} already exists with other settings ({'; '.join(lines[:3])}{'; ...' if lines[3:] else ''}); "
-            "choose another --group, or delete that folder"
-        )
+    code = Provenance(folder).changed_modules()
+    for kind, found, joint in (("settings", lines, "; "), ("code", code, ", ")):
+        if found:
+            which = joint.join([*found[:3], *(["..."] if found[3:] else [])])
+            raise ValueError(
+                f"{folder} already exists with other {kind} ({which}); choose another --group, or delete that folder"
+            )
 
 
 class TrainProcesses:

@@ -315,8 +315,10 @@ def test_explained_variance_of_a_perfect_critic_and_of_constant_returns(train_kn
         (tmp_path / "known").rename(tmp_path / env.__name__)
 
 
-# 1,000 sub-environments x 25 steps: START_STEPS are two iterations, END_STEPS eight.
-@pytest.mark.parametrize(("iterations", "at_start", "at_end"), [(12, (1, 2), range(5, 13)), (1, (1,), (1,))])
+# 1,000 sub-environments x 25 steps: START_STEPS are two iterations, END_STEPS eight. Short runs: a tenth of the rows.
+@pytest.mark.parametrize(
+    ("iterations", "at_start", "at_end"), [(12, (1, 2), range(5, 13)), (1, (1,), (1,)), (8, (1,), (8,))]
+)
 def test_touches_at_the_start_and_at_the_end(train_known, counter_env, iterations, at_start, at_end):
     class Touching(counter_env):
         """Iteration i counts 10 i touches in 2 minutes."""

@@ -46,10 +46,15 @@ POOL = {
 }
 
 
-def run(folder, *words, program="fabric-rl"):
+def run(folder, *words, program="fabric-rl", path=""):
     """Run a command in a folder, without the project's own folder as the working folder."""
     command = [str(Path(sys.executable).with_name(program)), *map(str, words)]
-    settings = {"env": os.environ | {"PYTHONPATH": str(ROOT)}, "capture_output": True, "text": True, "timeout": 300}
+    settings = {
+        "env": os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{path}"},
+        "capture_output": True,
+        "text": True,
+        "timeout": 300,
+    }
     return subprocess.run(command, cwd=folder, check=False, **settings)
 
 
@@ -72,6 +77,7 @@ def test_modules_beside_the_typed_configuration(mine, tmp_path):
     done = run(here, "train", "--config", mine / "mine.yaml", "--run_id", "run")
     assert done.returncode == 0, done.stderr
     assert (here / "runs" / "run" / "summary.json").exists()
+    assert f"Next (add {mine}, where your code is, to PYTHONPATH first):" in done.stdout
     words = ["run", "--accelerator=cpu", "--devices=2", ROOT / "train_fabric.py", "--config", mine / "mine.yaml"]
     done = run(here, *words, "--run_id", "ranks", program="fabric")
     assert done.returncode == 0, done.stderr
@@ -84,6 +90,36 @@ def test_modules_in_the_working_folder(mine, tmp_path):
     flags = ["--minibatch_size", 16, "--accelerator", "cpu", "--plain", "--run_id", "run"]
     done = run(mine, ROOT / "train_fabric.py", *words, *flags, program="python")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_the_command_that_is_printed_needs_the_folder(mine, tmp_path):
+    """Without `--config`, no command looks beside the file."""
+    here = tmp_path / "here"
+    assert run(here, "train", "--config", mine / "mine.yaml", "--run_id", "run").returncode == 0
+    again = ["train", "--run_id", "run", "--resume", "--total_timesteps", 64]
+    assert "there is no module agent_of_mine; if it is your own, add its folder" in run(here, *again).stderr
+    done = run(here, *again, path=mine)
+    assert done.returncode == 0, done.stderr
+    assert "\nNext:\n" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_group_has_one_version_of_the_code(mine):
+    """An edited agent is neither added to a group nor called the same by `compare`."""
+    words = ["seeds", "--config", "mine.yaml", "--seeds", "0..1", "--group"]
+    assert run(mine, *words, "old").returncode == 0
+    agent = mine / "agent_of_mine.py"
+    agent.write_text(agent.read_text() + "\n# edited\n")
+    done = run(mine, *words[:-2], "0..2", "--group", "old")
+    refused = "old_mine_seed0 already exists with other code (agent_of_mine); choose another --group"
+    assert done.returncode == 2 and refused in done.stderr
+    assert not (mine / "runs" / "old_mine_seed2").exists()
+    assert run(mine, *words, "new").returncode == 0
+    told = run(mine, "compare", "old", "new", "--metric", "ppo/loss").stdout
+    assert "code of agent_of_mine" in told and "have the same settings" not in told
+    done = run(mine, "train", "--run_id", "old_mine_seed0", "--resume", "--total_timesteps", 64)
+    assert "changed: code of agent_of_mine" in done.stdout
 
 
 @pytest.mark.slow
