@@ -102,7 +102,7 @@ def main(
         watch: Show the games that the run records (--record_minutes) in the browser.
         callbacks: Callbacks that run at fixed points of the training loop (docs/callbacks.md).
         signals: Rewards in addition to the environment's: curiosity, RND, imitation (docs/signals.md).
-        logger: Fabric logger, or several, in place of the TensorBoard logger; `metrics.csv` is always written.
+        logger: Fabric logger, or several, in place of TensorBoard (docs/runs.md); `metrics.csv` is always written.
         profile: Write a torch profiler trace of a few iterations into the run folder, for TensorBoard or Perfetto.
         plain: Print lines instead of the live table. Default: only if standard output is not a terminal.
         sac: Settings of agents that learn from a replay buffer (docs/sac.md).

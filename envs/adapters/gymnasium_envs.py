@@ -254,8 +254,10 @@ class GymnasiumEnvs(VectorWrapper):
             makers = [_maker(spec, folder, wrappers, settings or {}) for folder in folders]
             envs = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
         except (gymnasium.error.Error, ValueError) as error:
-            hint = "; for a class of your own, pass its import path, such as my_file.MyEnv" if "." in name else ""
-            raise ValueError(f"GymnasiumEnvs: --env_id {name}: {error}{hint}") from error
+            hint = "; for a class of your own, pass its import path, such as my_file.MyEnv"
+            hint += ", with my_file.py in the working folder or on PYTHONPATH"
+            told = f"{str(error).rstrip('.')}{hint}" if "." in name else error
+            raise ValueError(f"GymnasiumEnvs: --env_id {name}: {told}") from error
         super().__init__(envs)
         self._envs, self._env_id, self.num_seeds = envs, name, num_envs
         self._own_values: dict[str, Any] = {}

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from fabric_rl.base.settings import Count, Finite, check_settings
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.callback import Callback, TrainState
+from fabric_rl.metrics.log import logger
 
 
 @dataclass(eq=False, repr=False)
@@ -45,9 +46,14 @@ class EarlyStopping(Callback):
         self._best = max(self._best, value)
         if self.threshold is not None:
             self._reached = self._reached + 1 if value >= sign * self.threshold else 0
-            state.stop |= self._reached >= self.for_iterations
-        if self.patience is not None:
-            state.stop |= self._since_best >= self.patience
+            if self._reached >= self.for_iterations:
+                self._stop(state, f"has reached {self.threshold:g} (for_iterations: {self._reached})")
+        if self.patience is not None and self._since_best >= self.patience:
+            self._stop(state, f"has not improved on {sign * self._best:g} (patience: {self._since_best})")
+
+    def _stop(self, state: TrainState, why: str) -> None:
+        state.stop = True
+        logger.info("EarlyStopping: %s %s; a resumed run stops again unless you change the callback", self.metric, why)
 
     def on_train_end(self, state: TrainState) -> None:
         if self._best == float("-inf") and state.fabric.is_global_zero:

@@ -70,7 +70,9 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
                 mean_return, seconds = (
                     format_number(record.summary.get(key)) for key in ("mean_return", "wall_seconds")
                 )
-                outcome = f"{record.steps:,} steps, mean return {mean_return} (last 10 %), {seconds} s"
+                figures = ((name, each) for name, each in record.summary.items() if isinstance(each, dict))
+                ends = (f", {name.replace('_', ' ')} {format_number(each.get('end'))}" for name, each in figures)
+                outcome = f"{record.steps:,} steps, mean return {mean_return} (last 10 %){''.join(ends)}, {seconds} s"
             print(f"{run_id}: {outcome}", flush=True)
 
     if len(left) < len(ids):

@@ -69,6 +69,7 @@ class Announcement(Callback):
         changes = provenance.changed_settings(config) if config is not None and start.going_on else []
         changes += [f"code of {name}" for name in provenance.changed_modules()] if start.going_on else []
         lines = [*_how_it_starts(run.name, start, self._args, changes), self._hardware, *_rounded_up(state)]
+        self._settings["run_id"] = run.name  # null if none was chosen
         self._has_steps_left = start.steps is None or start.steps < self._args.total_timesteps
         if self._has_steps_left:
             if start.state is not None and start.path is not None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import gymnasium
 import pytest
 import torch
+import yaml
 from lightning import Fabric
 from lightning.fabric.loggers.logger import Logger
 
@@ -152,4 +153,7 @@ def test_a_logger_of_ones_own_gets_the_settings_once(tmp_path):
     kept = Kept()
     main(POOL, AGENT, ARGS, StartArgs(run_id="kept", runs_dir=str(tmp_path)), hardware=CPU, logger=kept)
     (settings,) = kept.settings
-    assert settings["gamma"] == ARGS.gamma and settings["env.num_arenas"] == 2
+    assert settings["gamma"] == ARGS.gamma and settings["env.num_arenas"] == 2 and settings["run_id"] == "kept"
+    assert (
+        yaml.safe_load((tmp_path / "kept" / "config.yaml").read_text())["run_id"] is None
+    )  # `rerun` takes another name

@@ -851,11 +851,19 @@ class Scores(Callback):
         ({"threshold": 5, "patience": 3}, [9, 8, 7, 6, 5], 4),  # what comes first
     ],
 )
-def test_a_run_stops_when_a_metric_is_good_or_improves_no_more(fabric, settings, values, iterations):
+def test_a_run_stops_when_a_metric_is_good_or_improves_no_more(fabric, settings, values, iterations, caplog):
     stopping = EarlyStopping("score", **settings)
     summary = trained(fabric, [Scores(*values), stopping], iterations=len(values))
     assert summary.get("stopped_by") == ("EarlyStopping" if iterations else None)
     assert summary["total_steps"] == 64 * (iterations or len(values))
+    assert ("EarlyStopping: score has" in caplog.text) == bool(iterations)
+
+
+def test_a_run_says_why_it_stopped(fabric, caplog):
+    trained(fabric, [Scores(5, 6), EarlyStopping("score", threshold=5, for_iterations=2)], iterations=3)
+    assert "EarlyStopping: score has reached 5 (for_iterations: 2); a resumed run" in caplog.text
+    trained(fabric, [Scores(3, 4), EarlyStopping("score", patience=1, mode="min")], iterations=3)
+    assert "EarlyStopping: score has not improved on 3 (patience: 1); a resumed run" in caplog.text
 
 
 def test_a_resumed_run_counts_on(fabric, tmp_path):

@@ -64,6 +64,18 @@ def test_without_a_configuration_a_group_needs_a_name(capsys):
 
 
 @pytest.mark.slow
+def test_the_success_of_each_seed_is_told(capsys, tmp_path):
+    words = ["--env_id", "tests.envs.adapters.tasks.Reported", "--num_steps", "16", "--minibatch_size", "32"]
+    words += ["--total_timesteps", "256", "--seeds", "0..1", "--runs_dir", tmp_path, "--group", "g"]
+    assert command("seeds", *words) == 0
+    told = re.findall(
+        r"g_seed\d: 256 steps, mean return .* \(last 10 %\), success (.*), .* s\n", capsys.readouterr().out
+    )
+    ends = [json.loads((tmp_path / f"g_seed{seed}" / "summary.json").read_text())["success"]["end"] for seed in (0, 1)]
+    assert sorted(map(float, told)) == pytest.approx(sorted(ends), rel=1e-3)
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system cannot give a process cores")
 def test_the_ranks_of_a_training_divide_its_cores(monkeypatch, tmp_path):
     """Each rank computed with the threads of all of them before: two on two cores learned at half of their speed."""
