@@ -38,6 +38,7 @@ Reached = tuple[float, float | None] | None
 FEW = 10
 """Number of runs below which the bootstrap's intervals are too narrow."""
 _POINTS, _LONGER = 101, 1.01
+_CODE = "code of "
 _OWN = {"seed", "num_threads", "group", "run_id", "runs_dir", "resume", "force", "inference"}
 """Settings that may differ between runs of a group."""
 
@@ -62,7 +63,7 @@ class Member:
     def settings(self) -> dict[str, Any]:
         """Settings by their dotted names; empty if they cannot be read."""
         with suppress(OSError, ValueError):
-            code = {f"code of {name}": each["sha256"][:8] for name, each in modules_of(self.record.folder).items()}
+            code = {f"{_CODE}{name}": each["sha256"][:8] for name, each in modules_of(self.record.folder).items()}
             return DEFAULTS | flat_settings(read_yaml(self.record.folder / CONFIG) or {}) | code
         return {}
 
@@ -120,7 +121,10 @@ def find_groups(
 
 
 def differences(groups: Mapping[str, Group]) -> dict[str, dict[str, str]]:
-    """Return the settings that differ between groups: name -> label -> value, or values if a group's runs differ."""
+    """Return the settings that differ between groups: name -> label -> value, or values if a group's runs differ.
+
+    The user's modules that all groups use count as settings; `code of NAME` is the digest of one.
+    """
     every = {label: [run.settings for runs in group.values() for run in runs] for label, group in groups.items()}
     names = dict.fromkeys(name for runs in every.values() for settings in runs for name in settings)
     values: dict[str, dict[str, str]] = {name: {} for name in names if name not in _OWN}
@@ -128,7 +132,11 @@ def differences(groups: Mapping[str, Group]) -> dict[str, dict[str, str]]:
         for label, runs in every.items():
             known = {"-" if run.get(name) is None else str(run[name]) for run in runs}
             by_label[label] = ", ".join(sorted(known))
-    return {name: each for name, each in values.items() if len(set(each.values())) > 1}
+    return {
+        name: each
+        for name, each in values.items()
+        if len(set(each.values())) > 1 and not (name.startswith(_CODE) and "-" in each.values())
+    }
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,8 @@ def _differences(folder: Path) -> Iterator[str]:
     words = [f"git checkout {commit}"] if commit else []
     words += [f"git apply {shlex.quote(str(kept))}"] if patch else []
     for line in _code("code", commit, now["project"], names):
-        yield f"{line}; to restore it: {' && '.join(words)}" if words else line
+        where = "" if commit else " in an empty folder"
+        yield f"{line}; to restore it{where}: {' && '.join(words)}" if words else line
     if own.get("folder") != project.get("folder") and (commit := own.get("commit")):
         edited = files_changed_since(Path(now["git"]["folder"]), commit)
         if edited is not None:  # changes uncommitted at that time are lost
