@@ -321,6 +321,14 @@ class HasHeadlines(Protocol):
 
 
 @runtime_checkable
+class HasEpisodeFigures(Protocol):
+    """An environment that knows figures of single episodes, such as success."""
+
+    def episode_figures(self, sub_env: int) -> Mapping[str, float]:
+        """Return label -> value of the last episode that ended in a sub-environment."""
+
+
+@runtime_checkable
 class HasVideos(Protocol):
     """An environment that records videos while it is stepped."""
 

@@ -301,6 +301,11 @@ class GymnasiumEnvs(VectorWrapper):
         infos, self._sums = self._sums, {}
         return infos | drawn
 
+    def episode_figures(self, sub_env: int) -> dict[str, float]:
+        """Return `headlines` of the last episode that ended in a sub-environment: label -> value."""
+        numbers = self._infos[sub_env].numbers
+        return {label: numbers[name][0] for name, label in self.headlines.items() if name in numbers}
+
     def _draw(self, parameters: ParameterRandomizer, env: gymnasium.Env[Any, Any]) -> SampledAttributes:
         self._drawn.append(SampledAttributes(env, parameters))
         return self._drawn[-1]

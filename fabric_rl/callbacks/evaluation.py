@@ -34,7 +34,8 @@ class Evaluation(Callback):
     evaluations differ only in the agent. Evaluation does not affect training; other ranks wait for it.
 
     Metrics after each evaluation: `eval/return` and `eval/length`, undiscounted means over episodes with the most
-    likely actions; `eval/sampled_return` and `eval/sampled_length` with sampled actions; `eval/best_return`.
+    likely actions; `eval/sampled_return` and `eval/sampled_length` with sampled actions; `eval/best_return`; and
+    `eval/success`, `eval/sampled_success` if the environment reports success.
 
     The best weights by `eval/return` are saved in `best/` in the folder of the run; use `NAME/best` wherever a command
     takes an agent. If a run goes back to an earlier milestone, best weights from after that point are set aside.
@@ -114,6 +115,7 @@ class Evaluation(Callback):
                 played = play_episodes(envs, policy(state.agent, not prefix, self.seed), self.episodes, self.seed)
                 found[f"eval/{prefix}return"] = float(played.returns.mean())
                 found[f"eval/{prefix}length"] = float(played.lengths.mean())
+                found |= {f"eval/{prefix}{name}": float(values.mean()) for name, values in played.figures.items()}
             state.agent.train(training)
         return found
 

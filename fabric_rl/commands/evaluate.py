@@ -184,7 +184,7 @@ def episodes_lines(found: Mapping[str, Any]) -> list[str]:
     """Return the results of `episodes_summary` as text."""
     how = "samples its actions" if found["sample"] else "takes its most probable actions"
     lines = [f"{found['episodes']} episodes of {found['player']}, which {how}"]
-    for name in ("return", "length"):
+    for name in (key.removeprefix("mean_") for key in found if key.startswith("mean_")):
         ends = found[f"{name}_interval_95"]
         known = "95 % {:,.5g} to {:,.5g}".format(*ends) if ends else "no interval: too few episodes, or all are alike"
         lines.append(f"  mean {name} {found[f'mean_{name}']:,.5g} ({known})")

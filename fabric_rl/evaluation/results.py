@@ -156,15 +156,19 @@ def episodes_summary(trained: Trained, episodes: int, act: ActSettings) -> dict[
         act: Seed, and how actions are chosen.
 
     Returns:
-        Mean return and length, with 95 % confidence intervals that are None for too few or equal episodes.
+        Mean return, length and figures such as success, with 95 % confidence intervals that are None for too few or
+        equal episodes.
     """
     with closing(trained.env(seed=act.seed)) as envs:
         choose = trained.choose(envs.single_observation_space, envs.single_action_space, not act.sample, act.seed)
         played = play_episodes(envs, choose, episodes, act.seed)
     results: dict[str, Any] = {"player": trained.name, "seed": act.seed, "sample": act.sample}
     results["episodes"] = len(played.returns)
-    for name, values in (("return", played.returns), ("length", played.lengths)):
+    alike = not played.returns.std() > 0 and not played.lengths.std() > 0
+    for name, values in {"return": played.returns, "length": played.lengths, **played.figures}.items():
         interval = mean_interval(values) if values.std() > 0 else None
+        if name in played.figures and set(values) <= {0, 1}:
+            interval = None if alike else share_interval(int(values.sum()), len(values))
         results |= {f"mean_{name}": float(values.mean()), f"{name}_interval_95": interval and list(interval)}
     return results
 

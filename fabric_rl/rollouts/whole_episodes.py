@@ -1,13 +1,14 @@
 """play_episodes(): whole episodes of an agent, to measure its performance."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from fabric_rl.types import HasSeeds
+from fabric_rl.types import HasEpisodeFigures, HasSeeds
 
 
 class Episodes(NamedTuple):
@@ -17,6 +18,8 @@ class Episodes(NamedTuple):
     """`[E]`, undiscounted."""
     lengths: NDArray[np.float64]
     """`[E]`, steps."""
+    figures: Mapping[str, NDArray[np.float64]] = MappingProxyType({})
+    """`[F]` for each figure that the environment reports, such as `success`: its values in episodes that have it."""
 
 
 def play_episodes(envs: VectorEnv, choose: Callable[..., NDArray[Any]], episodes: int, seed: int) -> Episodes:
@@ -35,14 +38,20 @@ def play_episodes(envs: VectorEnv, choose: Callable[..., NDArray[Any]], episodes
     n = envs.num_envs
     worlds = envs.num_seeds if isinstance(envs, HasSeeds) and n % envs.num_seeds == 0 else n
     seeds = np.random.SeedSequence(seed, spawn_key=(1,)).generate_state(-(-episodes // worlds)).tolist()
-    table = np.stack([_one_episode_each(envs, choose, each) for each in seeds], axis=1)  # [n, rounds, 2]
+    rounds = [_one_episode_each(envs, choose, each) for each in seeds]
+    table = np.stack([played for played, _ in rounds], axis=1)  # [n, rounds, 2]
     table = table.reshape(worlds, n // worlds, -1, 2).mean(axis=1).reshape(-1, 2)
-    return Episodes(table[:, 0], table[:, 1])
+    figures: dict[str, list[float]] = {}
+    for name, value in (item for _, found in rounds for each in found for item in each.items()):
+        figures.setdefault(name, []).append(value)
+    return Episodes(table[:, 0], table[:, 1], {name: np.array(values) for name, values in figures.items()})
 
 
-def _one_episode_each(envs: VectorEnv, choose: Callable[..., NDArray[Any]], seed: int) -> NDArray[np.float64]:
-    """Return `[N, 2]`, return and length of the first episode of every sub-environment."""
-    n = envs.num_envs
+def _one_episode_each(
+    envs: VectorEnv, choose: Callable[..., NDArray[Any]], seed: int
+) -> tuple[NDArray[np.float64], list[Mapping[str, float]]]:
+    """Return `[N, 2]`, return and length of the first episode of every sub-environment, and figures of episodes."""
+    n, figures = envs.num_envs, list[Mapping[str, float]]()
     played, over, begins = np.zeros((n, 2)), np.zeros(n, np.bool_), np.ones(n, np.bool_)
     obs, infos = envs.reset(seed=seed)
     while not over.all():
@@ -50,5 +59,7 @@ def _one_episode_each(envs: VectorEnv, choose: Callable[..., NDArray[Any]], seed
         obs, rewards, terminated, truncated, infos = envs.step(choose(obs, begins, infos.get("action_mask")))
         played[~over] += np.stack((rewards, np.ones(n)), axis=1)[~over]
         begins = terminated | truncated
+        if isinstance(envs, HasEpisodeFigures):
+            figures += [envs.episode_figures(int(i)) for i in np.flatnonzero(begins & ~over)]
         over |= begins
-    return played
+    return played, figures

@@ -12,6 +12,7 @@ from unittest.mock import ANY, Mock
 import numpy as np
 import pytest
 from PIL import Image
+from scipy import stats
 
 from envs import GymnasiumEnvs, ParameterRandomizer, Uniform
 from envs.bots import BallChaser, KickoffThenShoot
@@ -21,7 +22,10 @@ from fabric_rl.evaluation.matches import Block, play_blocks
 from fabric_rl.evaluation.players import MatchSettings, load_player
 from fabric_rl.evaluation.results import begins_alike, difference_interval, match_summary, statistics_summary
 from fabric_rl.evaluation.settings import PlaySettings
+from fabric_rl.metrics.metrics_csv import read_metrics
 from fabric_rl.rollouts.whole_episodes import play_episodes
+from tests.envs.adapters.tasks import Reported
+from train_fabric import cli
 
 
 def results(*goals, **settings):
@@ -329,3 +333,35 @@ def test_episodes_know_nothing_of_one_another():
         play_episodes(envs, watching, episodes=12, seed=seed)
         envs.close()
     assert len(forces) == 6 and len({force for row in forces for force in row}) == 24
+
+
+def test_success_is_that_of_the_episodes_that_count():
+    """Odd steps succeed, so an episode succeeds if its length is odd; other episodes go on until all have ended."""
+    time = 0
+
+    def choose(obs, begins, action_mask):
+        nonlocal time
+        time = 0 if begins.all() else time + 1
+        return np.full(len(obs), 1 - time % 2)
+
+    envs = GymnasiumEnvs(Reported, 3)
+    played = play_episodes(envs, choose, episodes=9, seed=0)
+    envs.close()
+    assert set(played.lengths) == {2, 3, 4}
+    assert sorted(played.figures["success"]) == sorted(played.lengths % 2)
+
+
+@pytest.mark.slow
+def test_evaluate_tells_success_with_the_interval_of_a_share(evaluate, tmp_path, capsys):
+    words = ["--env_id", "tests.envs.adapters.tasks.Reported", "--num_steps", "16", "--minibatch_size", "32"]
+    words += ["--total_timesteps", "128", "--run_id", "r", "--runs_dir", str(tmp_path), "--accelerator", "cpu"]
+    cli([*words, "--callbacks+=fabric_rl.Evaluation", "--plain"])
+    rows = read_metrics(tmp_path / "r" / "metrics.csv")
+    assert 0 <= rows["eval/success"][1][-1] <= 1 and 0 <= rows["eval/sampled_success"][1][-1] <= 1
+    flags = ["--sample", "true", "--episodes", 40, "--runs_dir", tmp_path, "--json", tmp_path / "found.json"]
+    status, out, _ = evaluate("r", *flags)
+    assert status == 0 and "  mean success 0." in out
+    found = json.loads((tmp_path / "found.json").read_text())
+    successes = round(found["mean_success"] * found["episodes"])
+    test = stats.binomtest(successes, found["episodes"]).proportion_ci(0.95, "exact")
+    assert found["success_interval_95"] == pytest.approx([test.low, test.high])
