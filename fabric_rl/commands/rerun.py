@@ -20,7 +20,7 @@ from fabric_rl.ranks import launched_by
 from fabric_rl.runs import provenance
 from fabric_rl.runs.checkpoint import load_checkpoint
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, files_changed_since
-from fabric_rl.runs.records import checkpoint_steps, flat_settings, list_checkpoints
+from fabric_rl.runs.records import checkpoint_steps, flat_settings, list_checkpoints, modules_of
 from fabric_rl.runs.start_or_resume import owning_run, resolve_checkpoint_path
 
 _COMPARED = ("python", "system", "installed", "hardware", "variables")
@@ -86,6 +86,10 @@ def _differences(folder: Path) -> Iterator[str]:
     for line in _code("code", commit, now["project"], names):
         where = "" if commit else " in an empty folder"
         yield f"{line}; to restore it{where}: {' && '.join(words)}" if words else line
+    modules = modules_of(folder)
+    for name in provenance.Provenance(folder).changed_modules():
+        if not Path(modules[name]["file"]).is_relative_to(here):
+            yield f"code of {name}: edited since"
     if own.get("folder") != project.get("folder") and (commit := own.get("commit")):
         edited = files_changed_since(Path(now["git"]["folder"]), commit)
         if edited is not None:  # changes uncommitted at that time are lost

@@ -102,6 +102,8 @@ def test_the_command_that_is_printed_needs_the_folder(mine, tmp_path):
     done = run(here, *again, path=mine)
     assert done.returncode == 0, done.stderr
     assert "\nNext:\n" in done.stdout
+    (mine / "agent_of_mine.py").write_text(AGENT + "\n# edited\n")
+    assert "\n  code of agent_of_mine: edited since\n" in run(here, "rerun", "run", path=mine).stdout
 
 
 @pytest.mark.slow
