@@ -63,7 +63,8 @@ class Member:
     def settings(self) -> dict[str, Any]:
         """Settings by their dotted names; empty if they cannot be read."""
         with suppress(OSError, ValueError):
-            code = {f"{_CODE}{name}": each["sha256"][:8] for name, each in modules_of(self.record.folder).items()}
+            used = modules_of(self.record.folder).items()
+            code = {f"{_CODE}{name}": " then ".join(each[:8] for each in versions) for name, (_, versions) in used}
             return DEFAULTS | flat_settings(read_yaml(self.record.folder / CONFIG) or {}) | code
         return {}
 
@@ -392,7 +393,9 @@ def _notes_on_task(label: str, task: str, runs: Sequence[Member]) -> list[str]:
     if alike := differences({run.name: {task: [run]} for run in runs if run.settings}):
         notes.append(f"runs of group {label} on {task} differ in more than their seed: {', '.join(alike)}")
     if len(runs) < FEW:
-        narrow = f"intervals of fewer than {FEW} runs are too narrow: with 5 runs, a 95 % interval covers about 89 %"
+        narrow = (
+            f"intervals of fewer than {FEW} runs are too narrow: a 95 % interval covers about 75 % with 3, 89 % with 5"
+        )
         notes.append(f"group {label} has {len(runs)} runs on {task}; {narrow}")
     return notes
 

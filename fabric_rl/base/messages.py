@@ -129,7 +129,10 @@ def _needs_value(match: "re.Match[str]", flag: str) -> str:
 
 _WORDS: list[tuple[str, str | Callable[["re.Match[str]", str], str]]] = [
     (rf"{_CLASS}the following arguments are required: (?P<names>.*?){_GOT}", _lacks),
-    (rf"{_CLASS}?No module named '(?P<name>[^']+)'{_GOT}", _no_module),
+    (
+        rf"(?:Type \S.* expects a function or a callable class: )?{_CLASS}?No module named '(?P<name>[^']+)'{_GOT}",
+        _no_module,
+    ),
     (rf"{_CLASS}?module '(?P<module>[^']+)' has no attribute '(?P<name>[^']+)'{_GOT}", _no_class),
     (r".*Importing '([\w.]+)' is not allowed.*", r"\1 is not allowed in settings: it could run code or change files"),
     (

@@ -88,7 +88,7 @@ def _differences(folder: Path) -> Iterator[str]:
         yield f"{line}; to restore it{where}: {' && '.join(words)}" if words else line
     modules = modules_of(folder)
     for name in provenance.Provenance(folder).changed_modules():
-        if not Path(modules[name]["file"]).is_relative_to(here):
+        if not Path(modules[name][0]).is_relative_to(here):
             yield f"code of {name}: edited since"
     if own.get("folder") != project.get("folder") and (commit := own.get("commit")):
         edited = files_changed_since(Path(now["git"]["folder"]), commit)

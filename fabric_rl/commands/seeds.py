@@ -1,5 +1,6 @@
 """`fabric-rl seeds`: trains the same settings with several seeds."""
 
+import glob
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -54,7 +55,8 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
     ids = {f"{name}_seed{number}": number for number in numbers}
     for run_id in ids:
         check_run_id(run_id, "--group")
-        check_unchanged(runs_dir / run_id, settings.arguments["resolved_config"])
+    for folder in sorted({*(runs_dir / run_id for run_id in ids), *runs_dir.glob(f"{glob.escape(name)}_seed*")}):
+        check_unchanged(folder, settings.arguments["resolved_config"])
     left = [run_id for run_id in ids if finished_run(runs_dir / run_id) is None]
     trainings = TrainProcesses(min(available_cores() if parallel is None else parallel, max(1, len(left))), runs_dir)
     make_folder("--runs_dir", runs_dir)

@@ -44,7 +44,7 @@ WEIGHTS, INITIAL = "weights.json", "initial.ckpt"
 EXPORTED, METADATA = "weights.ckpt", "metadata.json"
 """Files of an exported agent, see `fabric_rl.runs.trained.export`."""
 _VARIABLES = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "PYTHONHASHSEED")
-_OF_A_START = ("began", "command", "project")
+_OF_A_START = ("began", "command", "project", "modules")
 _HOW_IT_BEGAN = ("initialize_from", "inference")
 """Settings that describe how a run began; a resumed run keeps the old values."""
 MOST_BYTES = 1_000_000
@@ -144,9 +144,8 @@ class Provenance:
 
     def changed_modules(self) -> list[str]:
         """Return the user's own modules that the run used and whose files have other content now."""
-        used = modules_of(self.folder)
-        now = {name: _digest(Path(module["file"])) for name, module in used.items()}
-        return [name for name, module in used.items() if now[name] not in (None, module["sha256"])]
+        used = modules_of(self.folder).items()
+        return [name for name, (file, versions) in used if _digest(Path(file)) not in (None, versions[-1])]
 
     def _texts(self) -> dict[str, str]:
         """Return the content of each file by name; empty before `write`."""

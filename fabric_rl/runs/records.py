@@ -44,12 +44,21 @@ def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: A
     return flat
 
 
-def modules_of(folder: Path) -> dict[str, dict[str, str]]:
-    """Return `file` and `sha256` of the user's own modules that a run imported, by name; empty if they are unknown."""
-    found = read_json(folder / ENVIRONMENT).get("modules")
-    modules = found.items() if isinstance(found, dict) else ()
-    keys = ("file", "sha256")
-    return {name: {key: str(each.get(key)) for key in keys} for name, each in modules if isinstance(each, dict)}
+def modules_of(folder: Path) -> dict[str, tuple[str, list[str]]]:
+    """Return the user's own modules that a run imported: name -> file, and the digest of each version of it, in order.
+
+    A run has several versions of a module that was edited before the run was resumed.
+    """
+    found: dict[str, tuple[str, list[str]]] = {}
+    last = read_json(folder / ENVIRONMENT)
+    earlier = last.get("earlier")
+    for start in (*(earlier if isinstance(earlier, list) else ()), last):
+        modules = start.get("modules") if isinstance(start, dict) else None
+        for name, each in modules.items() if isinstance(modules, dict) else ():
+            if isinstance(each, dict):
+                versions = found.setdefault(name, (str(each.get("file")), []))[1]
+                versions += [digest for digest in [str(each.get("sha256"))] if digest not in versions[-1:]]
+    return found
 
 
 def checkpoint_name(steps: int) -> str:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fabric_rl.runs.records import modules_of
+
 ROOT = Path(__file__).parents[3]
 AGENT = """
 from pathlib import Path
@@ -113,15 +115,19 @@ def test_a_group_has_one_version_of_the_code(mine):
     assert run(mine, *words, "old").returncode == 0
     agent = mine / "agent_of_mine.py"
     agent.write_text(agent.read_text() + "\n# edited\n")
-    done = run(mine, *words[:-2], "0..2", "--group", "old")
     refused = "old_mine_seed0 already exists with other code (agent_of_mine); choose another --group"
-    assert done.returncode == 2 and refused in done.stderr
+    for seeds in ("0..2", "2"):
+        done = run(mine, *words[:-2], seeds, "--group", "old")
+        assert done.returncode == 2 and refused in done.stderr
     assert not (mine / "runs" / "old_mine_seed2").exists()
     assert run(mine, *words, "new").returncode == 0
     told = run(mine, "compare", "old", "new", "--metric", "ppo/loss").stdout
     assert "code of agent_of_mine" in told and "have the same settings" not in told
     done = run(mine, "train", "--run_id", "old_mine_seed0", "--resume", "--total_timesteps", 64)
     assert "changed: code of agent_of_mine" in done.stdout
+    (file, versions) = modules_of(mine / "runs" / "old_mine_seed0")["agent_of_mine"]
+    assert file == str(agent) and len(set(versions)) == 2
+    assert run(mine, *words, "old").returncode == 2  # trained with two versions, although the newest is that of today
 
 
 @pytest.mark.slow
