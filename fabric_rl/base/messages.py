@@ -37,7 +37,7 @@ def one_line(message: str) -> str:
         hint = unknown["hint"] if unknown["hint"] != "known: " else "it has none"
         return f"--{path}{unknown['name']}: {unknown['owner']} has no such setting; {hint}"
     line = re.sub(r'Parser key "([^"]*)":', r"--\1:", " ".join(message.split()))
-    line = re.sub(r"Type <class '[^']*'> expects a function or a callable class: ", "", line)
+    line = re.sub(r"Type (?:(?!: ).)* expects a function or a callable class: ", "", line)
     before = ""
     while before != line:  # join the flags of nested settings
         before, line = line, re.sub(rf"^(--[\w.]+): {_CLASS}?--([\w.]+):", r"\1.\3:", line)
@@ -129,10 +129,7 @@ def _needs_value(match: "re.Match[str]", flag: str) -> str:
 
 _WORDS: list[tuple[str, str | Callable[["re.Match[str]", str], str]]] = [
     (rf"{_CLASS}the following arguments are required: (?P<names>.*?){_GOT}", _lacks),
-    (
-        rf"(?:Type \S.* expects a function or a callable class: )?{_CLASS}?No module named '(?P<name>[^']+)'{_GOT}",
-        _no_module,
-    ),
+    (rf"{_CLASS}?No module named '(?P<name>[^']+)'{_GOT}", _no_module),
     (rf"{_CLASS}?module '(?P<module>[^']+)' has no attribute '(?P<name>[^']+)'{_GOT}", _no_class),
     (r".*Importing '([\w.]+)' is not allowed.*", r"\1 is not allowed in settings: it could run code or change files"),
     (
