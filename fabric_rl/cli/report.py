@@ -124,7 +124,7 @@ def next_steps(given: Sequence[str], args: TrainArgs, summary: dict[str, Any], r
 
 def _folders_to_add(given: Sequence[str]) -> list[str]:
     """Return the folders of `--config` files that contain modules; commands without `--config` do not look there."""
-    known = {os.getcwd(), *(os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep))}
+    known = {os.getcwd(), *(os.path.realpath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep))}
     beside = {str(Path(file).resolve().parent) for file in config_files(given)} - known
     files = {name: Path(module["file"]) for name, module in own_modules().items()} if beside else {}
     roots = {str(file.parents[name.count(".") + (file.stem == "__init__")]) for name, file in files.items()}
