@@ -279,7 +279,7 @@ def _digest(path: Path) -> str | None:
     try:
         with open_regular(path, MOST_BYTES) as file:
             return sha256(file.read()).hexdigest()
-    except OSError:
+    except (OSError, ValueError):  # a forged path
         return None
 
 

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -391,3 +392,32 @@ def test_sources_differ_by_what_they_are_and_not_by_how_they_are_kept(project, t
         code.files_changed_since(project, first) == ["agent.py", "ü b.py"]
         and code.files_changed_since(project, "abc") is None
     )
+
+
+@pytest.mark.parametrize(
+    "modules", [[], {"x": 3}, {"x": {"file": "/dev/zero"}}, {"x": {"file": "\0"}}, {"x": {"file": "\ud800"}}, {"x": {}}]
+)
+@pytest.mark.parametrize("earlier", [None, 3, [3], [{"modules": 3}]])
+def test_forged_modules_are_no_changes(tmp_path, modules, earlier):
+    (tmp_path / "environment.json").write_text(json.dumps({"modules": modules, "earlier": earlier}))
+    assert Run(tmp_path).provenance.changed_modules() == []
+
+
+def test_own_modules_are_those_of_the_user(tmp_path, monkeypatch):
+    """Neither Python's, nor installed ones, nor fabric-rl's; packages, too; and edits are noticed."""
+    package = tmp_path / "package_of_mine"
+    package.mkdir()
+    for path in (tmp_path / "module_of_mine.py", package / "__init__.py", package / "part.py"):
+        path.write_text("x = 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import_module("module_of_mine"), import_module("package_of_mine.part")
+    found = code.own_modules()
+    assert {"module_of_mine", "package_of_mine", "package_of_mine.part"} <= found.keys()
+    names = {name.partition(".")[0] for name in found}
+    assert not names & {"json", "numpy", "torch", "fabric_rl", "agents", "envs", "pytest"}
+    (tmp_path / "environment.json").write_text(json.dumps({"modules": found}))
+    provenance = Run(tmp_path).provenance
+    assert provenance.changed_modules() == []
+    (package / "part.py").write_text("x = 2\n")
+    (tmp_path / "module_of_mine.py").unlink()  # unknown, and so no change
+    assert provenance.changed_modules() == ["package_of_mine.part"]
