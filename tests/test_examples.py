@@ -89,16 +89,23 @@ def test_it_collects_while_it_learns(tmp_path):
     assert not all(torch.equal(ahead[name], alone[name]) for name in ahead)
 
 
+NEVER = "--overlap and --num_players need a training loop that learns inside `with collector.while"
+TWICE = "collector.while_learning: enter it once per rollout, and not around next_rollout()"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("more", [["--overlap"], PLAYERS])
-def test_a_loop_that_never_collects_ahead_is_told(tmp_path, more):
+@pytest.mark.parametrize(("times", "message"), [(0, NEVER), (2, TWICE)])
+def test_a_loop_that_does_not_collect_ahead_once_is_told(tmp_path, more, times, message):
+    """Otherwise players would never improve, or every second rollout would be lost."""
     source = Path("examples/pqn.py").read_text()
     ahead = "session.collector.while_learning(another=state.goes_on), "
-    assert ahead in source
-    (tmp_path / "bare.py").write_text(source.replace(ahead, ""))
+    again = "with session.collector.while_learning(another=True):\n                pass\n            "
+    assert f"with {ahead}" in source
+    changed = source.replace(ahead, "") if times == 0 else source.replace(f"with {ahead}", f"{again}with {ahead}")
+    (tmp_path / "bare.py").write_text(changed)
     done = trained(tmp_path, "--agent", "bare.PQNAgent", *PQN[2:], *more)
-    assert done.returncode != 0
-    assert "--overlap and --num_players need a training loop that learns inside `with collector.while" in done.stderr
+    assert done.returncode != 0 and message in done.stderr
 
 
 @pytest.mark.learning

@@ -124,7 +124,7 @@ def find_groups(
 def differences(groups: Mapping[str, Group]) -> dict[str, dict[str, str]]:
     """Return the settings that differ between groups: name -> label -> value, or values if a group's runs differ.
 
-    The user's modules that all groups use count as settings; `code of NAME` is the digest of one.
+    The user's modules count as settings, in groups that use them; `code of NAME` is the digest of one.
     """
     every = {label: [run.settings for runs in group.values() for run in runs] for label, group in groups.items()}
     names = dict.fromkeys(name for runs in every.values() for settings in runs for name in settings)
@@ -132,12 +132,11 @@ def differences(groups: Mapping[str, Group]) -> dict[str, dict[str, str]]:
     for name, by_label in values.items():
         for label, runs in every.items():
             known = {"-" if run.get(name) is None else str(run[name]) for run in runs}
+            if name.startswith(_CODE) and len(known) > 1:
+                known.discard("-")  # a run of an older version does not know
             by_label[label] = ", ".join(sorted(known))
-    return {
-        name: each
-        for name, each in values.items()
-        if len(set(each.values())) > 1 and not (name.startswith(_CODE) and "-" in each.values())
-    }
+    others = {name: {"-"} if name.startswith(_CODE) else set[str]() for name in values}
+    return {name: each for name, each in values.items() if len(set(each.values()) - others[name]) > 1}
 
 
 @dataclass(frozen=True)

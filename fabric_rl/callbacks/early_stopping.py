@@ -1,5 +1,6 @@
 """EarlyStopping, which stops a run when a metric is good enough or no longer improves."""
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -49,13 +50,14 @@ class EarlyStopping(Callback):
             if self._reached >= self.for_iterations:
                 self._stop(state, f"has reached {self.threshold:g} (for_iterations: {self._reached})")
         if self.patience is not None and self._since_best >= self.patience:
-            self._stop(state, f"has not improved on {sign * self._best:g} (patience: {self._since_best})")
+            best = f"has not improved on {sign * self._best:g}" if math.isfinite(self._best) else "was never a number"
+            self._stop(state, f"{best} (patience: {self._since_best})")
 
     def _stop(self, state: TrainState, why: str) -> None:
         state.stop = True
-        logger.info("EarlyStopping: %s %s; a resumed run stops again unless you change the callback", self.metric, why)
+        logger.info("EarlyStopping: %s %s; a resumed run may stop again", self.metric, why)
 
     def on_train_end(self, state: TrainState) -> None:
-        if self._best == float("-inf") and state.fabric.is_global_zero:
+        if self._best == float("-inf") and not self._since_best and state.fabric.is_global_zero:
             hint = did_you_mean(self.metric, sorted(state.metrics))
             warnings.warn(f"EarlyStopping: no iteration has measured {self.metric}{hint}", RuntimeWarning, stacklevel=2)

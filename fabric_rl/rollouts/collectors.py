@@ -102,6 +102,11 @@ class Collector:
             )
         self._learns_next = self.collects_ahead
 
+    def _expect_rollout(self) -> None:
+        """Raise a ValueError if `while_learning` is entered although the next rollout is collected already."""
+        if self._ready:
+            raise ValueError("collector.while_learning: enter it once per rollout, and not around next_rollout()")
+
     def recent_returns(self) -> Sums:
         """Return this rank's part of the returns of the last episodes as (sum, count)."""
         returns = list(self.episodes.recent)[-max(1, RECENT_EPISODES // self.peers.world_size) :]
@@ -254,6 +259,7 @@ class OverlappedCollector(Collector):
     @contextmanager
     def while_learning(self, another: bool) -> Iterator[None]:
         """Collect the next rollout while the block runs; the block must not touch the environment."""
+        self._expect_rollout()
         self._learns_next = False
         if not another:
             yield

@@ -203,6 +203,7 @@ class RolloutRank(_LinkedCollector):
     @contextmanager
     def while_learning(self, another: bool) -> Iterator[None]:
         """Run the block, in which this rank does not learn; then collect, and receive the new weights."""
+        self._expect_rollout()
         self._learns_next = False
         yield
         if another:

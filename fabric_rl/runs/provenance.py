@@ -13,6 +13,7 @@ from difflib import unified_diff
 from hashlib import sha256
 from io import StringIO
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import yaml
@@ -143,9 +144,13 @@ class Provenance:
         return [f"{name}: {old.get(name)} -> {new.get(name, 'gone')}" for name in names]
 
     def changed_modules(self) -> list[str]:
-        """Return the user's own modules that the run used and whose files have other content now."""
-        used = modules_of(self.folder).items()
-        return [name for name, (file, versions) in used if _digest(Path(file)) not in (None, versions[-1])]
+        """Return the user's own modules that the run used and that have changed since.
+
+        A module that this process has imported is compared with the one of that name, and any other with its file.
+        """
+        used, now = modules_of(self.folder), {name: module["sha256"] for name, module in own_modules().items()}
+        here = {name: now.get(name) or _digest(Path(file)) for name, (file, _) in used.items()}
+        return [name for name, (_, versions) in used.items() if here[name] not in (None, versions[-1])]
 
     def _texts(self) -> dict[str, str]:
         """Return the content of each file by name; empty before `write`."""
@@ -266,8 +271,10 @@ def own_modules() -> dict[str, dict[str, str]]:
     elsewhere = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     elsewhere += [Path(__file__).parents[1], *map(shipped, ("agents", "envs", "train_fabric.py"))]
     found: dict[str, dict[str, str]] = {}
-    for name, module in sorted(sys.modules.items()):
-        path = Path(getattr(module, "__file__", None) or "").absolute()
+    modules = {name: module for name, module in sorted(sys.modules.items()) if isinstance(module, ModuleType)}
+    for name, module in modules.items():
+        file = object.__getattribute__(module, "__dict__").get("__file__")  # a lazy module stays unloaded
+        path = Path(file if isinstance(file, str) else "").absolute()
         is_own = path.suffix == ".py" and _PACKAGES_OF_SYSTEM.isdisjoint(path.parts)
         if is_own and not any(path.is_relative_to(folder) for folder in elsewhere) and (digest := _digest(path)):
             found[name] = {"file": str(path), "sha256": digest}

@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import json
+import math
 import os
 import re
 import select
@@ -864,6 +865,8 @@ def test_a_run_says_why_it_stopped(fabric, caplog):
     assert "EarlyStopping: score has reached 5 (for_iterations: 2); a resumed run" in caplog.text
     trained(fabric, [Scores(3, 4), EarlyStopping("score", patience=1, mode="min")], iterations=3)
     assert "EarlyStopping: score has not improved on 3 (patience: 1); a resumed run" in caplog.text
+    trained(fabric, [Scores(math.nan, math.nan), EarlyStopping("score", patience=2)], iterations=3)
+    assert "EarlyStopping: score was never a number (patience: 2); a resumed run" in caplog.text
 
 
 def test_a_resumed_run_counts_on(fabric, tmp_path):

@@ -130,6 +130,37 @@ def test_a_group_has_one_version_of_the_code(mine):
     assert run(mine, *words, "old").returncode == 2  # trained with two versions, although the newest is that of today
 
 
+FAILS = """
+    def training_step(self, minibatch):
+        return super().training_step(minibatch) if self.progress < 0.1 else self.typo
+"""
+EDITS = """
+    def training_step(self, minibatch):
+        with Path(__file__).open("a") as file:
+            file.write("# edited while the first seed trained")
+        return super().training_step(minibatch)
+"""
+
+
+@pytest.mark.slow
+def test_a_mended_mistake_does_not_block_a_group(mine):
+    """A run that has failed before its first checkpoint is trained again with the mended code."""
+    agent, words = mine / "agent_of_mine.py", ["seeds", "--config", "mine.yaml", "--seeds", "0", "--group", "g"]
+    agent.write_text(AGENT.replace("    pass\n", FAILS))
+    assert run(mine, *words).returncode == 1
+    agent.write_text(AGENT)
+    done = run(mine, *words)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_an_edit_between_two_seeds_ends_the_command(mine):
+    (mine / "agent_of_mine.py").write_text(AGENT.replace("    pass\n", EDITS))
+    done = run(mine, "seeds", "--config", "mine.yaml", "--seeds", "0..1", "--group", "g", "--parallel", 1)
+    assert done.returncode == 2 and "g_mine_seed0 already exists with other code (agent_of_mine)" in done.stderr
+    assert not (mine / "runs" / "g_mine_seed1").exists()
+
+
 @pytest.mark.slow
 def test_a_strangers_run_brings_no_code(mine, tmp_path):
     """A run folder with a module that its configuration names: no command imports it."""

@@ -192,6 +192,20 @@ def test_several_tasks_are_scaled_and_counted_alike(runs):
     assert found.differences == {}
 
 
+def test_versions_of_a_module_are_told_among_those_that_have_it(runs):
+    """Groups without the module, and runs of older versions, which do not know theirs, are no difference."""
+    for name, versions in (("a", ["11", "11"]), ("b", ["22", None]), ("two", [])):
+        for seed, version in enumerate(versions):
+            made = {} if version is None else {"modules": {"m": {"file": "m.py", "sha256": version}}}
+            (runs / f"{name}_seed{seed}" / "environment.json").write_text(json.dumps(made))
+    settings = ("gamma", "num_envs")
+    found = compare(["a", "b"], runs_dir=runs).differences
+    assert {name: each for name, each in found.items() if name not in settings} == {"code of m": {"a": "11", "b": "22"}}
+    more = {"a": ["a_seed0", "a_seed1"], "b": ["b_seed0", "b_seed1"], "older": ["a_seed2", "a_seed3"]}
+    assert compare(more, runs_dir=runs).differences["code of m"] == {"a": "11", "b": "22", "older": "-"}
+    assert "code of m" not in compare({"a": more["a"], "older": more["older"]}, runs_dir=runs).differences
+
+
 def test_what_few_seeds_cannot_tell_is_said(runs):
     make_run(runs, "few_seed9", [1, 2], group="low", summary=False)
     make_run(runs, "low_seed9", [1, 2], group="low")
