@@ -128,15 +128,16 @@ def differences(groups: Mapping[str, Group]) -> dict[str, dict[str, str]]:
     """
     every = {label: [run.settings for runs in group.values() for run in runs] for label, group in groups.items()}
     names = dict.fromkeys(name for runs in every.values() for settings in runs for name in settings)
-    values: dict[str, dict[str, str]] = {name: {} for name in names if name not in _OWN}
-    for name, by_label in values.items():
+    found: dict[str, dict[str, str]] = {}
+    for name in (name for name in names if name not in _OWN):
+        unknown = {"-"} if name.startswith(_CODE) else set[str]()  # runs of older versions do not know their modules
+        by_label = {}
         for label, runs in every.items():
             known = {"-" if run.get(name) is None else str(run[name]) for run in runs}
-            if name.startswith(_CODE) and len(known) > 1:
-                known.discard("-")  # a run of an older version does not know
-            by_label[label] = ", ".join(sorted(known))
-    others = {name: {"-"} if name.startswith(_CODE) else set[str]() for name in values}
-    return {name: each for name, each in values.items() if len(set(each.values()) - others[name]) > 1}
+            by_label[label] = ", ".join(sorted(known - unknown or known))
+        if len(set(by_label.values()) - unknown) > 1:
+            found[name] = by_label
+    return found
 
 
 @dataclass(frozen=True)

@@ -127,9 +127,8 @@ def _folders_to_add(given: Sequence[str]) -> list[str]:
     known = {os.getcwd(), *(os.path.realpath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep))}
     beside = {str(Path(file).resolve().parent) for file in config_files(given)} - known
     files = {name: Path(module["file"]) for name, module in own_modules().items()} if beside else {}
-    above = {name: (name.count(".") + (file.stem == "__init__"), file.parents) for name, file in files.items()}
-    roots = {str(parents[min(depth, len(parents) - 1)]) for depth, parents in above.values()}
-    return sorted(beside & roots)
+    places = [(name.split("."), (file.with_suffix(""), file.parent)) for name, file in files.items()]
+    return sorted(folder for folder in beside if any(Path(folder, *parts) in both for parts, both in places))
 
 
 @contextmanager

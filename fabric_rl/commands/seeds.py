@@ -55,20 +55,20 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
     ids = {f"{name}_seed{number}": number for number in numbers}
     for run_id in ids:
         check_run_id(run_id, "--group")
-
-    def check_group() -> None:
-        for folder in sorted({*(runs_dir / run_id for run_id in ids), *runs_dir.glob(f"{glob.escape(name)}_seed*")}):
-            check_unchanged(folder, settings.arguments["resolved_config"])
-
-    check_group()
+    for folder in sorted({*(runs_dir / run_id for run_id in ids), *runs_dir.glob(f"{glob.escape(name)}_seed*")}):
+        check_unchanged(folder, settings.arguments["resolved_config"])
     left = [run_id for run_id in ids if finished_run(runs_dir / run_id) is None]
     trainings = TrainProcesses(min(available_cores() if parallel is None else parallel, max(1, len(left))), runs_dir)
     make_folder("--runs_dir", runs_dir)
+    done = [runs_dir / run_id for run_id in ids if run_id not in left]
     failed: dict[str, str] = {}
 
     def train(run_id: str) -> None:
-        check_group()  # the user may have edited a module meanwhile
+        for folder in done[-1:]:  # the user may have edited a module meanwhile
+            check_unchanged(folder, settings.arguments["resolved_config"])
         record, reason = trainings.train(run_id, [*words, f"--seed={ids[run_id]}"])
+        if record:
+            done.append(record.folder)
         if reason:
             failed[run_id] = reason
         if not trainings.stopping.is_set():

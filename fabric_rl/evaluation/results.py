@@ -164,7 +164,7 @@ def episodes_summary(trained: Trained, episodes: int, act: ActSettings) -> dict[
         played = play_episodes(envs, choose, episodes, act.seed)
     results: dict[str, Any] = {"player": trained.name, "seed": act.seed, "sample": act.sample}
     results["episodes"] = len(played.returns)
-    alike = not played.returns.std() > 0 and not played.lengths.std() > 0
+    alike = played.returns.std() == 0 and played.lengths.std() == 0
     for name, values in {"return": played.returns, "length": played.lengths, **played.figures}.items():
         interval = mean_interval(values) if values.std() > 0 else None
         if name in played.figures and set(values) <= {0, 1}:

@@ -52,6 +52,8 @@ MOST_BYTES = 1_000_000
 """Maximum size of a patch; the rest is cut off."""
 _MOST_OF_A_FILE = 100_000
 _PACKAGES_OF_SYSTEM = {"site-packages", "dist-packages"}
+_NOT_OWN = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+_NOT_OWN += [Path(__file__).parents[1], *map(shipped, ("agents", "envs", "train_fabric.py"))]
 _SOURCES = {".py", ".pyi", ".yaml", ".yml", ".sh"}
 """Suffixes of source files, which a patch includes even if git does not track them."""
 _MADE = ({"environment.json", "checkpoints"}, {"study.journal"})
@@ -143,14 +145,20 @@ class Provenance:
         names = [name for name in differ if name not in came.union(_HOW_IT_BEGAN)]
         return [f"{name}: {old.get(name)} -> {new.get(name, 'gone')}" for name in names]
 
-    def changed_modules(self) -> list[str]:
+    def changed_modules(self, ever: bool = False) -> list[str]:
         """Return the user's own modules that the run used and that have changed since.
 
         A module that this process has imported is compared with the one of that name, and any other with its file.
+
+        Args:
+            ever: Also return modules that changed during the run, between two of its starts.
         """
-        used, now = modules_of(self.folder), {name: module["sha256"] for name, module in own_modules().items()}
-        here = {name: now.get(name) or _digest(Path(file)) for name, (file, _) in used.items()}
-        return [name for name, (_, versions) in used.items() if here[name] not in (None, versions[-1])]
+        found = []
+        for name, (file, versions) in modules_of(self.folder).items():
+            now = _digest(_own_file(name) or Path(file))
+            if now not in (None, versions[-1]) or (ever and len(versions) > 1):
+                found.append(name)
+        return found
 
     def _texts(self) -> dict[str, str]:
         """Return the content of each file by name; empty before `write`."""
@@ -268,17 +276,20 @@ def describe_environment() -> dict[str, Any]:
 
 def own_modules() -> dict[str, dict[str, str]]:
     """Return `file` and `sha256` of each imported module of the user: outside of Python, its packages and fabric-rl."""
-    elsewhere = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    elsewhere += [Path(__file__).parents[1], *map(shipped, ("agents", "envs", "train_fabric.py"))]
-    found: dict[str, dict[str, str]] = {}
-    modules = {name: module for name, module in sorted(sys.modules.items()) if isinstance(module, ModuleType)}
-    for name, module in modules.items():
-        file = object.__getattribute__(module, "__dict__").get("__file__")  # a lazy module stays unloaded
-        path = Path(file if isinstance(file, str) else "").absolute()
-        is_own = path.suffix == ".py" and _PACKAGES_OF_SYSTEM.isdisjoint(path.parts)
-        if is_own and not any(path.is_relative_to(folder) for folder in elsewhere) and (digest := _digest(path)):
-            found[name] = {"file": str(path), "sha256": digest}
-    return found
+    files = {name: path for name in sorted(sys.modules) if (path := _own_file(name))}
+    digests = {name: digest for name, path in files.items() if (digest := _digest(path))}
+    return {name: {"file": str(files[name]), "sha256": digest} for name, digest in digests.items()}
+
+
+def _own_file(name: str) -> Path | None:
+    """Return the file of an imported module; None if it is not imported, or not the user's."""
+    module = sys.modules.get(name)
+    if not isinstance(module, ModuleType):
+        return None
+    file = object.__getattribute__(module, "__dict__").get("__file__")  # a lazy module stays unloaded
+    path = Path(file if isinstance(file, str) else "").absolute()
+    is_source = path.suffix == ".py" and _PACKAGES_OF_SYSTEM.isdisjoint(path.parts)
+    return path if is_source and not any(path.is_relative_to(folder) for folder in _NOT_OWN) else None
 
 
 def _digest(path: Path) -> str | None:

@@ -19,7 +19,7 @@ from fabric_rl.base.processes import cores
 from fabric_rl.base.text import escape_control_characters
 from fabric_rl.ranks.processes import ENDS_WITH_PARENT
 from fabric_rl.runs.provenance import Provenance
-from fabric_rl.runs.records import RunRecord, is_training, list_checkpoints, load_run, modules_of
+from fabric_rl.runs.records import RunRecord, is_training, list_checkpoints, load_run
 from fabric_rl.session.stopping import STOP_NAMES
 
 Item = TypeVar("Item")
@@ -69,10 +69,8 @@ def check_unchanged(folder: Path, settings: str) -> None:
     """Raise a ValueError if a folder's run has other settings (YAML) or code, except for seed and num_threads."""
     lines = Provenance(folder).changed_settings(settings)
     lines = [line for line in lines if not line.startswith(("seed:", "num_threads:"))]
-    code: list[str] = []
-    if list_checkpoints(folder / "checkpoints") or finished_run(folder):  # otherwise nothing was trained with it
-        code = [name for name, (_, versions) in modules_of(folder).items() if len(versions) > 1]
-        code = code or Provenance(folder).changed_modules()
+    trained = list_checkpoints(folder / "checkpoints") or finished_run(folder)
+    code = Provenance(folder).changed_modules(ever=True) if trained else []
     for kind, found, joint in (("settings", lines, "; "), ("code", code, ", ")):
         if found:
             which = joint.join([*found[:3], *(["..."] if found[3:] else [])])
