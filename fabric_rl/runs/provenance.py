@@ -282,14 +282,26 @@ def own_modules() -> dict[str, dict[str, str]]:
 
 
 def _own_file(name: str) -> Path | None:
-    """Return the file of an imported module; None if it is not imported, or not the user's."""
+    """Return the file of an imported module; None if it is not imported, or not the user's.
+
+    A part of another's package is not the user's, wherever its file is: `torch.compile` writes parts of torch to /tmp.
+    """
+    path, package = _file_of(name), _file_of(name.partition(".")[0])
+    return path if path.suffix == ".py" and not _is_foreign(path) and not _is_foreign(package) else None
+
+
+def _file_of(name: str) -> Path:
+    """Return the file of an imported module; an empty path if there is none."""
     module = sys.modules.get(name)
-    if not isinstance(module, ModuleType):
-        return None
-    file = object.__getattribute__(module, "__dict__").get("__file__")  # a lazy module stays unloaded
-    path = Path(file if isinstance(file, str) else "").absolute()
-    is_source = path.suffix == ".py" and _PACKAGES_OF_SYSTEM.isdisjoint(path.parts)
-    return path if is_source and not any(path.is_relative_to(folder) for folder in _NOT_OWN) else None
+    names = object.__getattribute__(module, "__dict__") if isinstance(module, ModuleType) else {}
+    file = names.get("__file__")  # a lazy module stays unloaded
+    return Path(file).absolute() if isinstance(file, str) else Path()
+
+
+def _is_foreign(path: Path) -> bool:
+    """Return True for a file of Python, of an installed package or of fabric-rl."""
+    installed = not _PACKAGES_OF_SYSTEM.isdisjoint(path.parts)
+    return installed or any(path.is_relative_to(folder) for folder in _NOT_OWN)
 
 
 def _digest(path: Path) -> str | None:

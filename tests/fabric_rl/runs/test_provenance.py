@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -413,11 +414,22 @@ def test_own_modules_are_those_of_the_user(tmp_path, monkeypatch):
     import_module("module_of_mine"), import_module("package_of_mine.part")
     found = code.own_modules()
     assert {"module_of_mine", "package_of_mine", "package_of_mine.part"} <= found.keys()
-    names = {name.partition(".")[0] for name in found}
-    assert not names & {"json", "numpy", "torch", "fabric_rl", "agents", "envs", "pytest"}
+    names = {name: module["file"] for name, module in found.items()}
+    foreign = {"json", "numpy", "torch", "fabric_rl", "agents", "envs", "pytest"}
+    assert {name: file for name, file in names.items() if name.partition(".")[0] in foreign} == {}
     (tmp_path / "environment.json").write_text(json.dumps({"modules": found}))
     provenance = Run(tmp_path).provenance
     assert provenance.changed_modules() == []
     (package / "part.py").write_text("x = 2\n")
     (tmp_path / "module_of_mine.py").unlink()  # unknown, and so no change
     assert provenance.changed_modules() == ["package_of_mine.part"]
+
+
+def test_what_torch_compiles_is_not_the_users(tmp_path, monkeypatch):
+    """torch.compile imports Python files from a folder for temporary files, with names of parts of torch."""
+    path = tmp_path / "made.py"
+    path.write_text("x = 1\n")
+    for name in ("torch.made", "made"):
+        spec = spec_from_file_location(name, path)
+        monkeypatch.setitem(sys.modules, name, module_from_spec(spec))
+    assert [name for name, module in code.own_modules().items() if module["file"] == str(path)] == ["made"]
