@@ -187,7 +187,8 @@ def episodes_lines(found: Mapping[str, Any]) -> list[str]:
     for name in (key.removeprefix("mean_") for key in found if key.startswith("mean_")):
         ends = found[f"{name}_interval_95"]
         known = "95 % {:,.5g} to {:,.5g}".format(*ends) if ends else "no interval: too few episodes, or all are alike"
-        lines.append(f"  mean {name} {found[f'mean_{name}']:,.5g} ({known})")
+        of = f"in {found[f'{name}_episodes']} of them, " if f"{name}_episodes" in found else ""
+        lines.append(f"  mean {name} {found[f'mean_{name}']:,.5g} ({of}{known})")
     return lines
 
 

@@ -1,6 +1,7 @@
 """`fabric-rl rerun`: repeats a run, lists what has changed since, and compares the results."""
 
 import math
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -86,9 +87,9 @@ def _differences(folder: Path) -> Iterator[str]:
     for line in _code("code", commit, now["project"], names):
         where = "" if commit else " in an empty folder"
         yield f"{line}; to restore it{where}: {' && '.join(words)}" if words else line
-    modules = modules_of(folder)
+    modules, told = modules_of(folder), {os.path.normpath(here / name) for name in names or ()}
     for name in provenance.Provenance(folder).changed_modules():
-        if not Path(modules[name][0]).is_relative_to(here):
+        if os.path.normpath(modules[name][0]) not in told:
             yield f"code of {name}: edited since"
     if own.get("folder") != project.get("folder") and (commit := own.get("commit")):
         edited = files_changed_since(Path(now["git"]["folder"]), commit)

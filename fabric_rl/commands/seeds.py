@@ -55,7 +55,10 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
     ids = {f"{name}_seed{number}": number for number in numbers}
     for run_id in ids:
         check_run_id(run_id, "--group")
-    for folder in sorted({*(runs_dir / run_id for run_id in ids), *runs_dir.glob(f"{glob.escape(name)}_seed*")}):
+    others = [
+        other for other in runs_dir.glob(f"{glob.escape(name)}_seed*") if other.name[len(f"{name}_seed") :].isdecimal()
+    ]
+    for folder in sorted({*(runs_dir / run_id for run_id in ids), *others}):
         check_unchanged(folder, settings.arguments["resolved_config"])
     left = [run_id for run_id in ids if finished_run(runs_dir / run_id) is None]
     trainings = TrainProcesses(min(available_cores() if parallel is None else parallel, max(1, len(left))), runs_dir)

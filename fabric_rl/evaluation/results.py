@@ -157,19 +157,23 @@ def episodes_summary(trained: Trained, episodes: int, act: ActSettings) -> dict[
 
     Returns:
         Mean return, length and figures such as success, with 95 % confidence intervals that are None for too few or
-        equal episodes.
+        equal values; that of a share such as success is None only if all episodes are the same. `NAME_episodes` is the
+        number of episodes with a figure, if not all have it.
     """
     with closing(trained.env(seed=act.seed)) as envs:
         choose = trained.choose(envs.single_observation_space, envs.single_action_space, not act.sample, act.seed)
         played = play_episodes(envs, choose, episodes, act.seed)
     results: dict[str, Any] = {"player": trained.name, "seed": act.seed, "sample": act.sample}
     results["episodes"] = len(played.returns)
-    alike = played.returns.std() == 0 and played.lengths.std() == 0
+    same = not act.sample and played.returns.std() == 0 and played.lengths.std() == 0
+    alike = same and begins_alike(trained, act.seed)
     for name, values in {"return": played.returns, "length": played.lengths, **played.figures}.items():
         interval = mean_interval(values) if values.std() > 0 else None
         if name in played.figures and set(values) <= {0, 1}:
             interval = None if alike else share_interval(int(values.sum()), len(values))
         results |= {f"mean_{name}": float(values.mean()), f"{name}_interval_95": interval and list(interval)}
+        if len(values) < len(played.returns):
+            results[f"{name}_episodes"] = len(values)
     return results
 
 

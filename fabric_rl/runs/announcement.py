@@ -76,7 +76,8 @@ class Announcement(Callback):
                 moved = run.rewind_to(start.path, start.state)
                 if moved:
                     lines.append(f"newer checkpoints: {moved} moved to {run.checkpoints / 'set_aside'}")
-            provenance.write(config, _ranks_and_seeds(state) | {"modules": own_modules()})
+            begun = {"steps": start.steps or 0, "modules": own_modules()}
+            provenance.write(config, _ranks_and_seeds(state) | begun)
             run.replace()
             Loggers(state.fabric.loggers).log_settings(self._settings, changes, state.steps)
         for line in lines:
@@ -85,6 +86,7 @@ class Announcement(Callback):
     def on_train_end(self, state: TrainState) -> None:
         run = self._start.run
         if run is not None and launched_by.is_rank_0() and self._has_steps_left:
+            run.provenance.add_modules(own_modules())
             Loggers(state.fabric.loggers).log_outcome(self._settings, run.read_summary(), state.steps)
 
 

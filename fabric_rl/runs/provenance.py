@@ -45,7 +45,7 @@ WEIGHTS, INITIAL = "weights.json", "initial.ckpt"
 EXPORTED, METADATA = "weights.ckpt", "metadata.json"
 """Files of an exported agent, see `fabric_rl.runs.trained.export`."""
 _VARIABLES = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "PYTHONHASHSEED")
-_OF_A_START = ("began", "command", "project", "modules")
+_OF_A_START = ("began", "command", "project", "steps", "modules")
 _HOW_IT_BEGAN = ("initialize_from", "inference")
 """Settings that describe how a run began; a resumed run keeps the old values."""
 MOST_BYTES = 1_000_000
@@ -121,6 +121,12 @@ class Provenance:
         self._begun_with = self._read_weights_json()
         for name, text in self._texts().items():
             write_text(self.folder / name, text)
+
+    def add_modules(self, modules: Mapping[str, Any]) -> None:
+        """Add modules that were imported after the start to `environment.json`."""
+        known = self._environment.get("modules", {})
+        if not modules.keys() <= known.keys():
+            self.write(self._config, {"modules": {**modules, **known}})
 
     def rewrite_missing(self) -> None:
         """Rewrite the files of `write` that are missing; even the whole folder may be missing."""

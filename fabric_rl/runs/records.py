@@ -47,13 +47,20 @@ def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: A
 def modules_of(folder: Path) -> dict[str, tuple[str, list[str]]]:
     """Return the user's own modules that a run imported: name -> file, and the digest of each version of it, in order.
 
-    A run has several versions of a module that was edited before the run was resumed.
+    A run has several versions of a module that was edited before the run was resumed. A start does not count if the
+    next one began with the same steps: nothing that it trained was kept.
     """
     found: dict[str, tuple[str, list[str]]] = {}
     last = read_json(folder / ENVIRONMENT)
     earlier = last.get("earlier")
+    starts: list[dict[str, Any]] = []
     for start in (*(earlier if isinstance(earlier, list) else ()), last):
-        modules = start.get("modules") if isinstance(start, dict) else None
+        if isinstance(start, dict):
+            while starts and isinstance(steps := start.get("steps"), int) and starts[-1].get("steps") == steps:
+                starts.pop()
+            starts.append(start)
+    for start in starts:
+        modules = start.get("modules")
         for name, each in modules.items() if isinstance(modules, dict) else ():
             if isinstance(each, dict):
                 versions = found.setdefault(name, (str(each.get("file")), []))[1]

@@ -78,3 +78,21 @@ class Reported(Entries):
         said = {"success": np.bool_(action), "distance": np.float32(self.length), "arm": {"half": half}}
         rest = {"word": "hit", "vector": np.ones(2), "broken": np.nan}
         return *stepped, said | rest | ({"rare": 7} if self.length == 2 else {})
+
+
+class Seldom(Entries):
+    """Never succeeds, pays nothing, and says so in episodes that begin with 1; all have the same length."""
+
+    observation_space = Box(0, 1, (1,))
+
+    def observe(self):
+        return np.float32([self.began])
+
+    def reset(self, *, seed=None, options=None):
+        gymnasium.Env.reset(self, seed=seed)
+        self.began = self.np_random.integers(2)
+        return super().reset()
+
+    def step(self, action):
+        obs, _, *ended, _ = super().step(action)
+        return obs, 0.0, *ended, {"success": False} if self.began else {}

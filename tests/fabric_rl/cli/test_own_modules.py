@@ -179,3 +179,61 @@ def test_a_strangers_run_brings_no_code(mine, tmp_path):
     ):
         run(here, *words)
         assert not (stranger / "imported").exists(), words
+
+
+MISTAKEN = AGENT.replace(
+    "    pass",
+    """    steps = 0
+
+    def training_step(self, *words, **more):
+        Mine.steps += 1
+        if Mine.steps > 2:
+            import late_of_mine
+        return super().training_step(*words, **more)
+""",
+)
+
+
+@pytest.mark.slow
+def test_only_code_that_has_trained_something_counts(mine):
+    """Neither a start that failed before the first checkpoint, nor runs that only begin like those of the group."""
+    words = ["seeds", "--config", "mine.yaml", "--parallel", "1", "--group", "g", "--seeds"]
+    (mine / "agent_of_mine.py").write_text(MISTAKEN)
+    failed = run(mine, *words, "0..1")
+    assert failed.returncode == 1 and failed.stdout.count("there is no module late_of_mine") == 2, failed.stdout
+    (mine / "agent_of_mine.py").write_text(f"{MISTAKEN}\n# mended: there is the module now\n")
+    late = mine / "late_of_mine.py"
+    late.touch()
+    done = run(mine, *words, "0..1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(modules_of(mine / "runs" / "g_mine_seed0")["agent_of_mine"][1]) == 1
+    assert run(mine, "rerun", "g_mine_seed0").returncode == 0
+    assert (mine / "runs" / "g_mine_seed0-rerun").exists()
+    done = run(mine, *words, "0..2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    late.write_text("edited = True\n")
+    done = run(mine, *words, "0..3")
+    assert done.returncode == 2 and "already exists with other code (late_of_mine)" in done.stderr
+
+
+@pytest.mark.slow
+def test_rerun_names_edited_modules_that_git_ignores(mine):
+    for words in (
+        ["init", "-q"],
+        ["add", "."],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"],
+    ):
+        subprocess.run(["git", *words], cwd=mine, check=True)
+    ignored = mine / "ignored" / "part_of_mine.py"
+    ignored.parent.mkdir()
+    (mine / ".git" / "info" / "exclude").write_text("ignored\nruns\n__pycache__\nimported\n")
+    ignored.touch()
+    agent = mine / "agent_of_mine.py"
+    agent.write_text(f"import part_of_mine\n{AGENT}")
+    done = run(mine, "train", "--config", "mine.yaml", "--run_id", "run", path=ignored.parent)
+    assert done.returncode == 0, done.stderr
+    agent.write_text(f"{agent.read_text()}# edited\n")
+    ignored.write_text("# edited\n")
+    told = run(mine, "rerun", "run", path=ignored.parent).stdout
+    assert "\n  code of part_of_mine: edited since\n" in told
+    assert "changed: agent_of_mine.py;" in told and "code of agent_of_mine" not in told

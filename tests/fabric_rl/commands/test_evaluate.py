@@ -365,3 +365,19 @@ def test_evaluate_tells_success_with_the_interval_of_a_share(evaluate, tmp_path,
     successes = round(found["mean_success"] * found["episodes"])
     test = stats.binomtest(successes, found["episodes"]).proportion_ci(0.95, "exact")
     assert found["success_interval_95"] == pytest.approx([test.low, test.high])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", ["true", "false"])
+def test_episodes_of_equal_return_and_length_are_independent_if_they_begin_differently(
+    evaluate, tmp_path, capsys, sample
+):
+    words = ["--env_id", "tests.envs.adapters.tasks.Seldom", "--num_steps", "16", "--minibatch_size", "32"]
+    cli([*words, "--total_timesteps", "64", "--run_id", "r", "--runs_dir", str(tmp_path), "--accelerator", "cpu"])
+    flags = ["--sample", sample, "--episodes", 40, "--runs_dir", tmp_path, "--json", tmp_path / "found.json"]
+    status, out, _ = evaluate("r", *flags)
+    found = json.loads((tmp_path / "found.json").read_text())
+    high = stats.binomtest(0, found["success_episodes"]).proportion_ci(0.95, "exact").high
+    assert status == 0 and 0 < found["success_episodes"] < 40
+    assert f"  mean success 0 (in {found['success_episodes']} of them, 95 % 0 to {high:.5g})\n" in out
+    assert "mean return 0 (no interval: too few episodes, or all are alike)" in out
