@@ -55,9 +55,8 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
     ids = {f"{name}_seed{number}": number for number in numbers}
     for run_id in ids:
         check_run_id(run_id, "--group")
-    others = [
-        other for other in runs_dir.glob(f"{glob.escape(name)}_seed*") if other.name[len(f"{name}_seed") :].isdecimal()
-    ]
+    others = runs_dir.glob(f"{glob.escape(name)}_seed*")
+    others = (other for other in others if other.name.removeprefix(f"{name}_seed").isdecimal())
     for folder in sorted({*(runs_dir / run_id for run_id in ids), *others}):
         check_unchanged(folder, settings.arguments["resolved_config"])
     left = [run_id for run_id in ids if finished_run(runs_dir / run_id) is None]

@@ -56,7 +56,7 @@ def modules_of(folder: Path) -> dict[str, tuple[str, list[str]]]:
     starts: list[dict[str, Any]] = []
     for start in (*(earlier if isinstance(earlier, list) else ()), last):
         if isinstance(start, dict):
-            while starts and isinstance(steps := start.get("steps"), int) and starts[-1].get("steps") == steps:
+            if starts and isinstance(steps := start.get("steps"), int) and starts[-1].get("steps") == steps:
                 starts.pop()
             starts.append(start)
     for start in starts:
