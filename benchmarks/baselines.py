@@ -65,8 +65,6 @@ class Task:
         return 3 if self.sac else 5
 
 
-SAC = ("--agent.actor_hidden_sizes", "[256,256]", "--agent.critic_hidden_sizes", "[256,256]")
-SAC += ("--agent.actor_lr", "3e-4", "--agent.critic_lr", "3e-4", "--agent.temperature_lr", "3e-4")
 TASKS = {
     "cartpole": Task("CartPole-v1", 100_000, "cartpole"),
     "sac_pendulum": Task("Pendulum-v1", 20_000, "sac_pendulum", sac=True),
@@ -75,8 +73,8 @@ TASKS = {
     "hopper": Task("Hopper-v5", 1_000_000, "hopper"),
     "halfcheetah": Task("HalfCheetah-v5", 1_000_000, "hopper", ("--env.env_id", "HalfCheetah-v5")),
     "bipedalwalker": Task("BipedalWalker-v3", 1_000_000, "hopper", ("--env.env_id", "BipedalWalker-v3")),
-    "sac_hopper": Task("Hopper-v5", 300_000, "sac_pendulum", ("--env.env_id", "Hopper-v5", *SAC), True),
-    "sac_halfcheetah": Task("HalfCheetah-v5", 300_000, "sac_pendulum", ("--env.env_id", "HalfCheetah-v5", *SAC), True),
+    "sac_hopper": Task("Hopper-v5", 300_000, "sac_hopper", sac=True),
+    "sac_halfcheetah": Task("HalfCheetah-v5", 300_000, "sac_hopper", ("--env.env_id", "HalfCheetah-v5"), True),
 }
 ROCKET = "rocket"
 ROCKET_CONTENDERS = (*CONTENDERS, "teacher")
@@ -389,7 +387,7 @@ def main() -> None:
     known = {(r["task"], r["contender"], r["seed"]) for r in runs}
     for name in () if options.no_runs else options.only:
         usual = 1 if name == ROCKET else TASKS[name].seeds
-        for seed in options.seeds or range(usual):
+        for seed in dict.fromkeys(options.seeds or range(usual)):
             for contender in ROCKET_CONTENDERS if name == ROCKET else CONTENDERS:
                 if (name, contender, seed) in known or contender not in options.contenders:
                     continue
