@@ -137,6 +137,7 @@ class KeepInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
 def _numbers_in(prefix: str, info: Mapping[str, Any]) -> Iterator[dict[str, tuple[float, float]]]:
     for key, value in info.items():
         name = f"{prefix}/{key}"
+        value = value[()] if isinstance(value, np.ndarray) else value  # a number if it has no axes
         if isinstance(value, Mapping):
             yield from _numbers_in(name, value)
         elif isinstance(value, int | float | np.number | np.bool_) and np.isfinite(number := float(value)):
@@ -203,7 +204,7 @@ class GymnasiumEnvs(VectorWrapper):
     `info/<key>`, as means over episodes; so do those of nested dicts (`info/episode/l`) and truth values (shares).
     """
 
-    headlines = MappingProxyType({f"info/{key}": "success" for key in ("success", "is_success")})
+    headlines = MappingProxyType({f"info/{key}": key for key in ("success", "is_success")})
     """Metrics that the table and the summary of a run show."""
     metrics_vary = True
     """Ranks may report different metrics: an `info/<key>` exists only if an episode with that key has ended."""

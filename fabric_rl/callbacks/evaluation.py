@@ -35,7 +35,7 @@ class Evaluation(Callback):
 
     Metrics after each evaluation: `eval/return` and `eval/length`, undiscounted means over episodes with the most
     likely actions; `eval/sampled_return` and `eval/sampled_length` with sampled actions; `eval/best_return`; and
-    `eval/success`, `eval/sampled_success` if the environment reports success.
+    `eval/success`, `eval/sampled_success` (or `is_success`) if the environment reports success.
 
     The best weights by `eval/return` are saved in `best/` in the folder of the run; use `NAME/best` wherever a command
     takes an agent. If a run goes back to an earlier milestone, best weights from after that point are set aside.

@@ -73,7 +73,7 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
             done.append(record.folder)
         if reason:
             failed[run_id] = reason
-        if not trainings.stopping.is_set():
+        if record or not trainings.stopping.is_set():
             outcome = BUSY if reason == BUSY else "failed"
             if record:
                 mean_return, seconds = (

@@ -21,7 +21,7 @@ from fabric_rl.ranks.collectives import Sums
 from fabric_rl.ranks.sharding import unsharded
 from fabric_rl.rollouts.collect import RECENT_EPISODES, RECENT_RETURN, EpisodeStats, collect
 from fabric_rl.rollouts.rollout import Rollout
-from fabric_rl.types import ActorCritic, HasMetrics, HasTimers
+from fabric_rl.types import ActorCritic, HasMetrics, HasTimers, SettingError
 
 
 class Collector:
@@ -94,9 +94,9 @@ class Collector:
         return nullcontext()
 
     def _expect_learning(self) -> None:
-        """Raise a ValueError if a collector that collects ahead was not used `while_learning` since the last call."""
+        """Raise a SettingError if a collector that collects ahead was not used `while_learning` since the last call."""
         if self._learns_next:
-            raise ValueError(
+            raise SettingError(
                 "--overlap and --num_players need a training loop that learns inside `with "
                 "collector.while_learning(another=state.goes_on):` (docs/research.md); add it, or leave them out"
             )

@@ -1,7 +1,7 @@
 """Readers of run folders: list runs, and read the content of each. This module does not import torch."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
@@ -47,8 +47,8 @@ def flat_settings(settings: Any, prefix: str = "") -> dict[str, Any]:  # noqa: A
 def modules_of(folder: Path) -> dict[str, tuple[str, list[str]]]:
     """Return the user's own modules that a run imported: name -> file, and the digest of each version of it, in order.
 
-    A run has several versions of a module that was edited before the run was resumed. A start does not count if the
-    next one began with the same steps: nothing that it trained was kept.
+    A run has several versions of a module that was edited before the run was resumed. A start does not count if a
+    later one began with as many steps or fewer: nothing that it trained was kept.
     """
     found: dict[str, tuple[str, list[str]]] = {}
     last = read_json(folder / ENVIRONMENT)
@@ -56,9 +56,7 @@ def modules_of(folder: Path) -> dict[str, tuple[str, list[str]]]:
     starts: list[dict[str, Any]] = []
     for start in (*(earlier if isinstance(earlier, list) else ()), last):
         if isinstance(start, dict):
-            if starts and isinstance(steps := start.get("steps"), int) and starts[-1].get("steps") == steps:
-                starts.pop()
-            starts.append(start)
+            starts = [*(each for each in starts if not _undone(each, start)), start]
     for start in starts:
         modules = start.get("modules")
         for name, each in modules.items() if isinstance(modules, dict) else ():
@@ -66,6 +64,11 @@ def modules_of(folder: Path) -> dict[str, tuple[str, list[str]]]:
                 versions = found.setdefault(name, (str(each.get("file")), []))[1]
                 versions += [digest for digest in [str(each.get("sha256"))] if digest not in versions[-1:]]
     return found
+
+
+def _undone(start: Mapping[str, Any], later: Mapping[str, Any]) -> bool:
+    begun, resumed = start.get("steps"), later.get("steps")  # runs of older versions have none
+    return isinstance(begun, int) and isinstance(resumed, int) and begun >= resumed
 
 
 def checkpoint_name(steps: int) -> str:

@@ -75,7 +75,8 @@ def check_unchanged(folder: Path, settings: str) -> None:
         if found:
             which = joint.join([*found[:3], *(["..."] if found[3:] else [])])
             raise ValueError(
-                f"{folder} already exists with other {kind} ({which}); choose another --group, or delete that folder"
+                f"{folder} already exists with other {kind} ({which}); choose another --group, undo the change, or "
+                "delete that folder"
             )
 
 

@@ -80,6 +80,14 @@ class Reported(Entries):
         return *stepped, said | rest | ({"rare": 7} if self.length == 2 else {})
 
 
+class TwoMeasures(Reported):
+    """Has a stricter measure of success beside the usual one, as an array without axes."""
+
+    def step(self, action):
+        *stepped, said = super().step(action)
+        return *stepped, said | {"is_success": np.asarray(said["success"] and self.length == 4)}
+
+
 class Seldom(Entries):
     """Never succeeds, pays nothing, and says so in episodes that begin with 1; all have the same length."""
 

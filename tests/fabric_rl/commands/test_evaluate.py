@@ -24,7 +24,7 @@ from fabric_rl.evaluation.results import begins_alike, difference_interval, matc
 from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.metrics.metrics_csv import read_metrics
 from fabric_rl.rollouts.whole_episodes import play_episodes
-from tests.envs.adapters.tasks import Reported
+from tests.envs.adapters.tasks import Reported, TwoMeasures
 from train_fabric import cli
 
 
@@ -349,6 +349,15 @@ def test_success_is_that_of_the_episodes_that_count():
     envs.close()
     assert set(played.lengths) == {2, 3, 4}
     assert sorted(played.figures["success"]) == sorted(played.lengths % 2)
+
+
+def test_two_measures_of_success_keep_their_names():
+    envs = GymnasiumEnvs(TwoMeasures, 3)
+    played = play_episodes(envs, lambda obs, begins, mask: np.ones(len(obs), np.int64), episodes=9, seed=0)
+    assert (played.figures["success"] == 1).all()
+    assert sorted(played.figures["is_success"]) == sorted(played.lengths == 4)
+    assert set(envs.drain_metrics()) >= {"info/success", "info/is_success"}
+    envs.close()
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from fabric_rl.metrics.loggers import MetricsFile
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs import provenance as code
 from fabric_rl.runs.provenance import Weights, config_digest, git_patch, git_state
-from fabric_rl.runs.records import checkpoint_name, flat_settings
+from fabric_rl.runs.records import checkpoint_name, flat_settings, modules_of
 from fabric_rl.runs.start_or_resume import describe_env_differences, load_weights
 from fabric_rl.types import CheckpointError
 
@@ -422,6 +422,18 @@ def test_own_modules_are_those_of_the_user(tmp_path, monkeypatch):
     (package / "part.py").write_text("x = 2\n")
     (tmp_path / "module_of_mine.py").unlink()  # unknown, and so no change
     assert provenance.changed_modules() == ["package_of_mine.part"]
+
+
+STARTS = [(0, "a"), (1024, "b"), (512, "a"), (512, "c")]
+
+
+def test_starts_whose_steps_were_undone_do_not_count(tmp_path):
+    """Trained with a, resumed with b, then resumed with a from a checkpoint before b: only a remains."""
+    starts = [{"steps": at, "modules": {"x": {"file": "x.py", "sha256": code}}} for at, code in STARTS]
+    for count, versions in enumerate((["a"], ["a", "b"], ["a"], ["a", "c"]), 1):
+        *earlier, last = starts[:count]
+        (tmp_path / "environment.json").write_text(json.dumps(last | {"earlier": earlier}))
+        assert modules_of(tmp_path) == {"x": ("x.py", versions)}
 
 
 def test_what_torch_compiles_is_not_the_users(tmp_path, monkeypatch):
