@@ -39,6 +39,8 @@ class PlayerSpec(NamedTuple):
     """Environment that the agent was trained in; None for a bot."""
     identity: object = None
     """Equal for two names of one player: the class of a bot, or the file of an agent's weights and its role."""
+    name: str = ""
+    """Name of the agent's run or file; empty for a bot."""
 
 
 class MatchSettings(NamedTuple):
@@ -51,7 +53,7 @@ class MatchSettings(NamedTuple):
     action_delay_ticks: int
     minutes: float
     remarks: tuple[str, ...]
-    """Notes for titles about the way that agents act."""
+    """Notes for titles about the way that agents act, and on agents that were trained for other times."""
 
     @classmethod
     def of(cls, entrants: Sequence[PlayerSpec], play: PlaySettings, minutes: float | None = None) -> "MatchSettings":
@@ -60,9 +62,15 @@ class MatchSettings(NamedTuple):
         first = recipes[0] if recipes else PoolFactory(RocketSimPool)
         size = play.team_size or max(max(sizes) for sizes in first.team_sizes)
         skip = play.tick_skip or first.tick_skip
-        remark = "agents sample their actions" if play.sample else "agents take their most probable actions"
+        delay = first.action_delay_ticks
+        remarks = ["agents sample their actions" if play.sample else "agents take their most probable actions"]
+        for player in entrants:
+            for name, here in (("tick_skip", skip), ("action_delay_ticks", delay)):
+                own = here if player.trained_in is None else getattr(player.trained_in, name)
+                if own != here:
+                    remarks.append(f"{player.name} was trained with {name} {own}, but plays here with {here}")
         play = replace(play, team_size=size, tick_skip=skip)
-        return cls(play, size, skip, first.action_delay_ticks, minutes or 5.0, (remark,) if recipes else ())
+        return cls(play, size, skip, delay, minutes or 5.0, tuple(remarks) if recipes else ())
 
 
 def load_player(
@@ -97,7 +105,7 @@ def load_player(
     except TypeError as error:
         raise ValueError(f"{name} does not play Rocket League ({error})") from error
     build = partial(_agent, trained, recipe, sample=sample, explain=explain, role=role)
-    return PlayerSpec(build, recipe, (trained.path.resolve(), role))
+    return PlayerSpec(build, recipe, (trained.path.resolve(), role), trained.name)
 
 
 def find_class(name: str, base: type[Base]) -> type[Base] | None:

@@ -15,6 +15,8 @@ from gymnasium import spaces
 
 from envs import LookupTable
 from fabric_rl import load_trained
+from fabric_rl.evaluation.players import MatchSettings, load_player
+from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.runs.trained import policy
 from fabric_rl.types import CheckpointError
 from tests.command import command
@@ -53,6 +55,15 @@ def test_checkpoint_without_settings_is_refused(runs, tmp_path):
     copy.write_bytes((runs / "plain" / "checkpoints" / "step_000000000064.ckpt").read_bytes())
     with pytest.raises(CheckpointError, match=r"no config\.yaml in the folders above it"):
         load_trained(copy)
+
+
+def test_a_match_names_agents_that_were_trained_with_other_times(runs):
+    agent, bot = (load_player(name, False, str(runs)) for name in ("plain", "chaser"))
+    usual, asked = "agents take their most probable actions", PlaySettings(tick_skip=4)
+    assert MatchSettings.of([bot, agent], PlaySettings()).remarks == (usual,)
+    found = MatchSettings.of([bot, agent], asked).remarks
+    assert found == (usual, "plain was trained with tick_skip 8, but plays here with 4")
+    assert MatchSettings.of([bot], asked).remarks == ()
 
 
 @pytest.mark.slow
