@@ -131,7 +131,10 @@ def relu_mlp(*sizes: int) -> nn.Sequential:
 
 
 def train_sac(envs: VectorEnv, steps: int, seed: int) -> int:
-    """Trains SAC on one environment with a Box of actions; returns the number of steps."""
+    """Trains SAC on one environment with a Box of actions; returns the number of steps.
+
+    Unlike CleanRL's script, the temperature learns from the log-probabilities that its policy's last step was made of.
+    """
     seed_everything(seed)
     space, size = envs.single_action_space, int(envs.single_action_space.shape[0])
     inputs, batch, warm_up, gamma, tau = int(np.prod(envs.single_observation_space.shape)), 256, 5_000, 0.99, 0.005

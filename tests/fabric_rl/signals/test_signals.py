@@ -10,14 +10,14 @@ import pytest
 import torch
 from lightning import Fabric
 
-from agents import ConvPPOAgent, PPOLightningAgent, RecurrentPPOAgent
+from agents import ConvPPOAgent, PPOLightningAgent, RecurrentPPOAgent, SACLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import GAE, Callback, Rollout, Run, Saving, TrainArgs, load_checkpoint, train
 from fabric_rl.learning.action_encoder import ActionEncoder
 from fabric_rl.rollouts.collect import collect
 from fabric_rl.signals import GAIL, RND, Curiosity, RewardSignal, Steps
 from fabric_rl.signals.base import ObsEncoder
-from fabric_rl.signals.signals import build_signals
+from fabric_rl.signals.signals import add_value_heads, build_signals
 from fabric_rl.types import CheckpointError
 
 VECTOR = gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float32)
@@ -298,6 +298,16 @@ def test_an_agent_with_one_value_head_goes_on_with_signals(agent, caplog):
     assert torch.equal(begun["value_head.layer.weight"][:1], weights["value_head.layer.weight"])
     assert begun["value_head.layer.weight"][1:].abs().sum() > 0
     assert all(torch.equal(begun[name], weights[name]) for name in weights if not name.startswith("value_head"))
+
+
+def test_critics_of_discrete_actions_go_on_with_signals():
+    old, new = (SACLightningAgent(VECTOR, THREE, value_heads=heads) for heads in (1, 3))
+    fresh = {name: tensor.clone() for name, tensor in new.state_dict().items()}
+    found, obs = add_value_heads(old.state_dict(), new), torch.randn(5, 3)
+    new.load_state_dict(found)
+    assert torch.allclose(new.critics(obs)[..., :3], old.critics(obs), atol=1e-6)
+    assert torch.allclose(new.target_critics(obs)[..., :3], old.target_critics(obs), atol=1e-6)
+    assert torch.equal(found["critics.networks.0.1.weight"][3:], fresh["critics.networks.0.1.weight"][3:])
 
 
 def test_an_agent_without_the_heads_is_told_the_number():
