@@ -66,7 +66,7 @@ class AdaptiveBatchSize(Callback):
 
     def on_train_start(self, state: TrainState) -> None:
         """Determine the possible sizes, and begin with the size in the checkpoint or with `start`."""
-        length = state.agent.sequence_length if state.agent.memory_size else 1
+        length = state.agent.sequence_length if state.agent.learns_sequences else 1
         batch = state.args.batch_size or state.minibatch_size
         self._sizes = allowed_sizes(batch, length, self.smallest)
         with suppress(ImportError):  # psutil is not installed

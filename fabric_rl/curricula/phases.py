@@ -61,7 +61,7 @@ class Phase:
     """Description for the log."""
     learning_rate: Positive | None = None
     """Learning rate in this phase for all parameters, multiplied by the `learning_rate_factor` of `Phases`;
-    `--lr_schedule` continues from it. Default: unchanged."""
+    `--lr_schedule` multiplies it, too. Default: the agent's own learning rates, without that factor."""
     teacher_factor: NonNegative = 1.0
     """Factor for the agent's `teacher_coef` in this phase; 0 stops the imitation of the teacher."""
     promotions: Sequence[Promotion] = ()

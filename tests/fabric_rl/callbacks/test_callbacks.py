@@ -41,6 +41,12 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="pseudo terminals")
 CARTPOLE = partial(GymnasiumEnvs, "CartPole-v1", 2)
 
 
+class Consecutive(PPOLightningAgent):
+    """Learns from sequences without a memory."""
+
+    sequence_length = 16
+
+
 def trained(fabric, callbacks, run=None, agent=PPOLightningAgent, iterations=3, **settings):
     settings = {
         "total_timesteps": 64 * iterations,
@@ -468,6 +474,7 @@ def test_where_minibatches_begin(fabric):
 
     assert first_size(AdaptiveBatchSize(smallest=4, start=20)) == 16
     assert first_size(AdaptiveBatchSize(smallest=4)) == 64
+    assert first_size(AdaptiveBatchSize(smallest=4, start=10), agent=Consecutive) == 16
     restored = AdaptiveBatchSize(smallest=4, start=20)
     restored.load_state_dict({"size": 32, "growing": True})
     assert first_size(restored) == 32
