@@ -339,11 +339,13 @@ GYMNASIUM_TEXT = """\
 ## Gymnasium
 
 Mean return of the last 20 episodes of each run while exploring: interquartile means over the seeds with 95 % intervals
-of the stratified bootstrap (Agarwal et al. 2021), not corrected for their number: two for each row of another trainer.
-With five seeds they contain the truth in about 89 % of cases, with three in 75 %, with two in 50 %; those of the
-differences in about 94 % (five against five), 81 % (three against three), 74 % and 67 % (two against three and two).
-Equal minutes are the median of the fastest trainer; slower runs are then read before their learning rate has fallen to
-zero.
+of the stratified bootstrap (Agarwal et al. 2021), not corrected for multiple comparisons. With few seeds they are too
+narrow: the interval of a return contains the true value in about 89 % of cases with five seeds, 75 % with three and
+50 % with two; that of a difference in about 94 % (five seeds against five), 81 % (three against three), 74 % (two
+against three) and 67 % (two against two).
+
+"Equal minutes" is the median time that the fastest trainer needed for all its steps. Slower runs are read at that time,
+when their learning rate, if it falls, has not yet reached zero.
 """
 ROCKET_TEXT = """\
 ## RocketSim

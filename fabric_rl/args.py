@@ -71,8 +71,8 @@ class TrainArgs:
     """How the learning rates change: not at all (constant), to zero over the run (linear, cosine), or up and down by a
     factor of 1.5 after each epoch, to keep its KL divergence near `desired_kl` (kl_adaptive)."""
     desired_kl: Positive = 0.01
-    """Target of `--lr_schedule kl_adaptive`: the mean KL divergence, during an epoch, from the policy that collected
-    the steps. It grows with the epochs, and with `--overlap` or old steps it does not begin at 0."""
+    """Target of `--lr_schedule kl_adaptive` for an epoch's mean KL divergence between the current policy and the one
+    that collected the steps. It grows from epoch to epoch; with `--overlap` or old steps it begins above 0."""
     target_kl: Positive | None = None
     """Skip the remaining epochs of an iteration, on all ranks, after an epoch with a larger mean KL divergence.
     Default: never."""
