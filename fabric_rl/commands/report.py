@@ -256,7 +256,7 @@ def compare(
         threshold: Value of the metric whose time and steps are compared. Default: the final score of the worst group.
         minimize: Lower values of the metric are better. Default: higher values are better.
         out: Folder for compare.json, compare.png and compare.html.
-        confidence: Confidence level of the intervals, above 0 and below 1.
+        confidence: Confidence level of the intervals, from 0.5 to below 1.
         runs_dir: Folder that contains all runs.
     """
     if out is not None:
