@@ -51,11 +51,12 @@ def demolitions(state: GameState, was_demoed: Bool, demos: Float) -> tuple[Float
 class EventReward(RememberingReward):
     """Weighted sum of events: goal, team goal, concede, touch, shot, save, demo, demoed, boost pickup.
 
-    Range: sums of the weights; per event, at any tick skip. Shots and saves are counted by the game (a shot counts when
-    the ball is on its way into the goal, shortly after the touch). A touch counts when a contact begins. A goal belongs
-    to the last car of the scoring team that touched the ball. Source: RLGym's first version; here `concede` counts only
-    the opponents' goals, regardless of the order of the cars. Metrics: the reward of each event with a weight as
-    `reward/<event>`, its share of all events as `reward_percent/<event>`; inside a sum `reward/EventReward/<event>`.
+    Range: sums of the weights; per event, at any tick skip. RocketSim counts shots and saves: a shot is faster than
+    1,750 uu/s, on its way into the goal, and 0.3 s old, so slow or close goals are no shots. A touch counts when a
+    contact begins. A goal belongs to the last car of the scoring team that touched the ball. Source: RLGym's first
+    version; here `concede` counts only the opponents' goals, regardless of the order of the cars. Metrics: the reward
+    of each event with a weight as `reward/<event>`, its share of all events as `reward_percent/<event>`; inside a sum
+    `reward/EventReward/<event>`.
     """
 
     unit = "per event"

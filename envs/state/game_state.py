@@ -453,16 +453,16 @@ class GameState(StateArrays):
     is_supersonic: Derived[Bool] = Derived(lambda state: state.supersonic_time > 0)
     """`[A, C]` faster than 2200 uu/s, or a moment ago and still faster than 2100."""
     is_demoed: Derived[Bool] = Derived(lambda state: state.demo_respawn_timer > 0)
-    """`[A, C]` demolished and not back yet; position and rotation stay as they were."""
+    """`[A, C]` demolished and not back yet; position, velocity, rotation and wheel contacts stay as they were."""
 
     # Counters of the game, float32 `[A, C]`, since the episode began.
 
     goals = _counter(layout.GOALS)
     """`[A, C]` goals the car has scored in this episode."""
     shots = _counter(layout.SHOTS)
-    """`[A, C]` shots on goal in this episode, as the game counts them."""
+    """`[A, C]` shots on goal in this episode as RocketSim counts them: hard ones only."""
     saves = _counter(layout.SAVES)
-    """`[A, C]` saves in this episode, as the game counts them."""
+    """`[A, C]` saves of such shots in this episode, as RocketSim counts them."""
     demos = _counter(layout.DEMOS)
     """`[A, C]` opponents demolished in this episode."""
     boost_pickups = _counter(layout.BOOST_PICKUPS)
