@@ -102,7 +102,7 @@ class Phases(Callback):
     Attributes:
         phases: The phases in order; the last one lasts until the run ends.
         number: Number of the current phase, from 1.
-        learning_rate_factor: Factor for the learning rates of all phases.
+        learning_rate_factor: Factor for the `learning_rate` of every phase that has one.
     """
 
     @checks_arguments
@@ -114,8 +114,8 @@ class Phases(Callback):
         Args:
             phases: The phases in order.
             start_phase: Number (from 1) or name of the phase in which this run starts.
-            learning_rate_factor: Factor for the learning rates of all phases; adapt it if your minibatches differ in
-                size from those that the rates were tuned for.
+            learning_rate_factor: Factor for the `learning_rate` of every phase that has one; adapt it if your
+                minibatches differ in size from those that the rates were tuned for.
 
         Raises:
             ValueError: There are no phases, two have the same name, or `start_phase` does not exist.

@@ -53,24 +53,25 @@ class MatchSettings(NamedTuple):
     action_delay_ticks: int
     minutes: float
     remarks: tuple[str, ...]
-    """Notes for titles about the way that agents act, and on agents that were trained for other times."""
+    """Notes for titles: how agents act, and which ones were trained with another tick skip or action delay."""
 
     @classmethod
     def of(cls, entrants: Sequence[PlayerSpec], play: PlaySettings, minutes: float | None = None) -> "MatchSettings":
         """Return the settings of a match, with missing ones from the training of the first agent among the players."""
-        recipes = [each.trained_in for each in entrants if each.trained_in]
-        first = recipes[0] if recipes else PoolFactory(RocketSimPool)
+        agents = [(each.name, each.trained_in) for each in entrants if each.trained_in]
+        first = agents[0][1] if agents else PoolFactory(RocketSimPool)
         size = play.team_size or max(max(sizes) for sizes in first.team_sizes)
         skip = play.tick_skip or first.tick_skip
         delay = first.action_delay_ticks
         remarks = ["agents sample their actions" if play.sample else "agents take their most probable actions"]
-        for player in entrants:
-            for name, here in (("tick_skip", skip), ("action_delay_ticks", delay)):
-                own = here if player.trained_in is None else getattr(player.trained_in, name)
-                if own != here:
-                    remarks.append(f"{player.name} was trained with {name} {own}, but plays here with {here}")
+        for agent, recipe in agents:
+            pairs = (("tick_skip", recipe.tick_skip, skip), ("action_delay_ticks", recipe.action_delay_ticks, delay))
+            for name, own, now in pairs:
+                if own != now:
+                    remarks.append(f"{agent} was trained with {name} {own}, but plays here with {now}")
+        told = tuple(dict.fromkeys(remarks)) if agents else ()  # an agent may play itself
         play = replace(play, team_size=size, tick_skip=skip)
-        return cls(play, size, skip, delay, minutes or 5.0, tuple(remarks) if recipes else ())
+        return cls(play, size, skip, delay, minutes or 5.0, told)
 
 
 def load_player(

@@ -43,16 +43,15 @@ def build_signals(factories: Sequence[SignalFactory], envs: VectorEnv) -> list[R
 
 
 def add_value_heads(weights: Mapping[str, Any], agent: ActorCritic) -> dict[str, Any]:
-    """Expand weights that have a single value head to all value heads of `agent`: n rows to `value_heads` times n.
+    """Expand weights that have a single value head to all value heads of `agent`.
 
-    The additional heads keep the weights that `agent` has. Weights that do not fit in this way are returned unchanged.
+    A head has one row, or with critics of discrete actions one for each action. The additional heads keep the weights
+    that `agent` has. Weights that do not fit in this way are returned unchanged.
     """
     found, own = dict(weights), agent.state_dict()
     for name in found.keys() & own.keys():
         old, new = found[name], own[name]
-        if not isinstance(old, Tensor) or not old.dim() or old.shape == new.shape:
-            continue
-        if new.shape == (agent.value_heads * len(old), *old.shape[1:]):  # n > 1: critics of discrete actions
+        if isinstance(old, Tensor) and old.dim() and new.shape == (agent.value_heads * len(old), *old.shape[1:]):
             found[name] = torch.cat([old.to(new), new[len(old) :]])
     if any(found[name] is not weights[name] for name in weights):
         logger.info("the weights have one value head of %d; those of the signals start untrained", agent.value_heads)

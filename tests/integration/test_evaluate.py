@@ -63,6 +63,7 @@ def test_a_match_names_agents_that_were_trained_with_other_times(runs):
     assert MatchSettings.of([bot, agent], PlaySettings()).remarks == (usual,)
     found = MatchSettings.of([bot, agent], asked).remarks
     assert found == (usual, "plain was trained with tick_skip 8, but plays here with 4")
+    assert MatchSettings.of([agent, agent], asked).remarks == found  # once
     assert MatchSettings.of([bot], asked).remarks == ()
 
 
