@@ -184,15 +184,13 @@ def work_from(options: argparse.Namespace) -> Work:
 def main() -> None:
     """Measures, prints the tables and ends with one JSON line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--settings", type=Setting.parse, nargs="+", default=default_settings(), help="see training_run"
-    )
+    parser.add_argument("--settings", type=Setting.parse, nargs="+", help="see training_run")
     parser.add_argument("--bare_steps", type=int, default=300, help="steps of a run of bare physics")
     add_work_flags(parser)
     parser.set_defaults(iterations=20)
     options = parser.parse_args()
     work = work_from(options)
-    rows = measure(options.settings, work, options.rounds, options.bare_steps)
+    rows = measure(options.settings or default_settings(), work, options.rounds, options.bare_steps)
     text = report(rows, work, options.rounds)
     print(text)
     if options.out:

@@ -172,15 +172,19 @@ def report(rows: list[dict[str, Any]], tried: dict[str, dict[str, Any]], work: W
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    """Installs, measures, prints the tables and ends with one JSON line."""
+def default_settings() -> list[Setting]:
+    """The settings of this project that fit this machine."""
     words = ["threads", "threads --overlap=true", "threads compile --overlap=true"]
     words += ["threads devices=2", "threads devices=2 compile"] if cores() > 1 else []
     words += ["threads precision=bf16-mixed", "processes precision=bf16-mixed compile"] if has_fast_bf16() else []
+    return [Setting.parse(text) for text in words]
+
+
+def main() -> None:
+    """Installs, measures, prints the tables and ends with one JSON line."""
     counts = [n for n in (4, 8, 16, 32, 64) if cores() <= n <= 16 * cores()]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    settings = [Setting.parse(text) for text in words]
-    parser.add_argument("--settings", type=Setting.parse, nargs="+", default=settings, help="see training_run")
+    parser.add_argument("--settings", type=Setting.parse, nargs="+", help="see training_run")
     parser.add_argument("--processes", type=int, nargs="+", default=counts, help="of rlgym-learn; the best is used")
     parser.add_argument("--buffers", type=int, nargs="+", default=[1, 2], help="batches in the experience buffer")
     parser.add_argument("--venv", type=Path, default=VENV, help="virtual environment for rlgym-learn")
@@ -188,10 +192,11 @@ def main() -> None:
     parser.set_defaults(iterations=14)
     options = parser.parse_args()
     work, rows = work_from(options), []
+    settings = options.settings or default_settings()
     python = install(options.venv.absolute())
     processes, waiting, tried = best_way(python, options.processes, work)
     for buffer in options.buffers:
-        rows += compare(python, (processes, waiting), options.settings, replace(work, buffer=buffer), options.rounds)
+        rows += compare(python, (processes, waiting), settings, replace(work, buffer=buffer), options.rounds)
     text = report(rows, tried, work, options.rounds)
     print(text)
     if options.out:
