@@ -398,4 +398,4 @@ def test_all_numbers_are_those_of_torch_in_ten_thousand_real_and_random_states(n
                 assert (ours == theirs)[clear].all() and clear.mean() > 0.9
                 continue
             record_property(f"{source}/{output}", float(np.abs(ours - theirs).max()))
-            assert theirs == pytest.approx(ours, rel=2e-5, abs=2e-5), output
+            assert (np.abs(ours - theirs) <= 2e-5 * np.maximum(1, np.abs(ours))).all(), output
