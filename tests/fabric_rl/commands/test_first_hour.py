@@ -1,7 +1,6 @@
 """What a beginner types in the first hour, and the answers."""
 
 import re
-import re
 import subprocess
 import sys
 from argparse import ArgumentError
