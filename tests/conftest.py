@@ -15,6 +15,12 @@ hypothesis.settings.load_profile("tests")
 
 
 LONGEST = (
+    "test_docs_blocks",
+    "test_own_modules",
+    "test_wheel",
+    "test_notebooks",
+    "test_command_line",
+    "test_examples",
     "test_bad_input",
     "test_resume",
     "test_evaluate",

@@ -13,6 +13,8 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 import traceback
 from contextlib import redirect_stdout, suppress
@@ -70,28 +72,49 @@ class Fork:
         return (self.folder / "err").read_text()
 
 
+class Child:
+    """As much of `subprocess.Popen` as those need who train in processes."""
+
+    def __init__(self, forks, fork):
+        self.forks, self.fork, self.pid = forks, fork, fork.pid
+
+    def wait(self, timeout):
+        began = time.monotonic()
+        while self.forks.is_running(self.fork):
+            if time.monotonic() - began > timeout:
+                raise subprocess.TimeoutExpired("train_fabric", timeout)
+            time.sleep(0.005)
+        return self.fork.status
+
+    def kill(self):
+        kill(self.pid)
+
+    def terminate(self):
+        kill(self.pid, signal.SIGTERM)
+
+
 class Forks:
     """Starts processes that have imported everything, each with variables of its own."""
 
     def __init__(self, folder):
-        self.folder, self.started = folder, []
+        self.folder, self.started, self.lock = folder, [], threading.Lock()
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         self.server = subprocess.Popen([sys.executable, Path(__file__)], cwd=ROOT, env=environment(), **pipes)
 
     def ask(self, *job):
-        self.server.stdin.write(json.dumps(job, default=str) + "\n")
-        self.server.stdin.flush()
-        return json.loads(self.server.stdout.readline())
+        with self.lock:  # commands that train several runs ask from threads
+            self.server.stdin.write(json.dumps(job, default=str) + "\n")
+            self.server.stdin.flush()
+            return json.loads(self.server.stdout.readline())
 
     def start(self, *words, program="train_fabric.py", files=None, **variables):
         """A command line, or a function; `files` (name: text) lie in its folder.
 
-        Three variables are for this server: TERMINAL names a pseudo terminal that takes the place of all three standard
-        streams, nobody reads the standard output after BROKEN_PIPE bytes, and RANKS are as many processes as Fabric's
+        Four variables are for this server: TERMINAL names a pseudo terminal that takes the place of all three standard
+        streams, nobody reads the standard output after BROKEN_PIPE bytes, PRINTS_INTO is a file for both outputs, and RANKS are as many processes as Fabric's
         own launcher may ask for: rank 0 is their parent, as always, but they have imported everything.
         """
-        folder = self.folder / f"{len(self.started)}"
-        folder.mkdir()
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
         for name, text in {"out": "", "err": "", **(files or {})}.items():
             (folder / name).write_text(text)
         if not {"LOCAL_RANK", "SLURM_PROCID"} & variables.keys() and "LOCAL_WORLD_SIZE" in os.environ:
@@ -99,6 +122,11 @@ class Forks:
         variables = {name: str(value) for name, value in variables.items()}
         self.started.append(Fork(self.ask([program, *map(str, words)], folder, variables), folder))
         return self.started[-1]
+
+    def popen(self, command, env, stdout, **_):
+        """Takes the place of `subprocess.Popen` for `python -m train_fabric ...`, which prints into a file."""
+        assert command[1:3] == ["-m", "train_fabric"]
+        return Child(self, self.start(*command[3:], **env | {"PRINTS_INTO": stdout.name}))
 
     def ranks(self, count, *words, **more):
         """As many ranks of one machine as Fabric's own launcher starts; `--devices`, or what a function asks for."""
@@ -158,7 +186,8 @@ def _child(words, folder, variables):
         signal.signal(number, handler)  # a program in the background, or under nohup, hands on that they are ignored
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, name in ((1, "out"), (2, "err")):
-        os.dup2(os.open(os.path.join(folder, name), os.O_WRONLY | os.O_APPEND), number)
+        path = variables.get("PRINTS_INTO", os.path.join(folder, name))
+        os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND), number)
     if "TERMINAL" in variables:
         _take_terminal(variables["TERMINAL"])
     if "BROKEN_PIPE" in variables:

@@ -282,7 +282,10 @@ def describe_environment() -> dict[str, Any]:
 
 def own_modules() -> dict[str, dict[str, str]]:
     """Return `file` and `sha256` of each imported module of the user: outside of Python, its packages and fabric-rl."""
-    files = {name: path for name in sorted(sys.modules) if (path := _own_file(name))}
+    tops = {name.partition(".")[0] for name in sys.modules}
+    own = {name for name in tops if not _is_foreign(_file_of(name))}  # asked once for the thousands of modules of torch
+    names = sorted(name for name in sys.modules if name.partition(".")[0] in own)
+    files = {name: path for name in names if (path := _own_file(name))}
     digests = {name: digest for name, path in files.items() if (digest := _digest(path))}
     return {name: {"file": str(files[name]), "sha256": digest} for name, digest in digests.items()}
 

@@ -90,8 +90,8 @@ def longer(settings, total):
         pytest.param(SAC, 2, 2, marks=pytest.mark.slow),
         pytest.param(ROLES, 1, 3, marks=pytest.mark.slow),
         pytest.param([*ROLES, "--self_play", "fabric_rl.selfplay.SelfPlay"], 2, 2, marks=pytest.mark.slow),
-        pytest.param(longer(ROCKET, 16384), 1, 20, marks=pytest.mark.slow),
-        pytest.param(longer(ROCKET, 16384), 2, 6, marks=pytest.mark.slow),
+        pytest.param(longer(ROCKET, 16384), 1, 20, marks=pytest.mark.learning),
+        pytest.param(longer(ROCKET, 16384), 2, 6, marks=pytest.mark.learning),
         pytest.param(longer(ROCKET, 32768), 2, 20, marks=pytest.mark.learning),
     ],
 )

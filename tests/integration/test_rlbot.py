@@ -255,7 +255,7 @@ def test_every_kind_of_agent_flies(name, tmp_path, capsys):
     bot = tmp_path / "bot"
     assert command("export", "school_1v1", bot, "--format", "rlbot", "--runs_dir", tmp_path) == 0
     costs = ["--matches", 2, "--latency", "0,4", "--loss", "0,0.1"] if name == "school" else []
-    assert command("flight", bot, "--minutes", 0.5 if name == "school" else 0.2, *costs) == 0
+    assert command("flight", bot, "--minutes", 0.2, *costs) == 0
     shown = capsys.readouterr().out
     assert shown.count("good") == 2
     rows = [line.split() for line in shown.splitlines() if re.match(r" +\d+ +\d", line)]

@@ -135,7 +135,7 @@ def match(decisions, seed):
             assert begins == bool(scored.any())
 
 
-@pytest.mark.slow
+@pytest.mark.learning
 def test_observations_of_a_whole_match_are_those_of_the_pool(record_property):
     """Five minutes; docs/reproducibility.md has the largest difference of each feature.
 

@@ -1,8 +1,13 @@
 """`fabric-rl` in this process."""
 
+import subprocess
+import threading
+from types import SimpleNamespace
+
 import pytest
 
 from fabric_rl.commands.main import main
+from fabric_rl.sweeps import train_processes
 
 
 @pytest.fixture
@@ -15,3 +20,17 @@ def call(capsys):
         return ended.value.code, *capsys.readouterr()
 
     return call
+
+
+@pytest.fixture(autouse=True)
+def trainings_are_forked(request, monkeypatch):
+    """What `seeds`, `sweep`, `pbt` and `tune` start in this process has imported everything, see forks.py."""
+    lock = threading.Lock()
+
+    def popen(*words, **streams):
+        with lock:
+            forks = request.getfixturevalue("forks")
+        return forks.popen(*words, **streams)
+
+    names = {name: getattr(subprocess, name) for name in ("DEVNULL", "STDOUT", "TimeoutExpired")}
+    monkeypatch.setattr(train_processes, "subprocess", SimpleNamespace(Popen=popen, **names))

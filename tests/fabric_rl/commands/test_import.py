@@ -87,7 +87,7 @@ TARGETS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.learning
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("file", TARGETS)
 def test_an_imported_run_learns(file, tmp_path):

@@ -20,6 +20,7 @@ from tests.command import command
 from tests.forks import ROOT, SECONDS, environment
 
 CARTPOLE = ["--config", ROOT / "configs" / "cartpole.yaml", "--num_steps", "32", "--record_minutes", "null"]
+CARTPOLE += ["--update_epochs", "4"]
 
 
 def test_seeds_are_numbers_and_ranges():

@@ -300,7 +300,7 @@ class CartPoles(envs.GymnasiumEnvs):
         return np.hstack((obs, self.role)), *rest, infos
 
 
-@pytest.mark.slow
+@pytest.mark.learning
 def test_both_algorithms_learn_in_one_run():
     sac = partial(SACLightningAgent, actor_hidden_sizes=(64,), critic_hidden_sizes=(64,), actor_lr=1e-3, critic_lr=1e-3)
     ppo = partial(PPOLightningAgent, actor_lr=1e-3, critic_lr=1e-3)
