@@ -110,9 +110,11 @@ class Forks:
     def start(self, *words, program="train_fabric.py", files=None, **variables):
         """A command line, or a function; `files` (name: text) lie in its folder.
 
-        Four variables are for this server: TERMINAL names a pseudo terminal that takes the place of all three standard
-        streams, nobody reads the standard output after BROKEN_PIPE bytes, PRINTS_INTO is a file for both outputs, and RANKS are as many processes as Fabric's
-        own launcher may ask for: rank 0 is their parent, as always, but they have imported everything.
+        Some variables are for this server: TERMINAL names a pseudo terminal that takes the place of all three standard
+        streams, nobody reads the standard output after BROKEN_PIPE bytes, PRINTS_INTO is a file for both outputs,
+        WORKS_IN is the working folder, which finds modules in PYTHONPATH first, and RANKS are as many
+        processes as Fabric's own launcher may ask for: rank 0 is their parent, as always, but they have imported
+        everything.
         """
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         for name, text in {"out": "", "err": "", **(files or {})}.items():
@@ -193,6 +195,9 @@ def _child(words, folder, variables):
     if "BROKEN_PIPE" in variables:
         _break_pipe(after=int(variables["BROKEN_PIPE"]))
     sys.path.append(folder)
+    if "WORKS_IN" in variables:
+        os.chdir(variables["WORKS_IN"])
+        sys.path[:0] = variables.get("PYTHONPATH", "").split(os.pathsep)
     _wait_to_be_launched(int(variables.get("RANKS", 1)))
     orphans = sys.modules["fabric_rl.ranks.processes"]
     orphans.PARENT = int(os.environ.pop(orphans.RANK_0, os.getppid()))  # which it has seen when it was imported

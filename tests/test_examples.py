@@ -1,10 +1,7 @@
 """The algorithm in one file: own loop, metrics and settings, exact resume, several seeds."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -68,22 +65,28 @@ def test_it_runs_over_seeds(tmp_path, capsys):
     assert all(json.loads((run / "summary.json").read_text())["total_steps"] == 256 for run in runs)
 
 
-def trained(folder, *words):
-    """A training in a process of its own."""
-    settings = {"env": os.environ | {"PYTHONPATH": os.getcwd()}, "capture_output": True, "text": True, "timeout": 300}
-    command = [sys.executable, "-m", "train_fabric", *words, "--total_timesteps", "512"]
-    return subprocess.run(command, cwd=folder, check=False, **settings)
+@pytest.fixture
+def trained(forks, tmp_path):
+    """A training in a process of its own: its exit status, and its errors."""
+
+    def trained(*words):
+        (status,), _, err = forks.wait(
+            [forks.start(*words, "--total_timesteps", 512, WORKS_IN=tmp_path, PYTHONPATH=Path.cwd(), RANKS=2)]
+        )
+        return status, err
+
+    return trained
 
 
 PLAYERS = ["--devices", "2", "--num_players", "1"]
 
 
 @pytest.mark.slow
-def test_it_collects_while_it_learns(tmp_path):
+def test_it_collects_while_it_learns(trained, tmp_path):
     """A loop that does not say when it learns would train without `--overlap`, or with players that never improve."""
     for name, more in (("alone", []), ("ahead", ["--overlap"]), ("two", PLAYERS)):
-        done = trained(tmp_path, *PQN, *more, "--run_id", name)
-        assert done.returncode == 0, done.stderr
+        status, err = trained(*PQN, *more, "--run_id", name)
+        assert status == 0, err
     alone, ahead, two = (weights_of(tmp_path / "runs" / name) for name in ("alone", "ahead", "two"))
     assert all(torch.equal(ahead[name], two[name]) for name in ahead)
     assert not all(torch.equal(ahead[name], alone[name]) for name in ahead)
@@ -96,7 +99,7 @@ TWICE = "collector.while_learning: enter it once per rollout, and not around nex
 @pytest.mark.slow
 @pytest.mark.parametrize("more", [["--overlap"], PLAYERS])
 @pytest.mark.parametrize(("times", "message"), [(0, NEVER), (2, TWICE)])
-def test_a_loop_that_does_not_collect_ahead_once_is_told(tmp_path, more, times, message):
+def test_a_loop_that_does_not_collect_ahead_once_is_told(trained, tmp_path, more, times, message):
     """Otherwise players would never improve, or every second rollout would be lost."""
     source = Path("examples/pqn.py").read_text()
     ahead = "session.collector.while_learning(another=state.goes_on), "
@@ -104,8 +107,8 @@ def test_a_loop_that_does_not_collect_ahead_once_is_told(tmp_path, more, times, 
     assert f"with {ahead}" in source
     changed = source.replace(ahead, "") if times == 0 else source.replace(f"with {ahead}", f"{again}with {ahead}")
     (tmp_path / "bare.py").write_text(changed)
-    done = trained(tmp_path, "--agent", "bare.PQNAgent", *PQN[2:], *more)
-    assert done.returncode != 0 and message in done.stderr
+    status, err = trained("--agent", "bare.PQNAgent", *PQN[2:], *more)
+    assert status != 0 and message in err
 
 
 @pytest.mark.learning

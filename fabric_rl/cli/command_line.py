@@ -92,7 +92,9 @@ def read_settings(
     given = complete_help_flags(normalize_flags(argv, boolean_flags(main, *groups.values())), classes)
     files = [Path(resolve_preset(value)) for value in flag_values(given, "--config") if value and own_files]
     beside = [str(file.resolve().parent) for file in files if file.is_file() and file.parent != PRESETS]
-    sys.path += [each for each in dict.fromkeys([os.getcwd(), *beside]) if each not in sys.path]
+    here = os.getcwd()
+    sys.path[:] = [each or here for each in sys.path]  # "" would follow jsonargparse into the folder of a configuration
+    sys.path += [each for each in dict.fromkeys([here, *beside]) if each not in sys.path]
     if "--env_id" in flag_names(given):
         _refuse_env_flags(flag_names(given), "--env_id")
     of_run, base = _base(given, preset)

@@ -48,16 +48,21 @@ POOL = {
 }
 
 
-def run(folder, *words, program="fabric-rl", path=""):
+@pytest.fixture
+def run(forks):
     """Run a command in a folder, without the project's own folder as the working folder."""
-    command = [str(Path(sys.executable).with_name(program)), *map(str, words)]
-    settings = {
-        "env": os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{path}"},
-        "capture_output": True,
-        "text": True,
-        "timeout": 300,
-    }
-    return subprocess.run(command, cwd=folder, check=False, **settings)
+
+    def run(folder, *words, program="fabric-rl", path=""):
+        variables = {"PYTHONPATH": f"{ROOT}{os.pathsep}{path}"}
+        if program == "fabric-rl":
+            fork = forks.start(*words, program=program, WORKS_IN=folder, **variables)
+            (status,), out, err = forks.wait([fork])
+            return subprocess.CompletedProcess(words, status, out, err)
+        command = [str(Path(sys.executable).with_name(program)), *map(str, words)]
+        settings = {"env": os.environ | variables, "capture_output": True, "text": True, "timeout": 300}
+        return subprocess.run(command, cwd=folder, check=False, **settings)
+
+    return run
 
 
 @pytest.fixture
@@ -73,7 +78,7 @@ def mine(tmp_path):
 
 
 @pytest.mark.slow
-def test_modules_beside_the_typed_configuration(mine, tmp_path):
+def test_modules_beside_the_typed_configuration(run, mine, tmp_path):
     """Also in the processes of a pool; and in those of `fabric run`."""
     here = tmp_path / "here"
     done = run(here, "train", "--config", mine / "mine.yaml", "--run_id", "run")
@@ -87,7 +92,7 @@ def test_modules_beside_the_typed_configuration(mine, tmp_path):
 
 
 @pytest.mark.slow
-def test_modules_in_the_working_folder(mine, tmp_path):
+def test_modules_in_the_working_folder(run, mine, tmp_path):
     words = ["--env_id", "CartPole-v1", "--agent", "agent_of_mine.Mine", "--total_timesteps", 32, "--num_steps", 8]
     flags = ["--minibatch_size", 16, "--accelerator", "cpu", "--plain", "--run_id", "run"]
     done = run(mine, ROOT / "train_fabric.py", *words, *flags, program="python")
@@ -95,7 +100,7 @@ def test_modules_in_the_working_folder(mine, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_command_that_is_printed_needs_the_folder(mine, tmp_path):
+def test_the_command_that_is_printed_needs_the_folder(run, mine, tmp_path):
     """Without `--config`, no command looks beside the file."""
     here = tmp_path / "here"
     assert run(here, "train", "--config", mine / "mine.yaml", "--run_id", "run").returncode == 0
@@ -109,7 +114,7 @@ def test_the_command_that_is_printed_needs_the_folder(mine, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_group_has_one_version_of_the_code(mine):
+def test_a_group_has_one_version_of_the_code(run, mine):
     """An edited agent is neither added to a group nor called the same by `compare`."""
     words = ["seeds", "--config", "mine.yaml", "--seeds", "0..1", "--group"]
     assert run(mine, *words, "old").returncode == 0
@@ -143,7 +148,7 @@ EDITS = """
 
 
 @pytest.mark.slow
-def test_a_mended_mistake_does_not_block_a_group(mine):
+def test_a_mended_mistake_does_not_block_a_group(run, mine):
     """A run that has failed before its first checkpoint is trained again with the mended code."""
     agent, words = mine / "agent_of_mine.py", ["seeds", "--config", "mine.yaml", "--seeds", "0", "--group", "g"]
     agent.write_text(AGENT.replace("    pass\n", FAILS))
@@ -154,7 +159,7 @@ def test_a_mended_mistake_does_not_block_a_group(mine):
 
 
 @pytest.mark.slow
-def test_an_edit_between_two_seeds_ends_the_command(mine):
+def test_an_edit_between_two_seeds_ends_the_command(run, mine):
     (mine / "agent_of_mine.py").write_text(AGENT.replace("    pass\n", EDITS))
     done = run(mine, "seeds", "--config", "mine.yaml", "--seeds", "0..1", "--group", "g", "--parallel", 1)
     assert done.returncode == 2 and "g_mine_seed0 already exists with other code (agent_of_mine)" in done.stderr
@@ -162,8 +167,11 @@ def test_an_edit_between_two_seeds_ends_the_command(mine):
 
 
 @pytest.mark.slow
-def test_a_strangers_run_brings_no_code(mine, tmp_path):
-    """A run folder with a module that its configuration names: no command imports it."""
+def test_a_strangers_run_brings_no_code(run, mine, tmp_path):
+    """A run folder with a module that its configuration names: no command imports it.
+
+    Also with "" in the path, as in a notebook: `run` leaves the second part of PYTHONPATH empty.
+    """
     assert run(mine, "train", "--config", mine / "mine.yaml", "--run_id", "run").returncode == 0
     stranger = tmp_path / "here" / "runs" / "stranger"
     shutil.copytree(mine / "runs" / "run", stranger)
@@ -195,7 +203,7 @@ MISTAKEN = AGENT.replace(
 
 
 @pytest.mark.slow
-def test_only_code_that_has_trained_something_counts(mine):
+def test_only_code_that_has_trained_something_counts(run, mine):
     """Neither a start that failed before the first checkpoint, nor runs that only begin like those of the group."""
     words = ["seeds", "--config", "mine.yaml", "--parallel", "1", "--group", "g", "--seeds"]
     (mine / "agent_of_mine.py").write_text(MISTAKEN)
@@ -217,7 +225,7 @@ def test_only_code_that_has_trained_something_counts(mine):
 
 
 @pytest.mark.slow
-def test_rerun_names_edited_modules_that_git_ignores(mine):
+def test_rerun_names_edited_modules_that_git_ignores(run, mine):
     for words in (
         ["init", "-q"],
         ["add", "."],
