@@ -27,6 +27,7 @@ SHORTER = {
     "exam": "--packs 800B-18F9-C2F1-ACEE",
     "league": "--matches 2 --minutes 0.01",
     "record": "--minutes 0.02 --force",
+    "search": "--budget 3_000",
     "show-resets": "--episodes 4",
     "trace-rewards": "--seconds 1",
     "play": "--no_browser true --port 0 --minutes 0.02",
