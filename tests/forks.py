@@ -78,7 +78,11 @@ class Child:
     def __init__(self, forks, fork):
         self.forks, self.fork, self.pid = forks, fork, fork.pid
 
-    def wait(self, timeout):
+    def poll(self):
+        self.forks.is_running(self.fork)
+        return self.fork.status
+
+    def wait(self, timeout=SECONDS):
         began = time.monotonic()
         while self.forks.is_running(self.fork):
             if time.monotonic() - began > timeout:
@@ -111,10 +115,9 @@ class Forks:
         """A command line, or a function; `files` (name: text) lie in its folder.
 
         Some variables are for this server: TERMINAL names a pseudo terminal that takes the place of all three standard
-        streams, nobody reads the standard output after BROKEN_PIPE bytes, PRINTS_INTO is a file for both outputs,
-        WORKS_IN is the working folder, which finds modules in PYTHONPATH first, and RANKS are as many
-        processes as Fabric's own launcher may ask for: rank 0 is their parent, as always, but they have imported
-        everything.
+        streams, nobody reads the standard output after BROKEN_PIPE bytes, OUT and ERR are files for its outputs,
+        WORKS_IN is the working folder, which finds modules in PYTHONPATH first, and RANKS are as many processes as
+        Fabric's own launcher may ask for: rank 0 is their parent, as always, but they have imported everything.
         """
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         for name, text in {"out": "", "err": "", **(files or {})}.items():
@@ -125,10 +128,11 @@ class Forks:
         self.started.append(Fork(self.ask([program, *map(str, words)], folder, variables), folder))
         return self.started[-1]
 
-    def popen(self, command, env, stdout, **_):
-        """Takes the place of `subprocess.Popen` for `python -m train_fabric ...`, which prints into a file."""
-        assert command[1:3] == ["-m", "train_fabric"]
-        return Child(self, self.start(*command[3:], **env | {"PRINTS_INTO": stdout.name}))
+    def popen(self, command, env, stdout, stderr, **_):
+        """Takes the place of `subprocess.Popen` for a training, or a `fabric-rl ...`, that prints into files."""
+        program = "train_fabric.py" if command[1:3] == ["-m", "train_fabric"] else "fabric-rl"
+        files = {"OUT": stdout.name, "ERR": getattr(stderr, "name", stdout.name)}
+        return Child(self, self.start(*command[3:], program=program, **env | files))
 
     def ranks(self, count, *words, **more):
         """As many ranks of one machine as Fabric's own launcher starts; `--devices`, or what a function asks for."""
@@ -188,7 +192,7 @@ def _child(words, folder, variables):
         signal.signal(number, handler)  # a program in the background, or under nohup, hands on that they are ignored
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, name in ((1, "out"), (2, "err")):
-        path = variables.get("PRINTS_INTO", os.path.join(folder, name))
+        path = variables.get(name.upper(), os.path.join(folder, name))
         os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND), number)
     if "TERMINAL" in variables:
         _take_terminal(variables["TERMINAL"])

@@ -5,17 +5,19 @@ import logging
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from fabric_rl import TrainArgs, TrainState, load_checkpoint, load_trained
 from fabric_rl.base.argv import PRETRAINED
-from fabric_rl.callbacks import MilestoneMatches
+from fabric_rl.callbacks import MilestoneMatches, milestone_matches
 from fabric_rl.metrics.log import logger
 from fabric_rl.metrics.metrics_csv import read_rows
 from fabric_rl.runs import checkpoint
@@ -194,7 +196,11 @@ def test_a_training_keeps_its_best_and_shows_ratings(tmp_path):
 
 
 @pytest.mark.slow
-def test_in_step_training_is_the_same_to_the_bit_after_a_resume_and_its_metrics_are_logged(tmp_path):
+def test_in_step_training_is_the_same_to_the_bit_after_a_resume_and_its_metrics_are_logged(
+    forks, monkeypatch, tmp_path
+):
+    streams = {name: getattr(subprocess, name) for name in ("PIPE", "TimeoutExpired")}
+    monkeypatch.setattr(milestone_matches, "subprocess", SimpleNamespace(Popen=forks.popen, **streams))
     flags = [*SMALL, "--total_timesteps", "256", "--runs_dir", str(tmp_path), "--callbacks.in_step", "true"]
     cli([*flags, "--checkpoint_every_timesteps", "128", "--run_id", "whole"])
     rows = read_rows(tmp_path / "whole" / "metrics.csv")
