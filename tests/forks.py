@@ -201,7 +201,8 @@ def _child(words, folder, variables):
     sys.path.append(folder)
     if "WORKS_IN" in variables:
         os.chdir(variables["WORKS_IN"])
-        sys.path[:0] = variables.get("PYTHONPATH", "").split(os.pathsep)
+    if "PYTHONPATH" in variables:
+        sys.path[:0] = variables["PYTHONPATH"].split(os.pathsep)
     _wait_to_be_launched(int(variables.get("RANKS", 1)))
     orphans = sys.modules["fabric_rl.ranks.processes"]
     orphans.PARENT = int(os.environ.pop(orphans.RANK_0, os.getppid()))  # which it has seen when it was imported
