@@ -77,6 +77,7 @@ def test_a_state_comes_back_as_it_was(seed, every):
             }
             wanted |= {name: getattr(state, name) - at for name, at in begun.items()}
             wrong_on_ground.append(found.on_ground != state.on_ground)
+            assert state.is_jumping[wrong_on_ground[-1]].all(), tick
             for name in EXACT:
                 assert (np.asarray(getattr(found, name)) == wanted[name]).all(), (tick, name)
                 seen[name] = seen.get(name, 0) + np.count_nonzero(wanted[name])

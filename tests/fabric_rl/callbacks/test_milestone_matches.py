@@ -199,8 +199,8 @@ def test_a_training_keeps_its_best_and_shows_ratings(tmp_path):
 def test_in_step_training_is_the_same_to_the_bit_after_a_resume_and_its_metrics_are_logged(
     forks, monkeypatch, tmp_path
 ):
-    streams = {name: getattr(subprocess, name) for name in ("PIPE", "TimeoutExpired")}
-    monkeypatch.setattr(milestone_matches, "subprocess", SimpleNamespace(Popen=forks.popen, **streams))
+    forked = SimpleNamespace(**vars(subprocess) | {"Popen": forks.popen})
+    monkeypatch.setattr(milestone_matches, "subprocess", forked)
     flags = [*SMALL, "--total_timesteps", "256", "--runs_dir", str(tmp_path), "--callbacks.in_step", "true"]
     cli([*flags, "--checkpoint_every_timesteps", "128", "--run_id", "whole"])
     rows = read_rows(tmp_path / "whole" / "metrics.csv")

@@ -32,5 +32,4 @@ def trainings_are_forked(request, monkeypatch):
             forks = request.getfixturevalue("forks")
         return forks.popen(*words, **streams)
 
-    names = {name: getattr(subprocess, name) for name in ("DEVNULL", "STDOUT", "TimeoutExpired")}
-    monkeypatch.setattr(train_processes, "subprocess", SimpleNamespace(Popen=popen, **names))
+    monkeypatch.setattr(train_processes, "subprocess", SimpleNamespace(**vars(subprocess) | {"Popen": popen}))

@@ -98,10 +98,13 @@ def test_an_evaluation_says_who_is_better_and_names_the_recipe(call):
     assert status == 0
     lines = output.splitlines()
     assert "shooter is better" in lines
-    named = [line for line in lines if line.startswith("Next: ")]
-    assert named[0] == "Next: idle wins few kickoffs (0.0%): docs/teach_kickoffs.md"
-    jumps = r"Next: idle hardly ever jumps \((0\.\d|1\.0)%\): docs/teach_jumps\.md"  # the ball throws it: 1 % +- 0.7
-    assert all(re.fullmatch(jumps, line) for line in named[1:])
+    named = {line for line in lines if line.startswith("Next: ")}
+    air = float(
+        re.search(r"time in the air +([\d.]+)%", output)[1]
+    )  # the ball throws it: 0.9 or 1.0, as processors have it
+    kickoffs = "Next: idle wins few kickoffs (0.0%): docs/teach_kickoffs.md"
+    jumps = f"Next: idle hardly ever jumps ({air}%): docs/teach_jumps.md"
+    assert named == ({kickoffs, jumps} if air < 1 or (air == 1 and jumps in named) else {kickoffs})
 
 
 def test_weaknesses_are_what_is_beyond_the_limits():

@@ -51,17 +51,8 @@ def test_the_loser_of_real_matches_copies_the_winner():
 def test_generations_continue_from_where_they_stopped(call, tmp_path):
     (tmp_path / "space.yaml").write_text("agent.actor_lr: {low: 1.0e-6, high: 1.0e-2, log: true}\n")
     words = ["pbt", "--config", ROOT / "configs/cartpole.yaml", "--total_timesteps", 1024, "--num_steps", 32]
-    words += [
-        "--update_epochs",
-        1,
-        "--record_minutes",
-        "null",
-        "--space",
-        tmp_path / "space.yaml",
-        "--population",
-        2,
-        "--folder",
-    ]
+    words += ["--update_epochs", 1, "--record_minutes", "null"]
+    words += ["--space", tmp_path / "space.yaml", "--population", 2, "--folder"]
     assert call(*words, tmp_path / "whole", "--generations", 2)[0] == 0
     assert call(*words, tmp_path / "parts", "--generations", 1)[0] == 0
     assert call(*words, tmp_path / "parts", "--generations", 2)[0] == 0
