@@ -77,7 +77,7 @@ def used_fabric_run() -> bool:
 
 def in_notebook() -> bool:
     """Return whether this process runs a notebook."""
-    return "ipykernel" in sys.modules
+    return "ipykernel.kernelapp" in sys.modules  # `ipykernel` alone is imported by programs that execute notebooks
 
 
 def resolve_devices_and_nodes(devices: int | str, num_nodes: int) -> dict[str, int | str]:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from jupyter_client.manager import start_new_kernel
 from lightning import Fabric
 from lightning.fabric.plugins import MixedPrecision
 from torch.distributed import TCPStore
@@ -133,6 +134,25 @@ def test_the_command_that_does_it_again_by_another_name(launched, monkeypatch):
 def test_a_program_that_its_name_does_not_find_is_called_by_its_path(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert launched_by.program_command("python") == str(Path(sys.executable).with_name("python"))
+
+
+def test_a_program_that_executes_notebooks_is_none_itself():
+    code = (
+        "import sys; from jupyter_client.kernelspec import get_kernel_spec; get_kernel_spec('python3'); "
+        "from fabric_rl.ranks.launched_by import in_notebook; print('ipykernel' in sys.modules, in_notebook())"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True False\n"
+    manager, client = start_new_kernel()
+    try:
+        said = []
+        client.execute_interactive(
+            "from fabric_rl.ranks.launched_by import in_notebook; print(in_notebook())",
+            output_hook=lambda message: said.append(message["content"].get("text")),
+        )
+        assert "True\n" in said
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
 
 
 def test_the_run_is_remembered_by_the_launch_and_only_by_it(launched, tmp_path):
