@@ -1,5 +1,6 @@
 """GymnasiumEnvs and AtariEnvs, vector environments with SAME_STEP autoreset; and wrappers."""
 
+import copy
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -119,9 +120,9 @@ class FlatObservations(gymnasium.ObservationWrapper[Any, Any, Any]):
 
 
 class KeepInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Wrapper that keeps the numbers and truth values in the last `info` of an episode.
+    """Wrapper that keeps the last observation of an episode, and the numbers and truth values in its last `info`.
 
-    A vector environment changes their types, and an environment may use the same dict for its next episode.
+    A vector environment changes their types, and an environment may use the same array and dict for its next episode.
     """
 
     numbers: Mapping[str, tuple[float, float]] = MappingProxyType({})
@@ -131,6 +132,7 @@ class KeepInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
         stepped = self.env.step(action)
         if stepped[2] or stepped[3]:
             self.numbers = added_metrics(_numbers_in("info", stepped[4]))
+            stepped = (copy.deepcopy(stepped[0]), *stepped[1:])
         return stepped
 
 
@@ -202,6 +204,7 @@ class GymnasiumEnvs(VectorWrapper):
     flattened into vectors, see `FlatObservations`. `num_seeds` is the number of consecutive seeds that
     `reset(seed=...)` uses, one per sub-environment. Numbers in the `info` of an episode's last step become metrics,
     `info/<key>`, as means over episodes; so do those of nested dicts (`info/episode/l`) and truth values (shares).
+    `info["action_mask"] [n]` of discrete actions becomes `infos["action_mask"] [N, n]` bool, True = allowed.
     """
 
     headlines = MappingProxyType({f"info/{key}": key for key in ("success", "is_success")})
@@ -271,21 +274,27 @@ class GymnasiumEnvs(VectorWrapper):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin new episodes; sub-environment `i` gets `seed + i`. See `gymnasium.vector.VectorEnv.reset`."""
         seed, self._first_seed = self._first_seed if seed is None else seed, None
-        return self._envs.reset(seed=seed, options=options)
+        obs, infos = self._envs.reset(seed=seed, options=options)
+        return obs, self._masks(infos)
 
     def step(
         self, actions: NDArray[Any]
     ) -> tuple[Any, NDArray[Any], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         obs, rewards, terminated, truncated, infos = self.env.step(actions)
-        dense: dict[str, Any] = {}
+        dense = self._masks(infos)
         if "final_obs" in infos:
             final = obs.copy()
             ended = infos["_final_obs"]
             for i in np.flatnonzero(ended):
                 final[i] = infos["final_obs"][i]
             self._sums = added_metrics((self._sums, *(self._infos[i].numbers for i in np.flatnonzero(ended))))
-            dense = {"final_obs": final, "_final_obs": ended}
+            dense |= {"final_obs": final, "_final_obs": ended}
         return obs, rewards, terminated, truncated, dense
+
+    def _masks(self, infos: dict[str, Any]) -> dict[str, Any]:
+        """Return the masks of discrete actions as bools; Gymnasium's own environments have 0 and 1."""
+        has_masks = isinstance(self.single_action_space, spaces.Discrete) and "action_mask" in infos
+        return {"action_mask": infos["action_mask"].astype(np.bool_)} if has_masks else {}
 
     @property
     def parameters(self) -> dict[str, NDArray[np.float64]]:
@@ -457,6 +466,8 @@ class AtariEnvs(VectorWrapper):
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401
         """Begin new games; see `gymnasium.vector.VectorEnv.reset`."""
         seed, self._first_seed = self._first_seed if seed is None else seed, None
+        if isinstance(seed, int):  # the games take seeds of 31 bits
+            seed = (seed + np.arange(self.num_envs)) % 2**31
         return self.env.reset(seed=seed, options=options)[0].copy(), {}
 
     def step(self, actions: NDArray[Any]) -> tuple[Any, Any, Any, Any, dict[str, Any]]:

@@ -73,6 +73,9 @@ class RocketSimParallelEnv(ParallelEnv[str, Float, Any]):  # type: ignore[misc] 
     ) -> tuple[dict[str, Float], dict[str, dict[str, Any]]]:
         """Begin an episode; with `seed`, the rotation of team sizes begins again, too."""
         self._episode = 0 if seed is not None else self._episode + 1
+        if seed is not None:
+            for number, pool in enumerate(self.pools[1:], 1):
+                pool.reset(seed=seed + number)
         obs, infos = self.pool.reset(seed=seed)
         self.agents = list(self._names[self._episode % len(self.pools)])
         return dict(zip(self.agents, obs, strict=True)), self._infos(infos)

@@ -3,7 +3,8 @@
 import copy
 import random
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -31,6 +32,25 @@ Array = NDArray[Any]
 AnyRLGym: TypeAlias = RLGym[Any, Any, Any, Any, Any, Any, Any, Any]
 
 
+class _Generators:
+    """Generators of one environment, in place of those of `random` and `numpy.random` while it runs."""
+
+    def __init__(self, seed: int) -> None:
+        self._python, self._numpy = random.Random(seed).getstate(), np.random.MT19937(seed)
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Draw from these generators."""
+        before = np.random.get_bit_generator()
+        random.setstate(self._python)
+        np.random.set_bit_generator(self._numpy)
+        try:
+            yield
+        finally:
+            self._python = random.getstate()
+            np.random.set_bit_generator(before)
+
+
 class RLGymPool(VectorEnv[Array, Array, Array]):
     """Vector environment of RLGym environments, stepped one after another; every agent is one sub-environment.
 
@@ -39,6 +59,9 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
     shape `[1]`, as RLGym's learners do. An episode ends for all agents of an environment as soon as it ends for one;
     agents that are not done in RLGym are then truncated. The state cannot be saved, so a run that resumes from a
     checkpoint begins new episodes.
+
+    RLGym has no seeds: its state mutators draw from `random` and `numpy.random`. Environment `i` has its own generators
+    for both, seeded with `seed + i`. `num_seeds` is the number of consecutive seeds, one per environment.
     """
 
     def __init__(
@@ -53,10 +76,10 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         Args:
             build_env: Builds one `rlgym.api.RLGym`.
             num_envs: Number of RLGym environments; their agents are the sub-environments of this one.
-            seed: RLGym has no seeds; its state mutators draw from `random` and `numpy.random`. Both are seeded here and
-                in `reset(seed=...)`, for the whole process.
+            seed: Seed of the first environment.
             loggers: Components that observe the games and report metrics, for example `GameMetrics()`. RLGym's states
-                have no counters of goals, shots, saves and demolitions, so these are 0.
+                have no controls, boost pickups, cooldowns of bumps, or counters of goals, shots, saves and demolitions,
+                so these are 0.
 
         Raises:
             TypeError: `build_env` is not a function or built something else, or a logger has the wrong type.
@@ -70,14 +93,18 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
                 "RLGymPool: build_env (--env.build_env) must be a function that builds an RLGym, got "
                 f"{describe_value(build_env)}" + (", which is already an RLGym" if isinstance(build_env, RLGym) else "")
             )
-        self._envs: list[Any] = [build_env() for _ in range(num_envs)]
+        self.num_seeds = num_envs
+        self._generators = [_Generators(seed + index) for index in range(num_envs)]
+        self._envs: list[Any] = []
+        for own in self._generators:
+            with own.active():
+                self._envs.append(build_env())
         for env in self._envs:
             if not isinstance(env, RLGym):
                 raise TypeError(f"RLGymPool: build_env (--env.build_env) must build an RLGym, got {type(env).__name__}")
             env.reward_fn = RewardWithTermStatistics(env.reward_fn)
         self.loggers = check_value("RLGymPool: loggers (--env.loggers)", loggers, tuple[StateLogger, ...])
-        _seed(seed)
-        first = [env.reset() for env in self._envs]
+        first = [self._begin(index) for index in range(num_envs)]
         self._agents: list[list[Any]] = [list(env.agents) for env in self._envs]
         self._ends = np.cumsum([len(agents) for agents in self._agents])
         self.num_envs = int(self._ends[-1])
@@ -104,10 +131,11 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
     ) -> tuple[Array, dict[str, Any]]:
         """Begin new episodes and return observations `[N, D]` float32 and an empty dict.
 
-        `seed` seeds `random` and `numpy.random` of this process.
+        Environment `i` gets `seed + i`.
         """
         if seed is not None:
-            _seed(check_seed("RLGymPool", seed, "reset(seed=...)"))
+            first = check_seed("RLGymPool", seed, "reset(seed=...)")
+            self._generators = [_Generators(first + index) for index in range(len(self._envs))]
         self._touching[:] = False
         obs = np.concatenate([self._reset(index) for index in range(len(self._envs))])
         self._watch_begin(np.ones(len(self._envs), np.bool_))
@@ -131,12 +159,13 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         obs = np.empty((self.num_envs, *(self.single_observation_space.shape or ())), np.float32)
         rewards = np.empty(self.num_envs, np.float32)
         terminated, truncated = np.zeros((2, self.num_envs), np.bool_)
-        final: Array | None = None
+        final = np.zeros_like(obs)
         done = np.zeros(len(self._envs), np.bool_)
         for index, (env, agents) in enumerate(zip(self._envs, self._agents, strict=True)):
             own = self._rows(index)
             before = getattr(env.state, "tick_count", 0)
-            results = env.step(dict(zip(agents, rows[own], strict=True)))
+            with self._generators[index].active():
+                results = env.step(dict(zip(agents, rows[own], strict=True)))
             obs[own] = self._stack(index, results[0])
             for out, values in zip((rewards, terminated, truncated), results[1:], strict=True):
                 out[own] = [values[agent] for agent in agents]
@@ -145,7 +174,6 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
                 self._games.copy_state(index, env.state)
             if terminated[own].any() or truncated[own].any():
                 truncated[own] |= ~terminated[own]
-                final = obs.copy() if final is None else final
                 final[own] = obs[own]
                 obs[own] = self._reset(index)
                 self._touching[own] = False
@@ -155,7 +183,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
             self._games.update(done)
             if done.any():
                 self._watch_begin(done)
-        infos = {} if final is None else {"final_obs": final, "_final_obs": terminated | truncated}
+        infos = {"final_obs": final, "_final_obs": terminated | truncated} if done.any() else {}
         return obs, rewards, terminated, truncated, infos
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
@@ -200,9 +228,13 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
     def _rows(self, index: int) -> slice:
         return slice(int(self._ends[index]) - len(self._agents[index]), int(self._ends[index]))
 
+    def _begin(self, index: int) -> dict[Any, Any]:
+        with self._generators[index].active():
+            obs: dict[Any, Any] = self._envs[index].reset()
+        return obs
+
     def _reset(self, index: int) -> Array:
-        env = self._envs[index]
-        obs = env.reset()
+        env, obs = self._envs[index], self._begin(index)
         if list(env.agents) != self._agents[index]:
             raise ValueError(
                 f"RLGymPool: environment {index} began with agents {self._agents[index]} and now has "
@@ -236,11 +268,6 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         counts["ticks"] += ticks
         counts["car_ticks"] += ticks * len(touching)
         self._touching[own] = touching
-
-
-def _seed(seed: int) -> None:
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
 
 
 def _space(space: Any) -> Space[Any]:  # noqa: ANN401 - RLGym leaves it to the parser

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
+from envs.actions.base import get_action_mask
 from envs.checks import check_seed
 from envs.pool.rocket_pool import RocketSimPool
 
@@ -39,17 +40,19 @@ class RocketSimVecEnv(VecEnv):
             raise ValueError("RocketSimVecEnv: the pool must have autoreset_mode SAME_STEP, as RocketSimPool has")
         self._actions: NDArray[Any] | None = None
         self._masks: NDArray[np.bool_] | None = None
+        own: Any = self.pool if isinstance(self.pool, RocketSimPool) else None
+        self._has_masks = own is not None and get_action_mask(own.action_parser, own.state) is not None
         super().__init__(self.pool.num_envs, self.pool.single_observation_space, self.pool.single_action_space)
 
     def reset(self) -> Any:  # noqa: ANN401 - SB3's signature
-        """Begin new episodes everywhere; `seed(n)` before it seeds environment `i` with `n + i`."""
+        """Begin new episodes everywhere; `seed(n)` before it seeds arena `i` of the pool with `n + i`."""
         obs, infos = self.pool.reset(seed=self._seeds[0])
         self._reset_seeds()
         self._masks = infos.get("action_mask")
         return obs
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Seed the next `reset`; return the seeds of the environments."""
+        """Seed the next `reset`; only the first of the returned seeds is used."""
         if seed is not None:
             seed = check_seed("RocketSimVecEnv", seed)
         return super().seed(seed)
@@ -74,7 +77,7 @@ class RocketSimVecEnv(VecEnv):
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """Return an attribute of the pool once per environment."""
-        has_masks = attr_name == "action_masks" and self._masks is not None
+        has_masks = attr_name == "action_masks" and (self._has_masks or self._masks is not None)
         found = self._mask_of if has_masks else getattr(self.pool, attr_name)
         return [found for _ in self._get_indices(indices)]
 

@@ -1,5 +1,6 @@
 """Conversion of the settings in Unity ML-Agents' files to a configuration of this project."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,11 @@ class Target:
     """The environment itself, if it has parameters."""
 
 
+def role_of(behavior: str) -> str:
+    """Return the name of a behavior's role."""
+    return behavior.replace(".", "_")
+
+
 class Conversion:
     """Conversion of one behavior.
 
@@ -56,6 +62,7 @@ class Conversion:
         demos: Sequence[str],
         can_clone: Callable[[str], bool],
         roles: int = 1,
+        iteration: int | None = None,
     ) -> None:
         """Convert a behavior.
 
@@ -66,6 +73,8 @@ class Conversion:
             demos: Demonstrations in place of Unity's.
             can_clone: Function that says of a class path whether the agent can imitate while it learns.
             roles: Number of behaviors that train in the run, each in the sub-environments of one role.
+            iteration: Steps of an iteration of all roles: rollouts of PPO have a multiple of it, and the interval of
+                SAC divides it. Default: not known.
         """
         self.config: dict[str, Any] = {}
         self.remarks: dict[str, str] = {}
@@ -77,15 +86,13 @@ class Conversion:
         trainer = self._given["trainer"].value if "trainer" in self._given else "ppo"
         self._kind = "sac" if trainer == "sac" else "ppo"
         self._rows = ml_agents_settings(self._kind)
-        self._roles = roles
+        self._roles, self._iteration = roles, iteration
         self._used: dict[str, list[str]] = {}
         self._denied: dict[str, str] = {}
         agent = self._convert_trainer(trainer == "poca")
         self._convert_signals()
         whose = agent if roles == 1 else "agents.RolesAgent"
-        no_cloning = (
-            "" if can_clone(whose) else f"{whose} cannot imitate while it learns; fabric-rl clone does it before"
-        )
+        no_cloning = "" if can_clone(whose) else f"{whose} cannot imitate"
         no_teams = "" if target.teams else f"{target.name} has no teams"
         self._convert_section("behavioral_cloning", "cloning", "fabric_rl.imitation.Cloning", no_cloning)
         self._convert_section("self_play", "self_play", "fabric_rl.selfplay.SelfPlay", no_teams)
@@ -119,7 +126,8 @@ class Conversion:
         from_file = not sources or any(path in self._given for path in sources)
         self.remarks[here] = text if from_file else f"{text} (ML-Agents' default)".lstrip()
         for path in sources:
-            self._used.setdefault(path, []).append(here if isinstance(value, dict) else f"{here}: {flow(value)}")
+            others = [each for each in self._used.get(path, ()) if each.partition(":")[0] != here]
+            self._used[path] = [*others, here if isinstance(value, dict) else f"{here}: {flow(value)}"]
 
     def _convert_trainer(self, poca: bool) -> str:
         """Convert the settings of the trainer and of the networks, and return the class path of the agent."""
@@ -160,6 +168,8 @@ class Conversion:
         steps = buffer // (copies * agents) if copies else min(self._value("time_horizon"), buffer)
         sequence = max(1, min(self._value("sequence_length"), steps)) if recurrent else 1
         steps = max(1, steps // sequence) * sequence
+        if self._iteration:
+            steps = math.ceil(steps / self._iteration) * self._iteration
         copies = copies or max(1, round(buffer / steps / agents))
         batch = min(self._value("batch_size"), steps * copies * agents)
         self._put("num_steps", steps, "time_horizon", "buffer_size")
@@ -188,6 +198,14 @@ class Conversion:
             each = max(_LEAST, self._value("steps_per_update"))
             self._put("train_interval", max(1, round(each)), "steps_per_update")
             self._put("num_update", max(1, round(1 / each)), "steps_per_update")
+        interval, iteration = self.config.get("train_interval", 1), self._iteration
+        if iteration and iteration % interval:
+            source = "steps_per_update" if "steps_per_update" in self._given else "train_interval"
+            ratio = self.config.get("num_update", 1) / interval
+            divisors = [n for n in range(1, iteration + 1) if not iteration % n]
+            interval = min(divisors, key=lambda n: abs(max(1, round(n * ratio)) / n - ratio))
+            self._put("train_interval", interval, source)
+            self._put("num_update", max(1, round(interval * ratio)), source)
         if recurrent:
             length = self._value("sequence_length")
             self._put("batch_size", max(1, self._value("batch_size") // length) * length, "batch_size")
@@ -336,8 +354,8 @@ class Conversion:
         if not lessons or not all(isinstance(each, dict) and "value" in each for each in lessons):
             raise given.fail("must be a list of lessons, each with a value")
         ends = [each.get("completion_criteria") or {} for each in lessons[:-1]]
-        if any("threshold" not in end for end in ends):
-            raise given.fail("every lesson but the last needs completion_criteria with a threshold")
+        if not all(ends):
+            raise given.fail("every lesson but the last needs completion_criteria")
         values = [_lesson_value(Given(each["value"], given.file, given.names)) for each in lessons]
         followed = {str(end.get("behavior", self._behavior)) for end in ends}
         whose = followed - {str(self._behavior)} if self._roles == 1 or len(followed) > 1 else set()
@@ -350,19 +368,23 @@ class Conversion:
             return {}, "all lessons of a parameter need the same measure here"
         if any(end.get("require_reset") for end in ends):
             self.impossible.append(f"{parameter} > require_reset: a new lesson always waits for the next episode here")
+        own = [(int(end.get("min_lesson_length", 0)), bool(end.get("signal_smoothing", True))) for end in ends]
+        if len(set(own)) > 1:
+            said = f"environment_parameters > {parameter} > min_lesson_length, signal_smoothing"
+            self.other.append((said, "of each lesson", "of all its lessons: the largest, and true if any is true"))
         measure = "".join(measures) or "progress"
         return {
             "measure": self._measure(measure, *followed),
-            "thresholds": [end["threshold"] for end in ends],
-            "min_lesson_length": max([1, *(int(end.get("min_lesson_length", 0)) for end in ends)]),
-            "signal_smoothing": any(end.get("signal_smoothing", True) for end in ends),
+            "thresholds": [end.get("threshold", 0.0) for end in ends],
+            "min_lesson_length": max([1, *(length for length, _ in own)]),
+            "signal_smoothing": any(smooth for _, smooth in own),
             "parameters": {parameter: values},
         }, ""
 
     def _measure(self, measure: str, *behaviors: str) -> str:
         """Return the name of a measure; with several roles, the reward is that of one behavior."""
         if measure == "reward" and self._roles > 1 and behaviors:
-            return f"{behaviors[0]}/reward/episode_return"
+            return f"{role_of(behaviors[0])}/reward/episode_return"
         return {"Elo": "selfplay/rating"}.get(measure, measure)
 
     def _convert_samplers(self) -> None:

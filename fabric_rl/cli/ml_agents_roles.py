@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from fabric_rl.args import SACArgs, TrainArgs
-from fabric_rl.cli.ml_agents import Conversion, Target
+from fabric_rl.cli.ml_agents import Conversion, Target, role_of
 from fabric_rl.cli.ml_agents_files import Project
 from fabric_rl.roles.train import OF_RUN
 
@@ -20,12 +20,12 @@ def convert_together(
     """Convert all behaviors to the roles of one run, in the order of the files; the arguments are `Conversion`'s."""
     names = list(project.behaviors)
 
-    def convert(name: str, copies: int | None) -> Conversion:
+    def convert(name: str, copies: int | None, iteration: int | None = None) -> Conversion:
         alone = replace(project, curricula={key: each for key, each in project.curricula.items() if key == name})
         if name != names[0]:
             alone = replace(alone, lessons={}, samplers={}, run={})
         own = replace(target, env=copy.deepcopy(target.env), given_copies=copies)
-        return Conversion(alone, name, own, demos, can_clone, len(names))
+        return Conversion(alone, name, own, demos, can_clone, len(names), iteration)
 
     each = {name: convert(name, target.given_copies) for name in names}
     copies = 1
@@ -34,20 +34,23 @@ def convert_together(
         halves = target.teams and any("self_play" in made.config for made in each.values())
         if halves and target.given_copies is None:
             copies *= 2  # each role learns in every second arena
-        each = {name: convert(name, max(1, copies // (2 if halves else 1))) for name in names}
-    return _join(each, target, copies)
+        rows = max(1, copies // (2 if halves else 1))
+        each = {name: convert(name, rows) for name in names}
+    steps = _common_steps(each)
+    each = {name: convert(name, rows if target.copies else target.given_copies, steps) for name in names}
+    return _join(each, target, copies, steps)
 
 
-def _join(each: dict[str, Conversion], target: Target, copies: int) -> Conversion:
+def _join(each: dict[str, Conversion], target: Target, copies: int, steps: int) -> Conversion:
     """Return the conversion of the first behavior with the roles, and the settings and the lists of all."""
     (first, joint), *_ = each.items()
-    config: dict[str, Any] = {"total_timesteps": 0, "num_steps": _common_steps(each)}
+    config: dict[str, Any] = {"total_timesteps": 0, "num_steps": steps}
     roles: dict[str, Any] = {}
     trainers: dict[str, Any] = {}
     curricula: dict[str, Any] = {}
     remarks, same, other, impossible = dict[str, str](), list[str](), list[tuple[str, str, str]](), list[str]()
     for name, made in each.items():
-        role, own = name.replace(".", "_"), made.config
+        role, own = role_of(name), made.config
         same += [f"{name}: {line}" for line in made.same]
         other += [(f"{name}: {said}", there, here) for said, there, here in made.other]
         impossible += [f"{name}: {line}" for line in made.impossible]
@@ -56,10 +59,6 @@ def _join(each: dict[str, Conversion], target: Target, copies: int) -> Conversio
         if signals := own.pop("signals", []):
             roles[role]["init_args"]["value_heads"] = 1 + len(signals)
         settings = {key: own.pop(key) for key in list(own) if key in _OF_ROLE}
-        if "num_steps" in settings:
-            settings["num_steps"] = math.ceil(settings["num_steps"] / config["num_steps"]) * config["num_steps"]
-        elif config["num_steps"] % settings.get("train_interval", 1):
-            settings["train_interval"] = math.gcd(settings["train_interval"], config["num_steps"])
         trainers[role] = {"settings": settings} | ({"signals": signals} if signals else {})
         for callback in own.pop("callbacks", []):
             curricula |= callback["init_args"]["curricula"]

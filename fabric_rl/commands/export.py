@@ -87,8 +87,8 @@ def export(
     folder also contains everything of `onnx`.
 
     Args:
-        name: Run id, path of a run, milestone or checkpoint, or an included agent such as school_1v1; NAME#ROLE for an
-            agent with roles.
+        name: Run id, path of a run, milestone or checkpoint, or an included agent such as school_1v1; NAME#ROLE for one
+            role of an agent with roles (not with weights).
         folder: New or empty folder.
         format: Format of the export.
         force: Overwrite an earlier export in the folder.
@@ -104,6 +104,8 @@ def export(
         raise ValueError(
             f"--team_size needs --format weights; export the weights first, then their folder with --format {format}"
         )
+    if format == "weights" and (role := split_role(name, runs_dir)[1]):
+        raise ValueError(f"one role ({role}) needs --format onnx, torchscript or rlbot; weights are those of all roles")
     check_packages(format)
     if format == "rlbot":
         check_rlbot("--format rlbot")

@@ -177,7 +177,8 @@ class Lessons(Callback):
         changed = False
         for name, course in self.lesson_states.items():
             state.metrics[f"lesson/{name}"] = float(course.lesson)
-            if course.update(episodes, *pairs[name]):
+            of_role = course.curriculum.measure.endswith(f"/{EPISODE_RETURN}")  # only this role's episodes count
+            if course.update(pairs[name][1] if of_role else episodes, *pairs[name]):
                 changed = True
                 if state.fabric.is_global_zero:
                     values = course.curriculum.values(course.lesson)

@@ -162,9 +162,8 @@ class Phases(Callback):
     def on_iteration_end(self, state: TrainState) -> None:
         phase, steps = self.phase, state.steps - self._begun_at
         state.metrics |= {"phase/number": float(self.number), "phase/steps": float(steps)}
-        self._streaks = [
-            skill.streak(before, state.metrics) for skill, before in zip(phase.promotions, self._streaks, strict=True)
-        ]
+        streaks = [skill.streak(n, state.metrics) for skill, n in zip(phase.promotions, self._streaks, strict=True)]
+        self._streaks = state.fabric.broadcast(streaks)  # some metrics differ by rank
         self._waited += 1
         self._measured |= {*state.metrics, *state.sums}  # fewer metrics if no episode ends in the iteration
         if self._waited == PATIENCE and state.fabric.is_global_zero:

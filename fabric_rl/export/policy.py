@@ -182,6 +182,7 @@ def record_policy(
     rows: dict[str, list[Tensor]] = {}
     memory = torch.zeros(len(obs), graph.agent.memory_size)
     for _ in range(steps):
+        obs = obs if obs.dtype == np.uint8 else np.asarray(obs, np.float32)  # as in training
         inputs = [{"obs": obs, "action_mask": infos.get("action_mask"), "state": memory}[name] for name in graph.inputs]
         given = [torch.as_tensor(np.array(each)) for each in inputs]
         outputs = graph(*given)

@@ -171,8 +171,8 @@ def pretrain(
         judged = loss if validation is None else imitation_loss(agent, validation)
         rows.append({"epoch": len(rows) + 1, "loss": loss, "validation_loss": judged})
         tell(rows[-1])
-        if not math.isfinite(loss):
-            raise NonFiniteError(f"the loss became {loss} in epoch {len(rows)}; use a lower --learning_rate")
+        if not math.isfinite(loss + judged):
+            raise NonFiniteError(f"the loss became {loss + judged} in epoch {len(rows)}; use a lower --learning_rate")
         if judged < best or validation is None:
             best, best_epoch = judged, len(rows)
             weights = {name: tensor.clone() for name, tensor in agent.state_dict().items()}

@@ -22,7 +22,8 @@ class Kickstart(Callback):
     r"""Add :math:`\lambda \, KL(\pi_{ref}(\cdot | s) \| \pi(\cdot | s))` to the loss (Schmitt et al. 2018, eq. 4).
 
     The mean is over the steps of each minibatch, with SAC over replayed ones. The run's checkpoints contain the
-    reference's weights, so a resumed run does not change if the reference has been trained further.
+    reference's weights, so a resumed run does not change if the reference has been trained further. It uses another
+    reference only if you name another one.
     """
 
     def __init__(self, reference: str, coef: float | Schedule | None = None) -> None:
@@ -82,11 +83,12 @@ class Kickstart(Callback):
         learner.reference = Reference(teacher.to(state.fabric.device), self._schedule)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"weights": self._weights or {}}
+        return {"reference": self.reference, "weights": self._weights or {}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
-        self._weights = state["weights"] or None
+        same = state.get("reference", self.reference) == self.reference  # older checkpoints do not name it
+        self._weights = (state["weights"] or None) if same else None
 
 
 class Reference:

@@ -152,6 +152,10 @@ class RolesCollector(Collector):
             role.session.collector.begin_episodes()
             role.filled = 0
 
+    def _load_rollout(self, state: dict[str, Any]) -> None:
+        for role in self.roles:  # their own collectors have loaded their rollouts
+            role.session.collector._ready = role.session.collector.rollout.num_steps > self.num_steps
+
     def _collect_steps(self) -> None:
         actors = []
         for role in self.roles:
@@ -224,7 +228,8 @@ class RolesLearner(FrozenLearner):
         if [*state["filled"]] != [role.name for role in self.roles]:
             raise ValueError(f"--agent.roles: the order of the roles must stay {', '.join(state['filled'])}")
         for role in self.roles:
-            role.filled, steps = state["filled"][role.name], role.session.args.num_steps
+            role.filled = 0 if state["env"] is None else state["filled"][role.name]  # 0 if new episodes begin
+            steps = role.session.args.num_steps
             if (steps - role.filled) % self.num_steps:
                 raise ValueError(
                     f"--num_steps {self.num_steps}: the role {role.name} has {role.filled} of {steps} steps; resume "

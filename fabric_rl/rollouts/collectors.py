@@ -180,8 +180,7 @@ class Collector:
                 load_child_state(self._scaler, state["scaler"], "the saved standard deviation of the returns")
         self._ready, self._took = state["ahead"], seconds
         if state["env"] is not None or self._ready:
-            with state_error_context("the saved state of the rollout"):
-                self.rollout.load_state_dict(state["rollout"])
+            self._load_rollout(state["rollout"])
         if state["env"] is None:
             differs += ["the environment has no saved state"] if self.env_state() is not None else []
             self._begin_new_episodes(iteration)
@@ -189,6 +188,10 @@ class Collector:
             with state_error_context(f"the saved state of --env {type(self.envs).__name__}"):
                 cast(HasState, self.envs).load_state_dict(state["env"])
         return differs
+
+    def _load_rollout(self, state: dict[str, Any]) -> None:
+        with state_error_context("the saved state of the rollout"):
+            self.rollout.load_state_dict(state)
 
     def load_statistics(self, state: dict[str, Any]) -> None:
         """Restore only the reward statistics, from a state with a different number of sub-environments."""

@@ -41,7 +41,7 @@ class Policy:
         if len(self._memory) != len(obs):
             self._memory = np.zeros((len(obs), self.about["memory_size"]), np.float32)
         if begins is not None:
-            self._memory[begins] = 0
+            self._memory[np.asarray(begins, bool)] = 0
         if action_mask is None and "action_mask" in self.about["inputs"]:
             action_mask = np.ones((len(obs), self.about["inputs"]["action_mask"]["shape"][1]), bool)
         out = self.run({"obs": obs, "action_mask": action_mask, "state": self._memory})

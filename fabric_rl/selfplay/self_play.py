@@ -132,6 +132,7 @@ class SelfPlay(Callback):
         if self._agent is None or not (isinstance(state.env, Opponents) or state.args.num_players):
             raise ValueError("SelfPlay: pass the result of around(env, agent) to fabric_rl.train, or use --self_play")
         obs_space = state.env.single_observation_space
+        self._state = state
         self._comparison_policy = SnapshotPolicies(self._agent, obs_space, state.env.single_action_space)
         self._comparison_policy.to(state.fabric.device)
         self._policy(torch.zeros(1, *(obs_space.shape or ()), device=state.fabric.device))
@@ -186,21 +187,34 @@ class SelfPlay(Callback):
             self._probe = (obs.to(state.fabric.device), None if mask is None else mask.to(state.fabric.device))
         return None
 
+    def drain_metrics(self) -> dict[str, tuple[float, float]]:
+        """Update the ratings with the results of all ranks, and return the metrics, the same on every rank."""
+        env = self._state.env if isinstance(self._state.env, Opponents) else None
+        mine = ([], set()) if env is None else (list(env.results), env.pairings.playing)
+        if env is not None:
+            env.results.clear()
+        everyone = all_gather_object(self._state.fabric, mine)
+        results = [result for found, _ in everyone for result in found]
+        self.roster.record_results(results)
+        self.roster.remove_retired(set().union(*(playing for _, playing in everyone)))
+        scores = [score for number, score in results if number in self.roster.numbers]
+        found = {
+            "selfplay/open": (float(self.open), 1.0),
+            "selfplay/rating": (self.roster.rating, 1.0),
+            "selfplay/opponents": (float(len(self.roster.active)), 1.0),
+        }
+        if scores:
+            found["selfplay/win_rate"] = sum(scores), float(len(scores))
+        if self._diversity is not None:
+            found["selfplay/diversity"] = self._diversity, 1.0
+        return found
+
     def on_iteration_end(self, state: TrainState) -> None:
-        """Update the ratings with the results of all ranks, and check the start conditions.
+        """Check the start conditions.
 
         Raises:
             SettingError: `gate` names a metric that is never measured.
         """
-        env = state.env if isinstance(state.env, Opponents) else None
-        mine = ([], set()) if env is None else (list(env.results), env.pairings.playing)
-        if env is not None:
-            env.results.clear()
-        everyone = all_gather_object(state.fabric, mine)
-        results = [result for found, _ in everyone for result in found]
-        self.roster.record_results(results)
-        self.roster.remove_retired(set().union(*(playing for _, playing in everyone)))
-        state.metrics |= self._metrics([score for number, score in results if number in self.roster.numbers])
         if self.open:
             return
         streaks = [skill.streak(n, state.metrics) for skill, n in zip(self.gate, self._streaks, strict=True)]
@@ -210,18 +224,6 @@ class SelfPlay(Callback):
             if skill.metric not in measured:
                 hint = did_you_mean(skill.metric, sorted(measured))
                 raise SettingError(f"--self_play.gate: nothing measures {skill.metric}{hint}")
-
-    def _metrics(self, scores: Sequence[float]) -> dict[str, float]:
-        found = {
-            "selfplay/open": float(self.open),
-            "selfplay/rating": self.roster.rating,
-            "selfplay/opponents": float(len(self.roster.active)),
-        }
-        if scores:
-            found["selfplay/win_rate"] = sum(scores) / len(scores)
-        if self._diversity is not None:
-            found["selfplay/diversity"] = self._diversity
-        return found
 
     def _maybe_add_snapshot(self, state: TrainState, weights: Weights) -> None:
         """Add a snapshot to the pool, unless it acts too similarly to one that is already there."""

@@ -193,6 +193,7 @@ def test_mistakes_with_exports_are_one_line(policies, tmp_path, capsys, monkeypa
     assert "memory_onnx has already been exported; name the run" in error("export", "memory_onnx", new, *onnx)
     assert "--format: " in error("export", "plain", new, "--format", "pickle")
     assert "plain#striker: the agent has no roles" in error("export", "plain#striker", new, *onnx)
+    assert "one role (striker) needs --format onnx" in error("export", "plain#striker", new)
     with monkeypatch.context() as without:
         without.setitem(sys.modules, "onnx", None)
         assert "needs onnx; pip install onnx onnxruntime" in error("export", "plain", new, *onnx)

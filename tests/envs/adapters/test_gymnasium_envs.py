@@ -329,6 +329,14 @@ def test_atari_is_the_same_in_any_number_of_threads():
     assert ended
 
 
+def test_atari_takes_every_seed():
+    pytest.importorskip("ale_py")
+    games = AtariEnvs("breakout", 2)
+    first = games.reset(seed=2**32 - 1)[0]
+    np.testing.assert_array_equal(first, games.reset(seed=2**31 - 1)[0])
+    games.close()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have a display")
 def test_a_window_without_a_display_is_refused(monkeypatch):
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
@@ -357,6 +365,52 @@ def test_the_last_infos_of_episodes_become_metrics():
         "info/rare": (7 * twos, twos),
     }
     assert envs.drain_metrics() == {}
+    envs.close()
+
+
+def test_action_masks_are_those_of_the_returned_observations():
+    """Taxi has them as 0 and 1 in its infos."""
+    envs = GymnasiumEnvs("Taxi-v4", num_envs=2, seed=3)
+    plain = [gymnasium.make("Taxi-v4") for _ in range(2)]
+    told = [env.reset(seed=3 + i)[1] for i, env in enumerate(plain)]
+    infos, rng, ended = envs.reset()[1], np.random.default_rng(0), 0
+    for _ in range(450):
+        assert infos["action_mask"].dtype == np.bool_
+        np.testing.assert_array_equal(infos["action_mask"], [info["action_mask"] for info in told])
+        actions = rng.integers(6, size=2)
+        infos = envs.step(actions)[4]
+        for i, env in enumerate(plain):
+            _, _, over, cut, told[i] = env.step(actions[i])
+            if over or cut:
+                told[i], ended = env.reset()[1], ended + 1
+    assert ended
+    envs.close()
+
+
+class OneArray(gymnasium.Env):
+    """All observations are one array, which counts the steps of an episode."""
+
+    observation_space, action_space = gymnasium.spaces.Box(0, 3, (1,)), gymnasium.spaces.Discrete(2)
+
+    def __init__(self):
+        self.at = np.zeros(1, np.float32)
+
+    def reset(self, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at[:] = 0
+        return self.at, {}
+
+    def step(self, action):
+        self.at += 1
+        return self.at, 0.0, False, bool(self.at[0] == 3), {}
+
+
+@pytest.mark.filterwarnings("ignore:.*share an object")
+def test_an_environment_may_use_one_array_for_all_observations():
+    envs = GymnasiumEnvs(OneArray, num_envs=2)
+    envs.reset()
+    *_, (obs, _, _, truncated, infos) = [envs.step(np.zeros(2, int)) for _ in range(3)]
+    assert truncated.all() and obs.tolist() == [[0], [0]] and infos["final_obs"].tolist() == [[3], [3]]
     envs.close()
 
 

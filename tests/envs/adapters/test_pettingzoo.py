@@ -22,6 +22,16 @@ def test_seeds():
     pettingzoo_test.parallel_seed_test(lambda: RocketSimParallelEnv(**SHORT), num_cycles=40)
 
 
+def test_a_seed_decides_the_games_of_all_team_sizes():
+    env = RocketSimParallelEnv([(1, 0), (1, 1)], obs=AdvancedObsPlus(zero_padding=2), **SHORT)
+    games = [[env.reset(seed=seed)[0] for seed in (7, None, None, None)] for _ in range(2)]
+    for one, two in zip(*games, strict=True):
+        assert [*one] == [*two]
+        np.testing.assert_array_equal([*one.values()], [*two.values()])
+    assert len(games[0][1]) == 2
+    env.close()
+
+
 def test_it_is_the_game_of_the_pool():
     """Same observations, rewards and ends as a pool of one arena with the same seed; the last one is the true one."""
     env, pool = RocketSimParallelEnv(team_size=2, **SHORT), RocketSimPool(1, 2, **SHORT)

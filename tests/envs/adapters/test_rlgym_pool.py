@@ -1,6 +1,7 @@
 """RLGymPool steps RLGym environments as they are; RLGymReward pays what RLGym's function pays."""
 
 import random
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -34,30 +35,36 @@ def test_the_pool_is_the_environment_driven_by_hand(team_size):
     assert pool.num_envs == 4 * team_size and pool.single_action_space.n == 90
     obs, _ = pool.reset(seed=7)
     envs = [build(), build()]
-    random.seed(7)
-    np.random.seed(7)
-    by_hand = [env.reset() for env in envs]
+    generators = [(random.Random(seed).getstate(), np.random.MT19937(seed).state) for seed in (7, 8)]
+
+    @contextmanager
+    def own_generators(index):
+        python, numpy = generators[index]
+        random.setstate(python)
+        np.random.set_state(numpy)
+        yield
+        generators[index] = random.getstate(), np.random.get_state(legacy=False)
+
+    by_hand = []
+    for index, env in enumerate(envs):
+        with own_generators(index):
+            by_hand.append(env.reset())
     np.testing.assert_array_equal(obs, np.float32([o for first in by_hand for o in first.values()]))
     choices, ends = np.random.RandomState(0), 0
     for _ in range(60):
         actions = choices.randint(90, size=pool.num_envs)
-        generators = random.getstate(), np.random.get_state()
         obs, rewards, terminated, truncated, infos = pool.step(actions)
-        after = random.getstate(), np.random.get_state()
-        random.setstate(generators[0])
-        np.random.set_state(generators[1])
         expected, first = [], 0
-        for env in envs:
+        for index, env in enumerate(envs):
             agents = list(env.agents)
             chosen = actions[first : first + len(agents), None]
-            final, paid, over, cut = env.step(dict(zip(agents, chosen, strict=True)))
-            ended = any(over.values()) or any(cut.values())
-            shown = env.reset() if ended else final
+            with own_generators(index):
+                final, paid, over, cut = env.step(dict(zip(agents, chosen, strict=True)))
+                ended = any(over.values()) or any(cut.values())
+                shown = env.reset() if ended else final
             ends += ended
             expected += [(shown[a], final[a], paid[a], over[a], cut[a]) for a in agents]
             first += len(agents)
-        random.setstate(after[0])
-        np.random.set_state(after[1])
         columns = [np.array(column) for column in zip(*expected, strict=True)]
         np.testing.assert_array_equal(obs, columns[0].astype(np.float32))
         np.testing.assert_allclose(rewards, columns[2], rtol=1e-6)
@@ -70,6 +77,25 @@ def test_the_pool_is_the_environment_driven_by_hand(team_size):
     metrics = pool.drain_metrics()
     assert metrics["game/episodes_per_minute"] == pytest.approx((ends, 2 * 60 * 8 / 120 / 60))
     pool.close()
+
+
+def test_an_environment_is_the_same_alone_and_among_others():
+    """Worker processes have one part each, so the number of workers changes nothing."""
+    build = partial(short_env, 1)
+    both, alone = RLGymPool(build, 2, seed=3), RLGymPool(build, 1, seed=4)
+    assert (both.num_seeds, both.num_envs) == (2, 4)
+    choices, ends = np.random.default_rng(0), 0
+    for seed in (None, 8):
+        obs, _ = both.reset(seed=seed)
+        np.testing.assert_array_equal(obs[2:], alone.reset(seed=None if seed is None else seed + 1)[0])
+        for _ in range(40):
+            actions = choices.integers(90, size=4)
+            obs, _, _, truncated, _ = both.step(actions)
+            np.testing.assert_array_equal(obs[2:], alone.step(actions[2:])[0])
+            ends += int(truncated.any())
+    assert ends
+    both.close()
+    alone.close()
 
 
 def test_rlgym_rewards_pay_what_the_pools_own_pay(shot, dropped):

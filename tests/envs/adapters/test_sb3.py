@@ -37,6 +37,7 @@ def test_it_is_the_pool():
 
 def test_masks_and_attributes():
     env = RocketSimVecEnv(num_arenas=1, action=HybridTable())
+    assert env.has_attr("action_masks")  # sb3-contrib asks before the first reset
     assert not RocketSimVecEnv(num_arenas=1).has_attr("action_masks") and env.num_envs == 2
     env.seed(3)
     env.reset()

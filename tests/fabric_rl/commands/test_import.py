@@ -339,6 +339,39 @@ def test_all_behaviors_train_together_in_an_environment_with_as_many_roles(capsy
     assert "Goalie: hyperparameters > batch_size 128 -> batch_size: 128" in same
 
 
+@pytest.mark.slow
+def test_intervals_and_names_of_roles_fit_the_run(capsys, tmp_path):
+    text = (FILES / "strikers_vs_goalie.yaml").read_text()
+    for old, new in (("steps_per_update: 8", "steps_per_update: 10"), ("Striker", "Striker.v2")):
+        text = text.replace(old, new)
+    file = tmp_path / "two.yaml"
+    file.write_text(text.replace("horizon: 128", "horizon: 64"))
+    same, other, _, config = convert(capsys, tmp_path, file, *TWO_ROLES)
+    goalie = config["trainers"]["Goalie"]["settings"]
+    assert config["num_steps"] == 64
+    assert (goalie["train_interval"], goalie["num_update"]) == (32, 3)  # 10.7 steps for each update
+    assert "steps_per_update 10.0 -> train_interval: 32, num_update: 3" in same + other
+    [curriculum] = config["callbacks"][0]["init_args"]["curricula"].values()
+    assert curriculum["measure"] == "Striker_v2/reward/episode_return" and "Striker_v2" in config["trainers"]
+
+
+def test_a_setting_that_is_rounded_is_listed_once(capsys, tmp_path):
+    file = tmp_path / "memory.yaml"
+    memory = "{memory: {sequence_length: 64, memory_size: 128}}"
+    file.write_text(
+        f"behaviors:\n  A:\n    hyperparameters: {{batch_size: 1000, buffer_size: 10240}}\n"
+        f"    network_settings: {memory}\nenvironment_parameters:\n  gravity:\n    curriculum:\n"
+        "    - {value: 1, completion_criteria: {measure: progress, min_lesson_length: 50}}\n"
+        "    - {value: 2, completion_criteria: {measure: progress, min_lesson_length: 100, threshold: 0.5}}\n"
+        "    - {value: 3}\n"
+    )
+    same, other, _, config = convert(capsys, tmp_path, file, "--env_id", "CartPole-v1")
+    assert "batch_size 1000 -> minibatch_size: 960" in same and "minibatch_size: 1000" not in same
+    [curriculum] = config["callbacks"][0]["init_args"]["curricula"].values()
+    assert (curriculum["thresholds"], curriculum["min_lesson_length"]) == ([0.0, 0.5], 100)
+    assert "gravity > min_lesson_length, signal_smoothing" in other
+
+
 def test_a_named_behavior_trains_alone(capsys, tmp_path):
     words = [FILES / "strikers_vs_goalie.yaml", *TWO_ROLES, "--behavior", "Striker"]
     *_, impossible, config = convert(capsys, tmp_path, *words)

@@ -199,6 +199,16 @@ def test_any_logged_metric_can_measure(state):
     assert (lessons.lesson_states["touches"].lesson, lessons.lesson_states["touches"].measured) == (1, 45 / 10)
 
 
+def test_only_the_episodes_of_a_role_count_for_its_return(state):
+    name = "striker/reward/episode_return"
+    lessons = Lessons({"striker": Curriculum({"mass": [1.0, 5.0]}, [3.0], name, 4, False)})
+    lessons.on_train_start(state)
+    iteration(state, lessons, 4, 0.0, **{name: (10.0, 2.0)})
+    assert lessons.lesson_states["striker"].measured is None
+    iteration(state, lessons, 4, 0.0, **{name: (10.0, 2.0)})
+    assert (lessons.lesson_states["striker"].lesson, lessons.lesson_states["striker"].measured) == (1, 5.0)
+
+
 def test_a_metric_of_another_callback_counts_as_one_number(state):
     lessons = Lessons({"by_rating": Curriculum({"mass": [1.0, 5.0]}, [1300.0], "rating/elo", 1, False)})
     lessons.on_train_start(state)

@@ -58,7 +58,7 @@ def test_the_rule(phase, streaks, steps, done):
 
 def walk(phases, metrics, steps_each=100, first_rank=False):
     """The phase's number after every iteration."""
-    rank = SimpleNamespace(is_global_zero=first_rank)
+    rank = SimpleNamespace(is_global_zero=first_rank, broadcast=lambda streaks: streaks)
     state = SimpleNamespace(
         env=None, agent=torch.nn.Linear(1, 1), steps=0, metrics={}, sums={}, phase="", learning_rate=None, fabric=rank
     )

@@ -362,6 +362,13 @@ def test_what_goes_on_is_the_same_to_the_bit(what, tmp_path):
         keep = trained(again, steps=128)
         kept = keep.agent.reference._agent.state_dict()
         assert all(torch.equal(kept[name], tensor) for name, tensor in saved["hooks"][0]["weights"].items())
+        other = Kickstart("y", 2.0).take(reference(6))
+        other.load_state_dict(saved["hooks"][0])
+        kept = trained(other, steps=128).agent.reference._agent.state_dict()
+        assert all(
+            torch.equal(kept[name], tensor)
+            for name, tensor in reference(6).agent(SEEN, Discrete(2)).state_dict().items()
+        )
 
 
 @pytest.mark.parametrize(

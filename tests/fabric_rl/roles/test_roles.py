@@ -24,10 +24,12 @@ from fabric_rl import (
     train,
     train_roles,
 )
+from fabric_rl.base.state_schema import CannotBeSavedError
 from fabric_rl.callbacks import SymmetryAugmentation
 from fabric_rl.roles.parts import RoleEnv
 from fabric_rl.roles.train import role_settings
 from fabric_rl.rollouts.collect import Actor, collect_together
+from fabric_rl.runs import checkpoint
 from fabric_rl.selfplay import SelfPlay
 from fabric_rl.selfplay.opponents import TeamAssignment
 from fabric_rl.signals import Curiosity
@@ -219,6 +221,44 @@ def test_a_resumed_run_keeps_the_order_of_its_roles_and_fills_its_rollouts(tmp_p
     swapped = partial(RolesAgent, roles={"striker": STRIKER, "keeper": KEEPER})
     with pytest.raises(CheckpointError, match="the order of the roles must stay keeper, striker"):
         run(96, striker=striker, agent=swapped, resume=half)
+
+
+class Weights(Callback):
+    """Keeps the weights at the end."""
+
+    def on_train_end(self, state):
+        self.last = {name: tensor.clone() for name, tensor in state.agent.state_dict().items()}
+
+
+def test_rollouts_with_masks_are_resumed_in_the_middle(tmp_path):
+    """Both roles have 8 of 24 steps."""
+    both = {name: RoleTrainer({**OF_STRIKER.settings, "num_steps": 24}) for name in ("keeper", "striker")}
+    both |= {
+        "agent": partial(RolesAgent, roles={"keeper": STRIKER, "striker": STRIKER}),
+        "env": partial(POOL, action=envs.HybridTable()),
+    }
+    saving = Saving(final_model="none", checkpoint_every_timesteps=48)
+    at_once, resumed = Weights(), Weights()
+    run(144, callbacks=[at_once], run=Run(tmp_path / "whole"), saving=saving, **both)
+    half = checkpoint.read(tmp_path / "whole/checkpoints/step_000000000048.ckpt")
+    run(144, callbacks=[resumed], run=Run(tmp_path / "resumed"), saving=saving, resume=half, **both)
+    assert all(torch.equal(at_once.last[name], tensor) for name, tensor in resumed.last.items())
+
+
+class NotSaved(envs.RocketSimPool):
+    def state_dict(self):
+        raise CannotBeSavedError("not saved")
+
+
+def test_a_rollout_begins_again_with_new_episodes(tmp_path):
+    """The striker had 8 of 24 steps; the environment cannot be saved."""
+    striker, watch = RoleTrainer({**OF_STRIKER.settings, "num_steps": 24}), Watch()
+    env = partial(NotSaved, **POOL.keywords)
+    run(48, striker=striker, env=env, run=Run(tmp_path), saving=Saving(final_model="none"))
+    _, half = load_checkpoint(tmp_path / "checkpoints")
+    with pytest.warns(UserWarning, match="not bit-identical"):
+        run(192, [watch], striker=striker, env=env, resume=half)
+    assert [names & {"striker"} for names in watch.changed] == [set(), set(), {"striker"}]
 
 
 def test_a_changed_role_is_one_line():

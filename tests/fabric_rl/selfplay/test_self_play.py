@@ -11,7 +11,7 @@ from envs import ContinuousAction, GameMetrics, GymnasiumEnvs, LookupTable, NoTo
 from envs.bots import BallChaser, HopBot, PolicyBot
 from fabric_rl import Run, Saving, TrainArgs, load_checkpoint, train
 from fabric_rl.callbacks import Callback
-from fabric_rl.curricula.phases import Promotion
+from fabric_rl.curricula.phases import Phase, Phases, Promotion
 from fabric_rl.evaluation.players import load_guests
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.records import load_run
@@ -136,6 +136,15 @@ def test_behind_the_gate_opponents_are_the_agent_as_it_is(fabric, caplog):
     forced = settings(gate=never.gate, force=True)
     run(fabric, forced, 2)
     assert forced.open and len(forced.roster.opponents) == 2
+
+
+def test_phases_and_lessons_know_the_results_wherever_they_are_listed(fabric):
+    """The command line puts self-play after the callbacks of the user."""
+    self_play = settings()
+    phases = Phases([Phase("a", promotions=[Promotion("selfplay/rating", 0.0, 2)]), Phase("b")])
+    args = TrainArgs(total_timesteps=3 * STEPS, num_steps=32, minibatch_size=64, seed=4)
+    train(fabric, self_play.around(ENV, AGENT), AGENT, args, callbacks=[phases, self_play], plain=True)
+    assert phases.phase.name == "b"
 
 
 def test_a_gate_that_waits_for_nothing_is_one_line(fabric):
