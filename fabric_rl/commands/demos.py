@@ -218,10 +218,11 @@ def clone(
             raise
         finally:
             run.release()
-    best = min(row["validation_loss"] for row in rows)
+    losses = [row["validation_loss"] for row in rows]
+    kept = min(losses) if args.validation else losses[-1]
     steps = sum(len(each.action) for each in found)
     shown = f"{len(found)} trajectories (one per demonstrator and episode)"
-    print(f"cloned {steps:,} steps of {shown}: -log p {best:.4f} after {len(rows)} epochs")
+    print(f"cloned {steps:,} steps of {shown}: -log p {kept:.4f} after {len(rows)} epochs")
     made, config = (quote(path.as_posix()) for path in (run.dir, run.provenance.config))
     print(f"written: {run.dir}\nplay with it: fabric-rl evaluate {made}{' chaser' if first.of_states else ''}")
     if first.of_states:

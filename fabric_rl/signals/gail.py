@@ -104,8 +104,14 @@ class GAIL(RewardSignal):
         self._shown: tuple[Tensor, Tensor] | None = None
 
     def show(self, episodes: Sequence[Trajectory]) -> "GAIL":
-        """Store the demonstrations, without steps of weight 0, and return this signal."""
+        """Store the demonstrations, without steps of weight 0, and return this signal.
+
+        Raises:
+            ValueError: There are no steps, or all have weight 0.
+        """
         kept = [(x.obs[:-1][x.weight > 0], x.action[x.weight > 0]) for x in episodes]
+        if not any(len(obs) for obs, _ in kept):
+            raise ValueError("--signals GAIL: the demonstrations have no steps, or all have weight 0; record others")
         obs, action = (np.concatenate(parts) for parts in zip(*kept, strict=True))
         self._shown = (torch.from_numpy(obs), torch.from_numpy(action))
         return self
@@ -113,7 +119,7 @@ class GAIL(RewardSignal):
     @property
     def shown(self) -> tuple[Tensor, Tensor]:
         """The demonstrations' observations and actions, `[M, ...]`; raises a ValueError if there are none."""
-        if self._shown is None or not len(self._shown[0]):
+        if self._shown is None:
             raise ValueError("--signals GAIL: there are no demonstrations; set demos to files from fabric-rl demos")
         return self._shown
 

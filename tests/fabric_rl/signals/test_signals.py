@@ -420,6 +420,9 @@ def test_what_is_shown_comes_first_into_the_statistics():
 def test_nothing_shown_is_one_line():
     with pytest.raises(ValueError, match="--signals GAIL: there are no demonstrations"):
         GAIL(SEEN, DONE).prepared(steps(), torch.Generator())
+    for nothing in ([], episodes(3, weight=np.zeros(3, np.float32))):
+        with pytest.raises(ValueError, match="--signals GAIL: the demonstrations have no steps, or all have weight 0"):
+            GAIL(SEEN, DONE).show(nothing)
 
 
 class Last(Callback):
