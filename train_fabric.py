@@ -155,7 +155,7 @@ def main(
             hooks.append(RecordGames(run.dir / GAMES, saving.record_minutes, saving.keep_games))
         hooks += [ShowGames(run.dir / GAMES)] if watch else []
         if cloning is not None and not start.inference:
-            hooks.insert(0, cloning.show(trajectories_of(cloning.demos, env, soft=cloning.soft_labels)))
+            hooks.append(cloning.show(trajectories_of(cloning.demos, env, soft=cloning.soft_labels)))
         if kickstart is not None and not start.inference:
             hooks.append(kickstart.take(load_trained(kickstart.reference, start.runs_dir)))
         hooks += [*([] if self_play is None else [self_play]), announcement]  # last: it starts the run

@@ -285,7 +285,8 @@ class Hardware:
     """Hardware of a run."""
 
     accelerator: Accelerator = "auto"
-    """Hardware to train on. `fabric run` sets this flag and the next three itself."""
+    """Hardware to train on; auto: a GPU if there is one, but not Apple's, on which nothing is tested. `fabric run` sets
+    this flag and the next three itself."""
     devices: int | str = 1
     """Number of devices per machine, or their indices such as '0,2'. With more than one, training uses DDP with one
     process per device."""

@@ -109,6 +109,8 @@ class Callback:
 
     _in_state_dict: ClassVar[dict[str, str]] = {}
     """Key in `state_dict` -> name of the attribute stored under it."""
+    comes_first: ClassVar[bool] = False
+    """True for callbacks that measure something that others read in `state.metrics`: they are called before these."""
 
     def on_train_start(self, state: TrainState) -> None:
         """Called once before training, after agent and environment are built."""

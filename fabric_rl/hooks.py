@@ -15,14 +15,15 @@ from fabric_rl.types import Minibatch
 
 
 class Hooks:
-    """All callbacks of a run, called in order; a context manager around training.
+    """All callbacks of a run, called in order, first those that come first; a context manager around training.
 
     Entering it calls `on_train_start`; an exception in the block calls `on_exception`. In `on_train_start`,
     `on_iteration_end` and `on_train_end`, a sharded agent is gathered, so that a callback may play on a single rank.
     """
 
     def __init__(self, state: TrainState, callbacks: Sequence[Callback], learns: bool = True) -> None:
-        self.state, self.callbacks, self.learns = state, tuple(callbacks), learns
+        self.state, self.learns = state, learns
+        self.callbacks = tuple(sorted(callbacks, key=lambda each: not each.comes_first))
 
     def __enter__(self) -> "Hooks":
         """Call `on_train_start`; raise a ValueError of one rank on all ranks."""
@@ -65,9 +66,9 @@ class Hooks:
 
     def on_iteration_end(self) -> None:
         """Call the hook after learning, and drop the batch."""
-        with unsharded(self.state.agent):
-            for callback in self.callbacks:
-                stopping = self.state.stop
+        for callback in self.callbacks:
+            stopping = self.state.stop
+            with unsharded(self.state.agent):  # for each, because saving the agent shards it again
                 callback.on_iteration_end(self.state)
                 if self.state.stop and not stopping:
                     self.state.asked_by = type(callback).__name__

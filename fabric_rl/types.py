@@ -283,6 +283,13 @@ class HasRoles(Protocol):
     """Role name -> agent for observations without that column, in the order of the numbers."""
 
 
+def set_progress(agent: LightningModule, progress: float) -> None:
+    """Set `progress` of an agent and of the agents in it."""
+    for module in agent.modules():
+        if isinstance(module, ActorCritic):
+            module.progress.fill_(progress)
+
+
 def accepts_action_mask(agent: ActorCritic) -> bool:
     """Return True if the agent's `act` accepts an `action_mask`; otherwise it is not given one."""
     parameters = inspect.signature(agent.act).parameters.values()

@@ -128,7 +128,8 @@ class PPOAgent(ActorCritic):
     value_heads: Count = 1
     """Number of values per observation, one for each reward signal of the environment."""
     state_dependent_std: bool = False
-    """Box actions: the network also computes the standard deviation, from 0.1 to 1."""
+    """Box actions: the network also computes the standard deviation, from 0.1 to 1, in units of half the
+    width of a Box with bounds."""
     squash: bool = False
     """Box actions: tanh of a Gaussian, scaled to the bounds of the Box."""
     log_std_init: float = 0.0

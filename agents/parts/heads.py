@@ -219,7 +219,7 @@ class GaussianHead(PolicyHead):
         """Build the layer; see `linear` for `gain`.
 
         Raises:
-            ValueError: Samples are to be squashed, but the Box has no finite bounds.
+            ValueError: Samples are to be squashed, but the Box has no finite bounds, or bounds that are used are equal.
         """
         options, size = options or GaussianOptions(), math.prod(action_space.shape)
         super().__init__(inputs, 2 * size if options.state_dependent_std else size, gain)
@@ -234,6 +234,9 @@ class GaussianHead(PolicyHead):
         self.nodes: Tensor
         self.weights: Tensor
         if self.squash or self.scaled:
+            width = np.asarray(action_space.high, np.float32) - np.asarray(action_space.low, np.float32)
+            if not (np.isfinite(width) & (width > 0)).all():
+                raise ValueError(f"the bounds of an action Box must differ, and by less than 1e38, got {action_space}")
             for name in ("low", "high"):
                 bound = np.asarray(getattr(action_space, name), np.float32).flatten()
                 self.register_buffer(name, torch.from_numpy(bound), persistent=False)

@@ -55,7 +55,7 @@ class StackedObs(ObsBuilder):
         """`[arenas]` True where the episode has no frame yet."""
 
     def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
-        inner = self.inner.space(num_blue, num_orange)
+        inner = _for_all(self, self.inner.space(num_blue, num_orange))
         low, high = (np.concatenate([bound] * self.num_frames, axis=-1) for bound in (inner.low, inner.high))
         return gymnasium.spaces.Box(low, high, dtype=np.float32)
 
@@ -161,6 +161,14 @@ class PrivilegedObs(ObsBuilder):
         self.critic.build(state, out[..., start:])
 
 
+def _for_all(owner: ObsBuilder, inner: gymnasium.spaces.Box) -> gymnasium.spaces.Box:
+    """Return the space; raise a ValueError if it has columns for the critic, which the actor would see here."""
+    if isinstance(inner, PrivilegedBox):
+        name = type(owner).__name__
+        raise ValueError(f"{name}: inner must not be a PrivilegedObs; put {name} inside the actor of a PrivilegedObs")
+    return inner
+
+
 # ---------------------------------------------------------------- roles
 
 
@@ -198,7 +206,7 @@ class RoleObs(ObsBuilder):
         """Return the number of each car's role, `[C]`, 0 .. `roles` - 1."""
 
     def space(self, num_blue: int, num_orange: int) -> gymnasium.spaces.Box:
-        inner = flat_space(self, "inner", num_blue, num_orange)
+        inner = _for_all(self, flat_space(self, "inner", num_blue, num_orange))
         low, high = np.append(inner.low, np.float32(0)), np.append(inner.high, np.float32(self.roles - 1))
         return gymnasium.spaces.Box(low, high, dtype=np.float32)
 

@@ -148,12 +148,12 @@ class FlagParser(ArgumentParser):
         found = []
         for before, word in zip(["", *argv], argv, strict=False):
             name, equals, value = word.rpartition("=")
-            found.append(f"{name}{equals}{_whole(value)}" if (name if equals else before) in whole else word)
+            found.append(f"{name}{equals}{parse_whole(value)}" if (name if equals else before) in whole else word)
         return found
 
     def _check_value_key(self, action: argparse.Action, value: Any, *others: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Check as jsonargparse does, after writing out whole numbers such as `1e5` and `10k` of a file."""
-        value = _whole(value) if getattr(action, "_typehint", None) in _WHOLE else value
+        value = parse_whole(value) if getattr(action, "_typehint", None) in _WHOLE else value
         return super()._check_value_key(action, value, *others, **kwargs)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401 - argparse's
@@ -189,7 +189,7 @@ class FlagParser(ArgumentParser):
         super().error(message, ex)
 
 
-def _whole(value: Any) -> Any:  # noqa: ANN401 - a setting of any type
+def parse_whole(value: Any) -> Any:  # noqa: ANN401 - a setting of any type
     """Return a whole number given as `1e5`, `10k` or `1.5M` as an int, anything else as it is."""
     short = None if str(value).isdecimal() else _SHORT.fullmatch(str(value))  # a float would round large numbers
     number = float(short[1]) * {"k": 1e3, "M": 1e6}.get(short[2], 1.0) if short else 0.5

@@ -42,6 +42,7 @@ class Evaluation(Callback):
     """
 
     _in_state_dict: ClassVar = {"best": "_best", "worse": "_worse"}
+    comes_first: ClassVar = True
 
     every_steps: Count = 50_000
     """Agent-steps (over all ranks) between evaluations; there is also one at the end of training."""

@@ -21,6 +21,7 @@ from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger
 from fabric_rl.runs.records import BEST, SET_ASIDE, list_checkpoints
 from fabric_rl.selfplay.ratings.ladder import MEAN_RATING, rate
+from fabric_rl.selfplay.ratings.sequential import least_samples
 
 RATINGS = "ratings.json"
 """File with all matches and ratings in the folder of a run."""
@@ -59,7 +60,8 @@ class MilestoneMatches(Callback):
     _in_state_dict: ClassVar = {"played": "_played", "judged": "_judged", "best": "_best", "factor": "_factor"}
 
     matches: Annotated[int, Between(20)] = 400
-    """Maximum number of matches between two milestones, 20 or more; fewer if the winner is clear earlier."""
+    """Maximum number of matches between two milestones, at least those that can decide (34 at a confidence of 0.99);
+    fewer if the winner is clear earlier."""
     minutes: Positive = 5.0
     """Game time of each match, in minutes."""
     team_sizes: Sequence[Count] = ()
@@ -78,6 +80,11 @@ class MilestoneMatches(Callback):
 
     def __post_init__(self) -> None:
         check_settings(self)
+        if self.matches < (least := 2 * least_samples(self.confidence)):
+            raise ValueError(
+                f"MilestoneMatches: {self.matches} matches cannot decide with a confidence of {self.confidence}, even "
+                f"if one milestone wins all; set matches to at least {least}"
+            )
         self.in_step = self.in_step or self.stop or self.lower_rate < 1
         self._sizes = {size: f"_{size}v{size}" for size in self.team_sizes} or {0: ""}
         self._words = ["--sequential", "--json", f"--matches={self.matches}", f"--minutes={self.minutes}"]
@@ -189,7 +196,7 @@ class MilestoneMatches(Callback):
                 stdin=subprocess.PIPE,
                 stdout=said,
                 stderr=errors,
-                env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
+                env=os.environ | {"CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 start_new_session=True,
                 creationflags=getattr(subprocess, "IDLE_PRIORITY_CLASS", 0),
             )

@@ -42,7 +42,12 @@ def launch_fabric(hardware: Hardware, num_players: int, loggers: list[Logger]) -
     exit_with_launcher()
     arguments: dict[str, Any] = launched_by.resolve_devices_and_nodes(hardware.devices, hardware.num_nodes)
     precision = choose_precision(hardware.precision, hardware.accelerator)
-    arguments |= {"accelerator": hardware.accelerator, "strategy": hardware.strategy, "precision": precision}
+    on_mac = hardware.accelerator == "auto" and torch.backends.mps.is_available()  # not tested on Apple's GPU
+    arguments |= {
+        "accelerator": "cpu" if on_mac else hardware.accelerator,
+        "strategy": hardware.strategy,
+        "precision": precision,
+    }
     if launched_by.used_fabric_run():
         arguments = {} if "LT_PRECISION" in os.environ else {"precision": precision}  # it has set all others
     launched_by.use_new_store()

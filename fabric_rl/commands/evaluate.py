@@ -42,7 +42,7 @@ from fabric_rl.commands.output import (
 from fabric_rl.commands.watch import write_film
 from fabric_rl.evaluation import results
 from fabric_rl.evaluation.matches import Block, Duel, play_blocks, replay_file
-from fabric_rl.evaluation.players import MatchSettings, load_if_not_rocket_league, load_player, short_name
+from fabric_rl.evaluation.players import MatchSettings, load_if_not_rocket_league, load_player, short_name, short_names
 from fabric_rl.evaluation.settings import (
     DEFAULT_ACT,
     DEFAULT_CONTEST,
@@ -56,6 +56,7 @@ from fabric_rl.evaluation.settings import (
 from fabric_rl.ranks.devices import single_thread
 from fabric_rl.runs.records import find_run
 from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES
+from fabric_rl.selfplay.ratings.sequential import least_samples
 
 _MATCHES, _MOST_MATCHES, _EPISODES = 200, 2000, 100
 _MOST_COLUMNS = 10
@@ -123,7 +124,8 @@ def evaluate(
         yield Report(episodes_lines(found), found)
         return
     opponent = opponent or "chaser"
-    names = short_name(player), short_name(opponent)
+    first, second = short_names((player, opponent))
+    names = first, second
     entrants = [load_player(name, play.sample, play.runs_dir, play.trust_torchscript) for name in (player, opponent)]
     if episodes is not None:
         raise ValueError(f"--episodes is for agents that play alone; {player} plays matches, so use --matches")
@@ -132,7 +134,10 @@ def evaluate(
     limit = -(-(matches or (_MOST_MATCHES if looks else _MATCHES)) // SIDES)
     blocks = [Block(player, opponent, play.seed, number) for number in range(-(-limit // PAIRS_AT_ONCE))]
     itself = entrants[0].trained_in is not None and entrants[0].identity == entrants[1].identity
-    for note in interval_notes(limit, itself and not play.sample):
+    notes = interval_notes(limit, itself and not play.sample)
+    if sequential and limit < (least := least_samples(play.confidence)):
+        notes += [f"{SIDES * limit} matches cannot decide, even if one player wins all; use --matches {SIDES * least}"]
+    for note in notes:
         print(note, file=sys.stderr)
     parts: list[Matches] = []
     known: dict[str, Any] = {}
@@ -324,9 +329,7 @@ def _minutes(number: float) -> str:
 def _field(names: Sequence[str], runs_dir: str) -> tuple[list[Path], list[results.Competitor]]:
     """Return the files that a league always writes, and its players."""
     if len(names) > 1:
-        short = [short_name(name) for name in names]
-        labels = [label if short.count(label) == 1 else name for label, name in zip(short, names, strict=True)]
-        return [], [results.Competitor(label, name) for label, name in zip(labels, names, strict=True)]
+        return [], [results.Competitor(label, name) for label, name in zip(short_names(names), names, strict=True)]
     try:
         run = find_run(runs_dir, names[0])
     except ValueError as error:

@@ -25,7 +25,7 @@ from envs.rewards.parts import RewardTerm, reward_terms
 from fabric_rl.base.errors import describe_failure
 from fabric_rl.base.messages import USER_ERRORS
 from fabric_rl.base.processes import end_with_parent
-from fabric_rl.evaluation.players import MatchSettings, load_player, short_name
+from fabric_rl.evaluation.players import MatchSettings, load_player, short_names
 from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.ranks.devices import single_thread
 from fabric_rl.viewer.feeds import LiveFeed
@@ -160,8 +160,9 @@ class Duel(NamedTuple):
         both = [load_player(name, *asked, explain=True) for name in (player, opponent)]
         rules = MatchSettings.of(both, play)
         first, second = (each.build(rules.team_size, rules.tick_skip) for each in both)
+        blue, orange = short_names((player, opponent))
         trained_in = both[0].trained_in or both[1].trained_in
-        return cls((short_name(player), short_name(opponent)), (first, second), rules, trained_in)
+        return cls((blue, orange), (first, second), rules, trained_in)
 
     def bots(self, seed: int) -> TeamBots:
         """Return both players as bots for a new game; the first one is blue."""

@@ -89,8 +89,10 @@ class PlaySession:
             record: Folder for a replay and a demonstration of each game.
 
         Raises:
-            ValueError: There is no such player.
+            ValueError: There is no such player, or `minutes` is not above 0.
         """
+        if not minutes > 0:
+            raise ValueError(f"play: minutes must be above 0, got {minutes}")
         self._feed, self._bot, self._play, self._minutes, self._record = feed, bot, play, minutes, record
         self.clock, self._ended = TickClock(), threading.Event()
         spec = self._spec(bot)
@@ -232,6 +234,7 @@ class PlaySession:
         """Play from kickoff to goal, until the match is over."""
         length, freeze = self._minutes * 60 * TICKS_PER_SECOND, SHORT_GOAL_SECONDS
         while True:
+            self._shots_ahead = None
             if choice.mode != MATCH:
                 self._feed.tell(began=game.ticks / TICKS_PER_SECOND)
             self._show(game)
@@ -240,10 +243,10 @@ class PlaySession:
                 self._hold("countdown", COUNTDOWN_SECONDS)
             elif choice.mode == PACKS:
                 self._feed.tell(phase="ready", ghost=self._attempt(choice, setter))
-                while self._is_away() or not any(self._feed.controls().values):
+                while self._shots_ahead is None and (self._is_away() or not any(self._feed.controls().values)):
                     self._look()
             self._feed.tell(phase="play")
-            self._shots_ahead, before, begun = None, list(recorder.score), False
+            before, begun = list(recorder.score), False
             while not begun and self._shots_ahead is None:
                 begun = game.step()
                 if choice.mode == MATCH and game.ticks >= length and recorder.score[0] != recorder.score[1]:
@@ -338,7 +341,7 @@ class PlaySession:
             do = command.get("do")
             if do == "pause":
                 self._paused = command.get("on") is True
-            elif do in ("retry", "next"):
+            elif do in ("retry", "next") and self._feed.status["choice"]["mode"] != MATCH:
                 self._shots_ahead = int(do == "next")
             elif do == "new" and all(_is_one_of(command.get(name), known) for name, known in self._options.items()):
                 self._choice = Choice(**{name: command[name] for name in Choice._fields})

@@ -196,6 +196,12 @@ def short_name(name: str) -> str:
     return Path(name).name if Path(name).exists() else name
 
 
+def short_names(names: Sequence[str]) -> list[str]:
+    """Return the names that tables show for players; the given names where two would be alike."""
+    short = [short_name(name) for name in names]
+    return [label if short.count(label) == 1 else name for label, name in zip(short, names, strict=True)]
+
+
 def load_if_not_rocket_league(name: str, act: ActSettings) -> Trained | None:
     """Return the agent of that name if it was trained in an environment other than a `RocketSimPool`."""
     if name in BOTS:

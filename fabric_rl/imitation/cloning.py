@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -196,6 +196,8 @@ class Cloning(Callback):
     With SAC, an update is one iteration, so by default only one minibatch is imitated. The optimizer's learning rate is
     `strength` times the agent's and falls linearly to 0 over `steps`, if set.
     """
+
+    comes_first: ClassVar = True
 
     demos: Sequence[str]
     """Demonstration files from `fabric-rl demos`."""

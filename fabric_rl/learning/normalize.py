@@ -39,7 +39,7 @@ def moments_of(samples: Tensor, dims: int) -> Moments:
     width = max(1, math.prod(shape))
     rows = samples.reshape(samples.numel() // width, *shape)
     chunk_rows = max(1, CHUNK_NUMBERS // width)
-    wide = _wide(samples.device)
+    wide = wide_dtype(samples.device)
     zeros = torch.zeros(shape, dtype=wide, device=samples.device)
     found = Moments(zeros.new_zeros(()), zeros, zeros)
     for first in range(0, len(rows), chunk_rows):
@@ -134,11 +134,12 @@ class RunningMoments(nn.Module):
         """Follow `fn` to another device, but not to another dtype."""
         device = fn(torch.zeros((), device=self.mean.device)).device
         for name in ("count", "mean", "m2"):
-            self._buffers[name] = self.get_buffer(name).to(device=device, dtype=_wide(device))
+            self._buffers[name] = self.get_buffer(name).to(device=device, dtype=wide_dtype(device))
         return self
 
 
-def _wide(device: torch.device) -> torch.dtype:
+def wide_dtype(device: torch.device) -> torch.dtype:
+    """Return the widest dtype of floats on a device; Apple's GPUs have no float64."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 

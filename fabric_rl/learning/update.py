@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
 from fabric_rl.args import TrainArgs
+from fabric_rl.learning.normalize import wide_dtype
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.devices import to_device
 from fabric_rl.ranks.sharding import full_tensor
@@ -192,7 +193,7 @@ def concat_batches(batches: Sequence[Minibatch]) -> Minibatch:
     columns: list[Tensor | None] = []
     for name, parts in zip(Minibatch._fields, zip(*batches, strict=True), strict=True):
         dim = 1 if batches[0].episode_start is not None and name != "state" else 0
-        columns.append(None if parts[0] is None else torch.cat(parts, dim))
+        columns.append(None if any(part is None for part in parts) else torch.cat(parts, dim))
     return Minibatch(*columns)  # type: ignore[arg-type]  # None only where it was
 
 
@@ -207,7 +208,7 @@ def normalize_rows(fabric: Fabric, advantages: Tensor, eps: float = 1e-8) -> Ten
     Returns:
         `[M, B]`; unchanged if a row has only one sample.
     """
-    wide = advantages.double()
+    wide = advantages.to(wide_dtype(advantages.device))
     sums = torch.stack((wide.sum(dim=1), wide.square().sum(dim=1)))
     if fabric.world_size > 1:
         sums = cast(Tensor, fabric.all_reduce(sums, reduce_op="sum"))

@@ -74,7 +74,8 @@ def fill_missing_names(fabric: Fabric, local: Sums) -> Sums:
 def all_reduce_sums(fabric: Fabric, local: Sums) -> Sums:
     """Add up sums and counts over all ranks; every rank passes the same names. A collective."""
     names = sorted(local)
-    pairs = torch.tensor([local[name] for name in names], dtype=torch.float64, device=fabric.device).reshape(-1, 2)
+    device = fabric.device if fabric.device.type != "mps" else torch.device("cpu")  # MPS has no float64, and one rank
+    pairs = torch.tensor([local[name] for name in names], dtype=torch.float64, device=device).reshape(-1, 2)
     if fabric.world_size > 1:
         pairs = cast(Tensor, fabric.all_reduce(pairs, reduce_op="sum"))
     return {name: (total, count) for name, (total, count) in zip(names, pairs.tolist(), strict=True)}

@@ -1,6 +1,7 @@
 """Launcher of this process (`fabric run`, torchrun, SLURM, or Fabric itself), and what depends on it."""
 
 import atexit
+import difflib
 import os
 import shutil
 import socket
@@ -184,14 +185,15 @@ def check_same_settings(fabric: Fabric, settings: str | None) -> None:
     if fabric.world_size == 1:
         return
     everyone = all_gather_object(fabric, settings or "")
-    expected = set(everyone[0].splitlines())
-    for rank, text in enumerate(everyone):
-        lines = [line.strip() for line in text.splitlines() if line not in expected]
-        lines = [line for line in lines if not line.startswith(_OF_RANK_0)]
-        if lines:
+    expected, *others = ([x for x in text.splitlines() if not x.strip().startswith(_OF_RANK_0)] for text in everyone)
+    for rank, lines in enumerate(others, 1):
+        if lines != expected:
+            changes = [line for line in difflib.ndiff(expected, lines) if line[0] in "+-"]
+            new = [line[1:].strip() for line in changes if line[0] == "+"]
+            gone = [f"no {line[1:].strip()}" for line in changes if line[0] == "-"]
             raise ValueError(
-                f"rank {rank} has different settings from rank 0: {', '.join(lines[:3])}; start every machine with the "
-                "same flags and the same --config file"
+                f"rank {rank} has different settings from rank 0: {', '.join([*new, *gone][:3])}; start every machine "
+                "with the same flags and the same --config file"
             )
 
 

@@ -171,6 +171,7 @@ class Rollout:
         self._states = zeros(self._layout.num_states, *memory) if memory[1] else zeros(0)
         self.state = zeros(*memory) if memory[1] else None
         self.action = zeros(*size, *action_space.shape, dtype=numbers)
+        self.action += torch.as_tensor(getattr(action_space, "start", 0), dtype=numbers, device=device)
         self.log_prob = zeros(*size)
         self.value, self.next_value, self.reward = zeros(*values), zeros(*values), zeros(*values)
         self.terminated, self.done = zeros(*size, dtype=torch.bool), zeros(*size, dtype=torch.bool)

@@ -40,6 +40,7 @@ from fabric_rl.types import (
     HasRoles,
     ProbeSink,
     accepts_action_mask,
+    set_progress,
 )
 
 CHECK = "check.npz"
@@ -65,7 +66,7 @@ class Trained:
     _weights: dict[str, Any] = field(repr=False)
 
     def agent(self, observation_space: Space[Any], action_space: Space[Any]) -> ActorCritic:
-        """Return the agent with its weights, for the spaces of one sub-environment.
+        """Return the agent with its weights, for the spaces of one sub-environment; its `progress` is 1.
 
         Raises:
             CheckpointError: The spaces or the settings in `config.yaml` do not match the checkpoint.
@@ -79,6 +80,7 @@ class Trained:
                 f"{self.path} does not fit {type(module).__name__} with the settings of its config.yaml and "
                 f"observations {observation_space}: {' '.join(str(error).split())}"
             ) from error
+        set_progress(module, 1.0)
         return module.eval()
 
     def untrained(self, observation_space: Space[Any], action_space: Space[Any]) -> ActorCritic:

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.distributions import Distribution, kl_divergence
 
 from fabric_rl.selfplay.opponent_pool import LATEST, Weights
-from fabric_rl.types import ActorCritic, AgentFactory, Minibatch, accepts_action_mask
+from fabric_rl.types import ActorCritic, AgentFactory, Minibatch, accepts_action_mask, set_progress
 
 PROBES = 512
 """Maximum number of observations on which policies are compared."""
@@ -36,6 +36,7 @@ class SnapshotPolicies:
         self.device, self.memory = torch.device("cpu"), torch.zeros(0, 0)
         self._modules: dict[int, ActorCritic] = {}
         self._spare: list[ActorCritic] = []
+        self._progress = 0.0
 
     def to(self, device: torch.device) -> None:
         """Move modules and memory to a device."""
@@ -53,12 +54,16 @@ class SnapshotPolicies:
                     module = cast(ActorCritic, self._agent(*self._spaces)).to(self.device).eval()
             if weights is not None:
                 module.load_state_dict(weights)
+            set_progress(module, self._progress)
             self._modules[number] = module
         return self._modules[number]
 
-    def refresh(self, weights: Weights) -> None:
-        """Load the current agent's weights into the policy `LATEST`."""
+    def refresh(self, weights: Weights, progress: float = 0.0) -> None:
+        """Load the current agent's weights into the policy `LATEST`, and set the `progress` of all policies."""
+        self._progress = progress
         self.of(LATEST, None).load_state_dict(weights)
+        for module in self._modules.values():
+            set_progress(module, progress)
 
     def keep_only(self, numbers: Collection[int]) -> None:
         """Free the modules of all other policies, except `LATEST`."""

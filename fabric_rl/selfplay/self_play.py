@@ -164,7 +164,7 @@ class SelfPlay(Callback):
         weights: Weights = whole_state(state.agent.state_dict(), keep=True)
         env = state.env if isinstance(state.env, Opponents) else None
         if env is not None:
-            env.policies.refresh(weights)
+            env.policies.refresh(weights, float(state.agent.progress))
             env.team = None if self.team_change is None else state.steps // self.team_change % 2
         if not self.open:
             return

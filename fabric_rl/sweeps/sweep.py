@@ -19,6 +19,7 @@ from fabric_rl.analysis.comparison import chosen_metric
 from fabric_rl.analysis.curves import final_score
 from fabric_rl.base.config_files import read_yaml, to_flag
 from fabric_rl.base.messages import USER_ERRORS, one_line
+from fabric_rl.base.parser import parse_whole
 from fabric_rl.base.tables import format_number
 from fabric_rl.metrics.metrics_csv import read_metrics
 from fabric_rl.sweeps.train_processes import TrainProcesses
@@ -259,7 +260,7 @@ class Sweep:
         chosen: dict[str, Choice] = {}
         for setting in self.space:
             chosen |= setting.draw(trial, chosen)
-        steps = int(chosen.get("total_timesteps") or self.steps)
+        steps = int(parse_whole(chosen.get("total_timesteps") or self.steps))
         words = [*self.words, *flags_of(chosen), f"--group=trial{trial.number}"]
         scores: list[Looks] = []
         for seed in seeds:

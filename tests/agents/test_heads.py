@@ -463,6 +463,8 @@ def test_orthogonal_heads_start_near_nothing(name):
         (Tuple([BOX]), None, "but the environment has Tuple"),
         (Box(0, 255, (3,), np.uint8), None, r"but the environment has Box\(0, 255"),
         (Box(-np.inf, 1, (2,)), SQUASH, r"--agent.squash needs an action Box with finite bounds, got Box\(-inf"),
+        (Box(np.float32([0, 1]), np.float32([1, 1])), SQUASH, "the bounds of an action Box must differ"),
+        (Box(-3e38, 3e38, (1,)), SQUASH, "the bounds of an action Box must differ, and by less than 1e38"),
         (Discrete(3), SQUASH, r"--agent.state_dependent_std, squash .* environment has Discrete\(3\)"),
     ],
 )

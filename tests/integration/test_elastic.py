@@ -5,9 +5,12 @@ import os
 import re
 import signal
 import sys
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 
+from fabric_rl.ranks import launched_by
 from fabric_rl.runs.records import list_checkpoints
 from tests.forks import ROOT, free_port
 from tests.runs import (
@@ -103,6 +106,21 @@ def test_a_rank_with_other_settings_is_refused(forks, tmp_path):
     assert "train_fabric.py: error: rank 1 has different settings from rank 0: gamma: 0.5; start every machine" in err
     assert err.count("train_fabric.py: ") == 1
     assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ("env:\n  weights:\n  - 2.0\n  - 1.0\nrunds: 1\n", "- 2.0, no - 2.0"),  # the same lines in another order
+        ("env:\n  weights:\n  - 1.0\nrunds: 1\n", "no - 2.0"),
+        ("env:\n  weights:\n  - 1.0\n  - 2.0\nrunds: 1\nplain: true\n", None),  # only rank 0 uses it
+    ],
+)
+def test_settings_are_compared_line_by_line(monkeypatch, other, told):
+    own = "env:\n  weights:\n  - 1.0\n  - 2.0\nrunds: 1\nplain: false\n"
+    monkeypatch.setattr(launched_by, "all_gather_object", lambda fabric, mine: [mine, other])
+    with nullcontext() if told is None else pytest.raises(ValueError, match=f"from rank 0: {told}; start every"):
+        launched_by.check_same_settings(SimpleNamespace(world_size=2), own)
 
 
 @pytest.mark.slow

@@ -53,6 +53,14 @@ def score_sequence(scores: NDArray[np.float64], confidence: float = 0.95) -> Int
     return Interval(float(_GRID[max(held[0] - 1, 0)]), float(_GRID[min(held[-1] + 1, len(_GRID) - 1)]))
 
 
+def least_samples(confidence: float) -> int:
+    """Return the number of scores from which on `score_sequence` can exclude 1/2: that of a player who always wins."""
+    number = LEAST_SAMPLES
+    while score_sequence(np.ones(number), confidence).low <= 0.5:
+        number += 1
+    return number
+
+
 def difference_sequence(
     samples: NDArray[np.float64], resolution: float = 0.0, confidence: float = 0.95
 ) -> Interval | None:

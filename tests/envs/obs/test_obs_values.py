@@ -9,7 +9,7 @@ import pytest
 
 from envs.actions import LookupTable
 from envs.dones import GoalCondition, NoTouchCondition, TimeoutCondition
-from envs.obs import AdvancedObs, AdvancedObsPlus, EntityObs, PrivilegedObs, RelativeObs, StackedObs
+from envs.obs import AdvancedObs, AdvancedObsPlus, EntityObs, PrivilegedObs, RelativeObs, StackedObs, TeamRoleObs
 from envs.obs.base import slices
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import MixedStates, RandomState
@@ -447,6 +447,12 @@ def test_reset_reaches_the_masked_arenas_only(states):
     np.testing.assert_array_equal(after[2, :, 2 * width :], single[2])
     others = [0, 1, 3, 4]
     np.testing.assert_array_equal(after[others][..., 2 * width :], before[others][..., :width])
+
+
+@pytest.mark.parametrize("outer", [lambda inner: StackedObs(inner, 2), TeamRoleObs])
+def test_columns_of_the_critic_are_not_shown_to_the_actor(outer):
+    with pytest.raises(ValueError, match=r"Obs: inner must not be a PrivilegedObs; put .*Obs inside the actor"):
+        outer(PrivilegedObs(AdvancedObs(), AdvancedObs())).space(1, 1)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from envs.adapters.gymnasium_envs import RecordVideos
-from fabric_rl import Callback, History, Run, TrainArgs, TrainState, load_checkpoint, train
+from fabric_rl import Callback, Evaluation, History, Run, TrainArgs, TrainState, load_checkpoint, train
 from fabric_rl.callbacks import AdaptiveBatchSize, Callbacks, EarlyStopping, KeyPress, Notify, StopAfter, VideoLogger
 from fabric_rl.callbacks.batch_size import RAM, GPUMemory, allowed_sizes, choose_size
 from fabric_rl.hooks import Hooks
@@ -102,6 +102,12 @@ def test_the_order_of_the_hooks(fabric):
     iteration = ["iteration_start", "learn_start", "iteration_end"]
     assert [hook for hook, _ in calls.seen] == ["train_start", *iteration, *iteration, "train_end"]
     assert [count for _, count in calls.seen] == [0, 0, 0, 1, 1, 1, 2, 2]
+
+
+def test_an_evaluation_is_read_by_callbacks_that_are_listed_before_it(fabric):
+    history, evaluation = History(), Evaluation(every_steps=64, episodes=2, env=CARTPOLE)
+    trained(fabric, [history, evaluation], iterations=2)
+    assert all("eval/return" in row for row in history.rows)
 
 
 def test_several_callbacks_as_one(fabric):

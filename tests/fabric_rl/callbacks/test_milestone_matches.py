@@ -227,6 +227,23 @@ def test_a_match_that_fails_is_a_warning(fabric, tmp_path):
     assert matches._process is None
 
 
+def test_too_few_matches_to_decide_are_refused():
+    with pytest.raises(ValueError, match=r"MilestoneMatches: 32 matches cannot decide .* set matches to at least 34"):
+        MilestoneMatches(matches=32)
+    MilestoneMatches(matches=34)
+
+
+def test_matches_find_the_modules_of_the_run(tmp_path, monkeypatch):
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside/only_here.py").write_text("HERE = 1")
+    monkeypatch.syspath_prepend(tmp_path / "beside")
+    monkeypatch.setattr(milestone_matches, "_PLAY", "import only_here; print('found')")
+    matches = MilestoneMatches()
+    matches._folder = run_folder(tmp_path, "good", "good")
+    matches._start("main/000000000002", "main/000000000001", 0).wait()
+    assert (matches._folder / milestone_matches._SAID).read_text() == "found\n"
+
+
 def test_a_run_without_a_folder(fabric):
     with pytest.raises(ValueError, match="this run has no folder"):
         MilestoneMatches().on_train_start(state_of(fabric, None))

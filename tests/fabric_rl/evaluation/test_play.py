@@ -176,6 +176,18 @@ def test_a_match_is_played_to_its_end_saved_and_played_again(session, tmp_path):
 
 
 @pytest.mark.slow
+def test_keys_of_training_packs_do_nothing_in_a_match(session):
+    made, page, _ = session("idle", values=(0,) * 8, minutes=9)
+    phase(page, "play")
+    for key in ("retry", "next"):
+        page.send(do=key)
+        until(lambda: not page.feed.commands)
+        ticks = made.clock.ticks
+        until(lambda ticks=ticks: made.clock.ticks > ticks + 20)
+    assert page.phases.count("countdown") == 1
+
+
+@pytest.mark.slow
 def test_free_play_and_training_packs_begin_again_when_asked(session, tmp_path):
     pytest.importorskip("rlgym_tools")
     made, page, _ = session("idle", minutes=9, record=tmp_path / "games")
@@ -193,13 +205,16 @@ def test_free_play_and_training_packs_begin_again_when_asked(session, tmp_path):
     page.send(do="next")
     phase(page, "ready")
     assert page.feed.status["shot"] == 2
+    page.send(do="next")  # before the clock has started
+    until(lambda: page.feed.status["shot"] == 3)
+    phase(page, "ready")
     page.values = FORWARD
     phase(page, "play")
     page.values = (0,) * 8
     began = page.feed.status["began"]
     page.send(do="retry")
     phase(page, "ready")
-    assert page.feed.status["shot"] == 2 and page.feed.status["began"] > began
+    assert page.feed.status["shot"] == 3 and page.feed.status["began"] > began
     made.stop()
     until(lambda: len(list((tmp_path / "games").glob("*_1v0_training_pack.frd"))) == 1)
     assert [file.suffix for file in (tmp_path / "games").glob("*_1v0_free_play.*")] == [".frl"]

@@ -150,6 +150,8 @@ def test_joined_experience():
     flat = concat_batches([random_batch(4, 0), random_batch(6, 1)])
     assert torch.equal(flat.obs[4:], random_batch(6, 1).obs)
     assert flat.state is None
+    taught = random_batch(4, 0)._replace(teacher_action=torch.zeros(4))  # the teacher has been switched off since
+    assert concat_batches([taught, random_batch(6, 1)]).teacher_action is None
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,13 @@ import pytest
 
 from fabric_rl.selfplay.ratings.intervals import LEAST_SAMPLES, mean_interval, share_interval
 from fabric_rl.selfplay.ratings.ladder import MEAN_RATING, elo_update, expected_score, fit_ladder, rate
-from fabric_rl.selfplay.ratings.sequential import difference_sequence, score_sequence
+from fabric_rl.selfplay.ratings.sequential import difference_sequence, least_samples, score_sequence
+
+
+def test_fewer_scores_than_the_least_cannot_decide():
+    """By hand: bets of 3/4 on won pairs multiply the capital by 11/8, and 2 / 0.05 = 40 is needed."""
+    assert least_samples(0.95) == math.ceil(math.log(40) / math.log(11 / 8))
+    assert score_sequence(np.ones(11)).low <= 0.5 < score_sequence(np.ones(12)).low
 
 
 def test_interval_by_hand():
