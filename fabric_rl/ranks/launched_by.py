@@ -192,7 +192,7 @@ def check_same_settings(fabric: Fabric, settings: str | None) -> None:
             new = [line[1:].strip() for line in changes if line[0] == "+"]
             gone = [f"no {line[1:].strip()}" for line in changes if line[0] == "-"]
             raise ValueError(
-                f"rank {rank} has different settings from rank 0: {', '.join([*new, *gone][:3])}; start every machine "
+                f"rank {rank} has different settings from rank 0: {', '.join((new or gone)[:3])}; start every machine "
                 "with the same flags and the same --config file"
             )
 
