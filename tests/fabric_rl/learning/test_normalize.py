@@ -112,7 +112,7 @@ def test_statistics_stay_wide_when_the_module_changes_its_dtype():
 
 
 def test_a_device_without_float64_gets_float32(monkeypatch):
-    monkeypatch.setattr("fabric_rl.learning.normalize._wide", lambda device: torch.float32)
+    monkeypatch.setattr("fabric_rl.learning.normalize.wide_dtype", lambda device: torch.float32)
     normalizer = ObsNormalizer(2).to("cpu")
     data = samples(14, 1000, 2, mean=100, std=0.1).float()
     for part in data.split(100):
