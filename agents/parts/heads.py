@@ -196,6 +196,18 @@ class GaussianOptions:
     """Initial logarithm of the standard deviation, if it does not depend on the state."""
 
 
+def bounds_of(space: Box) -> tuple[Tensor, Tensor]:
+    """Return the lower and the upper bounds of a Box, each `[d]` float32."""
+    low, high = (torch.from_numpy(np.asarray(bound, np.float32).flatten()) for bound in (space.low, space.high))
+    return low, high
+
+
+def check_width(low: Tensor, high: Tensor, space: Box) -> None:
+    """Raise a ValueError unless the bounds of a Box differ, and by a finite number."""
+    if not bool(((high - low > 0) & torch.isfinite(high - low)).all()):
+        raise ValueError(f"the bounds of an action Box must differ, and by less than 1e38, got {space}")
+
+
 class GaussianHead(PolicyHead):
     r"""Box actions as independent Gaussians, with `P = 2 d`: means, then logarithms of the standard deviations.
 
@@ -234,12 +246,10 @@ class GaussianHead(PolicyHead):
         self.nodes: Tensor
         self.weights: Tensor
         if self.squash or self.scaled:
-            width = np.asarray(action_space.high, np.float32) - np.asarray(action_space.low, np.float32)
-            if not (np.isfinite(width) & (width > 0)).all():
-                raise ValueError(f"the bounds of an action Box must differ, and by less than 1e38, got {action_space}")
-            for name in ("low", "high"):
-                bound = np.asarray(getattr(action_space, name), np.float32).flatten()
-                self.register_buffer(name, torch.from_numpy(bound), persistent=False)
+            low, high = bounds_of(action_space)
+            check_width(low, high, action_space)
+            self.register_buffer("low", low, persistent=False)
+            self.register_buffer("high", high, persistent=False)
         if self.squash:
             nodes, weights = np.polynomial.hermite_e.hermegauss(16)  # type: ignore[no-untyped-call, unused-ignore]
             self.register_buffer("nodes", torch.tensor(nodes, dtype=torch.float32), persistent=False)

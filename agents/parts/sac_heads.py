@@ -15,7 +15,14 @@ from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from torch import Tensor, nn
 from torch.distributions import Distribution, Independent, Normal
 
-from agents.parts.heads import HALF_LOG_2PI, CategoricalHead, linear, squash_log_det
+from agents.parts.heads import (
+    HALF_LOG_2PI,
+    CategoricalHead,
+    bounds_of,
+    check_width,
+    linear,
+    squash_log_det,
+)
 from fabric_rl.learning.sac import entropy_of, expected_q
 
 Critics = Callable[[Tensor | None], Tensor]
@@ -44,11 +51,10 @@ class SquashedGaussianHead(nn.Module):
     def __init__(self, features: int, space: Box) -> None:
         """Build the layer; raise a ValueError for a Box without dimensions or finite bounds."""
         super().__init__()
-        low, high = (torch.from_numpy(np.asarray(bound, np.float32).flatten()) for bound in (space.low, space.high))
+        low, high = bounds_of(space)
         if not bool((torch.isfinite(low) & torch.isfinite(high)).all()):
             raise ValueError(f"tanh needs an action Box with finite bounds, got {space}")
-        if not bool(((high - low > 0) & torch.isfinite(high - low)).all()):
-            raise ValueError(f"the bounds of an action Box must differ, and by less than 1e38, got {space}")
+        check_width(low, high, space)
         if not len(low):
             raise ValueError(f"the action Box has no dimensions: {space}")
         self.inputs, self.outputs, self.shape = len(low), 1, space.shape

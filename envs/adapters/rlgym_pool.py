@@ -38,6 +38,11 @@ class _Generators:
     def __init__(self, seed: int) -> None:
         self._python, self._numpy = random.Random(seed).getstate(), np.random.MT19937(seed)
 
+    @classmethod
+    def of(cls, seed: int, num_envs: int) -> "list[_Generators]":
+        """Return those of `num_envs` environments, seeded with `seed`, `seed + 1`, ..."""
+        return [cls(seed + index) for index in range(num_envs)]
+
     @contextmanager
     def active(self) -> Iterator[None]:
         """Draw from these generators."""
@@ -94,7 +99,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
                 f"{describe_value(build_env)}" + (", which is already an RLGym" if isinstance(build_env, RLGym) else "")
             )
         self.num_seeds = num_envs
-        self._generators = [_Generators(seed + index) for index in range(num_envs)]
+        self._generators = _Generators.of(seed, num_envs)
         self._envs: list[Any] = []
         for own in self._generators:
             with own.active():
@@ -134,8 +139,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         Environment `i` gets `seed + i`.
         """
         if seed is not None:
-            first = check_seed("RLGymPool", seed, "reset(seed=...)")
-            self._generators = [_Generators(first + index) for index in range(len(self._envs))]
+            self._generators = _Generators.of(check_seed("RLGymPool", seed, "reset(seed=...)"), len(self._envs))
         self._touching[:] = False
         obs = np.concatenate([self._reset(index) for index in range(len(self._envs))])
         self._watch_begin(np.ones(len(self._envs), np.bool_))

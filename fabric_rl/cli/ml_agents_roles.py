@@ -28,16 +28,16 @@ def convert_together(
         return Conversion(alone, name, own, demos, can_clone, len(names), iteration)
 
     each = {name: convert(name, target.given_copies) for name in names}
-    copies = 1
+    copies, own_copies = 1, target.given_copies
     if target.copies:
         copies = max(made.config["env"]["init_args"].get(target.copies, 1) for made in each.values())
         halves = target.teams and any("self_play" in made.config for made in each.values())
         if halves and target.given_copies is None:
             copies *= 2  # each role learns in every second arena
-        rows = max(1, copies // (2 if halves else 1))
-        each = {name: convert(name, rows) for name in names}
+        own_copies = max(1, copies // (2 if halves else 1))
+        each = {name: convert(name, own_copies) for name in names}
     steps = _common_steps(each)
-    each = {name: convert(name, rows if target.copies else target.given_copies, steps) for name in names}
+    each = {name: convert(name, own_copies, steps) for name in names}
     return _join(each, target, copies, steps)
 
 
