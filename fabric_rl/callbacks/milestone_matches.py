@@ -60,8 +60,8 @@ class MilestoneMatches(Callback):
     _in_state_dict: ClassVar = {"played": "_played", "judged": "_judged", "best": "_best", "factor": "_factor"}
 
     matches: Annotated[int, Between(20)] = 400
-    """Maximum number of matches between two milestones, at least those that can decide (34 at a confidence of 0.99);
-    fewer if the winner is clear earlier."""
+    """Maximum number of matches between two milestones; fewer if the winner is clear earlier. Fewer than 34 cannot decide
+    at a confidence of 0.99: they only give ratings."""
     minutes: Positive = 5.0
     """Game time of each match, in minutes."""
     team_sizes: Sequence[Count] = ()
@@ -80,11 +80,6 @@ class MilestoneMatches(Callback):
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.matches < (least := 2 * least_samples(self.confidence)):
-            raise ValueError(
-                f"MilestoneMatches: {self.matches} matches cannot decide with a confidence of {self.confidence}, even "
-                f"if one milestone wins all; set matches to at least {least}"
-            )
         self.in_step = self.in_step or self.stop or self.lower_rate < 1
         self._sizes = {size: f"_{size}v{size}" for size in self.team_sizes} or {0: ""}
         self._words = ["--sequential", "--json", f"--matches={self.matches}", f"--minutes={self.minutes}"]
@@ -99,13 +94,21 @@ class MilestoneMatches(Callback):
         self._metrics: dict[str, float] = {}
 
     def on_train_start(self, state: TrainState) -> None:
-        """Continue with the matches and ratings of a resumed run.
+        """Continue with the matches and ratings of a resumed run; warn if `matches` are too few to decide.
 
         Raises:
             ValueError: The run has no folder, or the restored results do not fit the settings.
         """
         if state.folder is None:
             raise ValueError("MilestoneMatches: this run has no folder, so there are no milestones that could play")
+        least = 2 * least_samples(self.confidence)
+        if self.matches < least and state.fabric.is_global_zero:
+            warnings.warn(
+                f"MilestoneMatches: {self.matches} matches cannot decide with a confidence of {self.confidence}, even "
+                f"if one milestone wins all; set matches to at least {least}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         self._folder, state.learning_rate_factor = state.folder, self._factor
         if self._judged and state.fabric.is_global_zero:
             with state_error_context("the saved state of MilestoneMatches, with these team_sizes,"):

@@ -227,10 +227,13 @@ def test_a_match_that_fails_is_a_warning(fabric, tmp_path):
     assert matches._process is None
 
 
-def test_too_few_matches_to_decide_are_refused():
-    with pytest.raises(ValueError, match=r"MilestoneMatches: 32 matches cannot decide .* set matches to at least 34"):
-        MilestoneMatches(matches=32)
-    MilestoneMatches(matches=34)
+def test_too_few_matches_to_decide_are_a_warning(fabric, tmp_path):
+    state = state_of(fabric, run_folder(tmp_path, "good"))
+    with pytest.warns(RuntimeWarning, match=r"es: 32 matches cannot decide .* set matches to at least 34"):
+        MilestoneMatches(matches=32).on_train_start(state)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MilestoneMatches(matches=34).on_train_start(state)
 
 
 def test_matches_find_the_modules_of_the_run(tmp_path, monkeypatch):
