@@ -4,7 +4,8 @@
     python benchmarks/baselines.py --only cartpole acrobot --seeds 0 1 2
     python benchmarks/baselines.py --only rocket       # trainers on the same RocketSim pool
 
-Every run ends with a line in `results/baselines.jsonl`, and runs that it holds are not made again. One run at a time,
+Every run ends with a line in `results/baselines.jsonl`, and runs that it holds are not made again. A run with SAC takes
+hours: after an interruption the same command continues it from `--unfinished`, with a new episode. One run at a time,
 so it can stay beside other work: seconds are those of the processor, from the first step of the environment on.
 
 Stable-Baselines3 (extra `sb3`) runs with its own default settings. CleanRL's algorithms are rewritten with its
@@ -14,6 +15,7 @@ published settings (`plain_loops.py`). A run's score is the mean return of its l
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -33,6 +35,7 @@ from children import ROOT, environment, processor_minutes
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from machine import describe_machine
 from reports import write_report
+from unfinished import PARTS, Unfinished
 
 from fabric_rl.runs.provenance import config_digest
 from fabric_rl.sweeps.train_processes import finished_run
@@ -46,6 +49,8 @@ NAMES = {
 }
 EPISODES = "BASELINES_EPISODES"
 """Environment variable with the file of `EpisodeLog`."""
+BEGUN = "BASELINES_BEGUN"
+"""Environment variable with the steps and seconds of the state that a run continues from."""
 POINTS, LAST = 50, 20
 
 
@@ -93,13 +98,13 @@ class EpisodeLog(gymnasium.Wrapper):
         """Begins an episode; steps before the first one that ended, such as a dry run's, do not count."""
         self.total = 0.0
         if not EpisodeLog.ended:
-            EpisodeLog.steps, EpisodeLog.first = 0, 0.0
+            EpisodeLog.steps, EpisodeLog.first = int(os.environ[BEGUN].split()[0]), 0.0
         return self.env.reset(**settings)
 
     def step(self, action: Any) -> Any:  # noqa: ANN401
         """Adds the reward, and writes the line at the end."""
         result = self.env.step(action)
-        EpisodeLog.first = EpisodeLog.first or time.process_time()
+        EpisodeLog.first = EpisodeLog.first or time.process_time() - float(os.environ[BEGUN].split()[1])
         EpisodeLog.steps += 1
         self.total += float(result[1])
         if result[2] or result[3]:
@@ -135,11 +140,9 @@ def make(task: Task, seed: int, normal: bool) -> gymnasium.Env[Any, Any]:
 
 def run_peer(task: Task, contender: str, seed: int) -> None:
     """Trains in this process with Stable-Baselines3 or as CleanRL does."""
+    unfinished = Unfinished(Path(os.environ[EPISODES]).parent)
     if contender == "sb3":
-        import stable_baselines3
-
-        algorithm = stable_baselines3.SAC if task.sac else stable_baselines3.PPO
-        algorithm("MlpPolicy", make(task, seed, False), seed=seed, device="cpu").learn(task.steps)
+        train_sb3(task, seed, unfinished)
         return
     import plain_loops
 
@@ -147,38 +150,69 @@ def run_peer(task: Task, contender: str, seed: int) -> None:
     makers = [partial(make, task, seed, box and not task.sac)] * (1 if box else 4)
     envs = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
     if task.sac:
-        plain_loops.train_sac(envs, task.steps, seed)
+        plain_loops.train_sac(envs, task.steps, seed, unfinished, task.steps // PARTS)
     else:
         plain_loops.train_ppo(envs, task.steps, seed, plain_loops.CONTINUOUS if box else plain_loops.PPO())
 
 
-def start(command: Sequence[str], folder: Path) -> None:
+def train_sb3(task: Task, seed: int, unfinished: Unfinished) -> None:
+    """Trains in this process with Stable-Baselines3's own settings."""
+    import stable_baselines3
+    from stable_baselines3.common.callbacks import BaseCallback
+
+    class Save(BaseCallback):
+        model: stable_baselines3.SAC
+
+        def _on_step(self) -> bool:
+            if task.sac and self.num_timesteps % (task.steps // PARTS) == 0:
+                unfinished.save(self.num_timesteps, self.write)
+            return True
+
+        def write(self, folder: Path) -> None:
+            self.model.save(folder / "model")
+            self.model.save_replay_buffer(folder / "buffer")
+
+    env, begun = make(task, seed, False), unfinished.steps
+    algorithm = stable_baselines3.SAC if task.sac else stable_baselines3.PPO
+    if unfinished.state is None:
+        model = algorithm("MlpPolicy", env, seed=seed, device="cpu")
+    else:
+        model = algorithm.load(unfinished.state / "model", env, device="cpu")
+        model.load_replay_buffer(unfinished.state / "buffer")
+        model.set_random_seed(seed + begun)
+    model.learn(task.steps - begun, Save(), reset_num_timesteps=not begun)
+
+
+def start(command: Sequence[str], folder: Path, begun: tuple[int, float] = (0, 0.0)) -> None:
     """Runs a program with one thread; exits with the end of what it printed if it fails."""
     variables = environment() | {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "LOCAL_WORLD_SIZE")}
-    variables |= {EPISODES: str(folder / "episodes")}
+    variables |= {EPISODES: str(folder / "episodes"), BEGUN: f"{begun[0]} {begun[1]}"}
     done = subprocess.run(command, cwd=ROOT, env=variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
         sys.exit(f"baselines.py: error: {' '.join(command[:6])}... failed:\n{done.stdout[-3000:]}")
 
 
-def run(name: str, contender: str, seed: int) -> dict[str, Any]:
-    """One run on a task of Gymnasium."""
+def run(name: str, contender: str, seed: int, place: Path) -> dict[str, Any]:
+    """One run on a task of Gymnasium; what it reached is in a folder in `place` until it ends."""
     task = TASKS[name]
-    with tempfile.TemporaryDirectory() as text:
-        folder = Path(text)
-        if contender == "ours":
-            command = ["train_fabric.py", "--config", f"configs/{task.preset}.yaml", *task.flags, "--seed", str(seed)]
-            command += ["--total_timesteps", str(task.steps), "--env.wrappers+=baselines.EpisodeLog"]
-            command += ["--accelerator", "cpu", "--devices", "1", "--num_threads", "1", "--plain"]
-            command += ["--runs_dir", text, "--run_id", "r"]
-        else:
-            command = [__file__, "--child", name, contender, str(seed), str(task.steps)]
-        start([sys.executable, *command], folder)
-        if contender == "ours" and finished_run(folder / "r") is None:  # a signal ends it without an error
-            sys.exit(f"baselines.py: error: {name}, seed {seed}: the training was stopped; run the same command again")
-        points = curve((folder / "episodes").read_text(encoding="utf-8").splitlines(), task.steps)
-    found = {"task": name, "contender": contender, "seed": seed, "steps": task.steps, "curve": points}
-    return found | ({"settings": settings_digest(task)} if contender == "ours" else {})
+    settings = {"settings": settings_digest(task)} if contender == "ours" else {}
+    folder = place / "_".join((name, contender, str(seed), str(task.steps), *settings.values()))
+    folder.mkdir(parents=True, exist_ok=True)
+    if contender == "ours":
+        command = ["train_fabric.py", "--config", f"configs/{task.preset}.yaml", *task.flags, "--seed", str(seed)]
+        command += ["--total_timesteps", str(task.steps), "--env.wrappers+=baselines.EpisodeLog"]
+        command += ["--accelerator", "cpu", "--devices", "1", "--num_threads", "1", "--plain"]
+        command += ["--runs_dir", str(folder), "--run_id", "r", *(["--resume"] if (folder / "r").exists() else [])]
+        if task.sac:
+            command += ["--save_replay_buffer", "true", "--checkpoint_every_timesteps", str(task.steps // PARTS)]
+    else:
+        command = [__file__, "--child", name, contender, str(seed), str(task.steps)]
+    start([sys.executable, *command], folder, Unfinished(folder).cut(folder / "episodes"))
+    if contender == "ours" and finished_run(folder / "r") is None:  # a signal ends it without an error
+        sys.exit(f"baselines.py: error: {name}, seed {seed}: the training was stopped; run the same command again")
+    points = curve((folder / "episodes").read_text(encoding="utf-8").splitlines(), task.steps)
+    shutil.rmtree(folder)
+    return {"task": name, "contender": contender, "seed": seed, "steps": task.steps, "curve": points} | settings
 
 
 def settings_digest(task: Task) -> str:
@@ -380,6 +414,7 @@ def main() -> None:
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kept", type=Path, default=ROOT / "benchmarks/results/baselines.jsonl", help="finished runs")
+    parser.add_argument("--unfinished", type=Path, default=ROOT / "benchmarks/results/unfinished", help="other runs")
     parser.add_argument("--only", nargs="+", choices=[*TASKS, ROCKET], default=[*TASKS, ROCKET], help="tasks, in order")
     parser.add_argument("--seeds", type=int, nargs="+", help="default: 0 to 4, with SAC 0 to 2, with RocketSim 0")
     parser.add_argument("--contenders", nargs="+", choices=ROCKET_CONTENDERS, default=ROCKET_CONTENDERS)
@@ -403,7 +438,11 @@ def main() -> None:
                 if (name, contender, seed) in known or contender not in options.contenders:
                     continue
                 rocket = name == ROCKET
-                found = run_rocket(contender, seed, options.minutes) if rocket else run(name, contender, seed)
+                found = (
+                    run_rocket(contender, seed, options.minutes)
+                    if rocket
+                    else run(name, contender, seed, options.unfinished.absolute())
+                )
                 runs.append(found)
                 with open(kept, "a", encoding="utf-8") as file:
                     file.write(json.dumps(found) + "\n")

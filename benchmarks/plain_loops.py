@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor, nn
 from torch.distributions import Categorical, Distribution, Independent, Normal
 from torch.nn.functional import mse_loss
+from unfinished import Unfinished
 
 Stop = Callable[[], bool]
 
@@ -130,8 +132,8 @@ def relu_mlp(*sizes: int) -> nn.Sequential:
     return nn.Sequential(*[m for a, b in pairwise(sizes) for m in (nn.Linear(a, b), nn.ReLU())][:-1])
 
 
-def train_sac(envs: VectorEnv, steps: int, seed: int) -> int:
-    """Trains SAC on one environment with a Box of actions; returns the number of steps.
+def train_sac(envs: VectorEnv, steps: int, seed: int, unfinished: Unfinished, every: int) -> int:
+    """Trains SAC on one environment with a Box of actions, saves it after each `every` steps; returns the steps.
 
     Unlike CleanRL's script, the temperature learns from the log-probabilities that its policy's last step was made of.
     """
@@ -165,9 +167,25 @@ def train_sac(envs: VectorEnv, steps: int, seed: int) -> int:
         both = torch.cat((obs, action), dim=1)
         return torch.min(networks[0](both), networks[1](both))
 
-    obs = torch.as_tensor(envs.reset(seed=seed)[0], dtype=torch.float32)
-    envs.action_space.seed(seed)
-    for step in range(steps):
+    parts = [actor, *critics, *targets, q_optimizer, actor_optimizer, alpha_optimizer]
+
+    def save(folder: Path) -> None:
+        torch.save(([part.state_dict() for part in parts], log_alpha.detach(), buffer), folder / "state.pt")
+
+    begun = unfinished.steps
+    if unfinished.state is not None:
+        states, alpha, rows = torch.load(unfinished.state / "state.pt", weights_only=True)
+        for part, state in zip(parts, states, strict=True):
+            part.load_state_dict(state)
+        log_alpha.data.copy_(alpha)
+        for column, saved in zip(buffer, rows, strict=True):
+            column.copy_(saved)
+        torch.manual_seed(seed + begun)
+    obs = torch.as_tensor(envs.reset(seed=seed + begun)[0], dtype=torch.float32)
+    envs.action_space.seed(seed + begun)
+    for step in range(begun, steps):
+        if step > begun and step % every == 0:
+            unfinished.save(step, save)
         with torch.no_grad():
             action = draw(obs)[0] if step >= warm_up else torch.as_tensor(envs.action_space.sample())
         next_obs, reward, terminated, truncated, infos = envs.step(action.numpy())

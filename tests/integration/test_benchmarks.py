@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -162,3 +163,41 @@ def test_arms_are_compared_with_the_base_all_at_once() -> None:
     assert (low + high) / 2 == pytest.approx(values["c"].mean() - values["base"].mean(), abs=0.01)
     assert (high - low) / 2 == pytest.approx(np.quantile(largest, 0.95) * own, rel=0.03)
     assert ablations.differences({"base": found["base"]}, "base", "chaser") == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("contender", ["sb3", "cleanrl"])
+def test_a_baseline_continues_from_its_newest_state(
+    contender: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    baselines, unfinished = import_module("baselines"), import_module("unfinished").Unfinished
+    task, log = replace(baselines.TASKS["sac_pendulum"], steps=600), tmp_path / "episodes"
+    whole = baselines.EpisodeLog.step
+
+    def stops(self: Any, action: Any) -> Any:
+        if baselines.EpisodeLog.steps == 320:
+            raise KeyboardInterrupt
+        return whole(self, action)
+
+    def new_process() -> None:
+        for name, value in {"steps": 0, "first": 0.0, "ended": False}.items():
+            monkeypatch.setattr(baselines.EpisodeLog, name, value)
+
+    new_process()
+    monkeypatch.setenv(baselines.EPISODES, str(log))
+    monkeypatch.setattr(baselines.EpisodeLog, "step", stops)
+    monkeypatch.setenv(baselines.BEGUN, "0 0.0")
+    with pytest.raises(KeyboardInterrupt):
+        baselines.run_peer(task, contender, 0)
+
+    log.write_text(log.read_text("utf-8") + "9.5 310 -1.0\n1.2", encoding="utf-8")  # after the state
+    steps, seconds = unfinished(tmp_path).cut(log)
+    first = float(log.read_text("utf-8").split()[0])
+    assert steps == 300 and seconds == pytest.approx(1.5 * first)
+    monkeypatch.setattr(baselines.EpisodeLog, "step", whole)
+    monkeypatch.setenv(baselines.BEGUN, f"{steps} {seconds}")
+    new_process()
+    baselines.run_peer(task, contender, 0)
+    rows = [line.split() for line in log.read_text("utf-8").splitlines()]
+    assert [int(row[1]) for row in rows] == [200, 500] and float(rows[1][0]) > seconds
+    assert [path.name for path in tmp_path.glob("state_*")] == ["state_600" if contender == "sb3" else "state_570"]
