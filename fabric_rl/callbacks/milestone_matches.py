@@ -205,6 +205,8 @@ class MilestoneMatches(Callback):
             )
         if sys.platform != "win32":
             os.setpriority(os.PRIO_PROCESS, process.pid, 19)
+            with suppress(OSError):  # Linux desktops share processors between sessions first, and this is a new one
+                Path(f"/proc/{process.pid}/autogroup").write_text("19", encoding="ascii")
         return process
 
     def _collect(self, process: "subprocess.Popen[bytes]") -> None:

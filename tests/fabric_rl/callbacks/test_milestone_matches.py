@@ -84,6 +84,8 @@ def test_one_that_is_worse_raises_an_alarm_at_the_next_milestone(fabric, tmp_pat
     assert meta == {"steps": 2, "entropy": 1.5, "rating": metrics["rating/elo"]}
     playing = alarm._process  # the third one's first match
     assert playing is not None and (os.name == "nt" or os.getpriority(os.PRIO_PROCESS, playing.pid) == 19)
+    session = Path(f"/proc/{playing.pid}/autogroup")
+    assert not session.exists() or session.read_text().endswith("nice 19\n")
 
     again = MilestoneMatches(stop=True, lower_rate=0.5)
     again.load_state_dict(alarm.state_dict())
