@@ -60,8 +60,8 @@ class MilestoneMatches(Callback):
     _in_state_dict: ClassVar = {"played": "_played", "judged": "_judged", "best": "_best", "factor": "_factor"}
 
     matches: Annotated[int, Between(20)] = 400
-    """Maximum number of matches between two milestones; fewer if the winner is clear earlier. Fewer than 34 cannot decide
-    at a confidence of 0.99: they only give ratings."""
+    """Maximum number of matches between two milestones; fewer if the winner is clear earlier. At a confidence of 0.99,
+    fewer than 34 cannot decide: they only give ratings."""
     minutes: Positive = 5.0
     """Game time of each match, in minutes."""
     team_sizes: Sequence[Count] = ()
