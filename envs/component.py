@@ -154,9 +154,12 @@ def begin_rows(mask: "Bool", first: NDArray[Any], kept: NDArray[Any] | None) -> 
 def unique_names(labels: Iterable[str]) -> list[str]:
     """Return the labels, with a number appended to repeated ones."""
     names: list[str] = []
-    for name in labels:
-        taken = sum(n == name or n.startswith(f"{name}_") for n in names)
-        names.append(f"{name}_{taken + 1}" if taken else name)
+    for label in labels:
+        name, number = label, 1
+        while name in names:
+            number += 1
+            name = f"{label}_{number}"
+        names.append(name)
     return names
 
 

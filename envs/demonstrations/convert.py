@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from rlgym.rocket_league.common_values import GOAL_THRESHOLD
 
 from envs.adapters.rlgym_pool import LoggedGames
 from envs.demonstrations.file import WEIGHT, columns_of_states, frame_from_state
 from envs.loggers import StateLogger
 from envs.pool.replay_format import Column
 from envs.state.game_state import GameState
-from envs.state.layout import Bool, Float
+from envs.state.layout import TOUCHED, Bool, Float
 
 INFERRED = "inferred"
 """Column `[C]` of bits: 1, the car's state at the decision is interpolated; 2, the pitch, yaw and roll of its action
@@ -122,7 +123,7 @@ class _HumanEpisode:
         return np.array([frame["episode_ticks"] for frame in self._frames], np.int64)
 
     def frames(self, tick_skip: int, air_weight: float) -> list[dict[str, NDArray[Any]]]:
-        """Return the frames to learn from."""
+        """Return the frames to learn from: touches of a whole step count, and a goal puts the ball behind the line."""
         ticks = self.ticks
         grid = np.arange(0, ticks[-1] + tick_skip / 2, tick_skip)
         rows = np.unique(np.abs(ticks[:, None] - grid).argmin(axis=0)).tolist()
@@ -132,7 +133,13 @@ class _HumanEpisode:
             told = self._told(before, row) if number else np.zeros_like(self._actions[0])
             inferred = self._inferred[before]
             weight = np.where(inferred & 1, 0, np.where(inferred & 2, air_weight, 1)).astype(np.float32)
-            taken.append(self._frames[row] | {"controls": told, WEIGHT: weight, INFERRED: inferred})
+            cars = self._frames[row]["cars"].copy()
+            for passed in self._frames[before + 1 : row if row < rows[-1] else None]:
+                cars[:, TOUCHED] = np.maximum(cars[:, TOUCHED], passed["cars"][:, TOUCHED])
+            taken.append(self._frames[row] | {"cars": cars, "controls": told, WEIGHT: weight, INFERRED: inferred})
+        ball = taken[-1]["ball"] = taken[-1]["ball"].copy()
+        if self.terminated and abs(ball[1]) > GOAL_THRESHOLD - 1000:  # usually it is not yet behind the line
+            ball[1] = np.copysign(max(abs(ball[1]), GOAL_THRESHOLD + 1), ball[1])
         return taken
 
     def _told(self, first: int, stop: int) -> Float:

@@ -24,6 +24,7 @@ from envs.pool.rocket_pool import RocketSimPool
 from envs.processes.process_pool import ProcessPool
 from envs.rewards.base import Reward
 from envs.rewards.car import default_reward
+from envs.rewards.combinators import AnnealedReward
 from envs.rewards.parts import RewardTerm
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, Bool, Float
@@ -315,9 +316,13 @@ class PoolFactory:
         return [each for part in parts if part is not None for each in part.walk() if isinstance(each, Phased)]
 
     def reward(self) -> Reward:
-        """Return a new copy of the reward."""
-        reward = self.arguments.get("reward")
-        return default_reward() if reward is None else copy.deepcopy(reward)
+        """Return a new copy of the reward; annealed weights stay at their initial values."""
+        given = self.arguments.get("reward")
+        reward = default_reward() if given is None else copy.deepcopy(given)
+        for part in reward.walk():
+            if isinstance(part, AnnealedReward):
+                part.steps, part.weights = (0,), (part.weight,)
+        return reward
 
     @property
     def team_sizes(self) -> list[tuple[int, int]]:

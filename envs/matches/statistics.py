@@ -123,7 +123,7 @@ class GameStatistics(StateLogger):
         )
         self.counts[: len(_OF_CARS)] += np.stack(of_cars) @ sides
         self._add_to_map(0, world.car_pos, alive * step.ticks[:, None], sides)
-        self._take_pads(state, sides)
+        self._take_pads(state, sides, step.ticks[:, None])
         if touches.any():
             self._shoot(state, touches @ sides)
         self._follow_the_ball(state, (state.touched @ sides) > 0, step.ticks[:, None])
@@ -137,11 +137,12 @@ class GameStatistics(StateLogger):
         cells = np.clip(shares * CELLS, 0, np.array(CELLS) - 1).astype(np.int64).T
         np.add.at(self.maps, (name, arenas, team, *cells), weights[arenas, cars])
 
-    def _take_pads(self, state: GameState, sides: Float) -> None:
+    def _take_pads(self, state: GameState, sides: Float, ticks: NDArray[np.int64]) -> None:
         """Count the boost of the pads that were taken, each by the nearest car whose boost rose or was full."""
         boost, timers = self._before
         self._before = state.boost.copy(), state.pad_timers.copy()
-        for arena, pad in np.argwhere((timers <= 0) & (state.pad_timers > 0)).tolist():
+        back = timers <= ticks / TICKS_PER_SECOND  # at the latest within this step
+        for arena, pad in np.argwhere(back & (state.pad_timers > np.maximum(timers, 0))).tolist():
             away = np.linalg.norm(state.world.car_pos[arena, :, :2] - _PADS[pad, :2], axis=1)
             away += 1e5 * ((state.boost[arena] <= boost[arena]) & (boost[arena] < 100)) + 1e9 * ~state.present[arena]
             car = int(away.argmin())

@@ -118,9 +118,9 @@ class TunableArenas(Arenas):
 
     def set_physics(self, index: int, mutators: RocketSim.MutatorConfig, action_delay_ticks: int) -> None:
         """Set the physics of arena `index` for its next episode, or for continuing after `restore`."""
-        sim = self.sims[index]
-        if mutators.ball_radius > LARGEST_COMMON_BALL and not sim.large_cells:
-            sim = self.sims[index] = SimArena(sim.teams, sim.slots, large_cells=True)
+        sim, large = self.sims[index], mutators.ball_radius > LARGEST_COMMON_BALL
+        if large != sim.large_cells:
+            sim = self.sims[index] = SimArena(sim.teams, sim.slots, large_cells=large)
         sim.set_mutators(mutators)
         self.delays[index] = action_delay_ticks
 
@@ -161,6 +161,8 @@ class LiveParameters:
         self._overrides: dict[str, Any] = {}
         self._samplers: dict[str, Sampler] = {}
         self._values: dict[str, NDArray[np.float64]] = {}
+        self._applied: list[dict[str, float]] = [{} for _ in range(self._num_arenas)]
+        """Values in the running episode of each arena, also of parameters that lessons have removed since."""
         self._collect()
         self._idle = randomizer is None
         """True while the arenas have their default physics."""
@@ -179,6 +181,10 @@ class LiveParameters:
     def values(self) -> dict[str, NDArray[np.float64]]:
         """Parameter -> `[A]` float64: the values of the running episodes."""
         return {name: values.copy() for name, values in self._values.items()}
+
+    def largest(self, name: str) -> float:
+        """Return the largest value of a parameter in later episodes, at least its default."""
+        return max([self._defaults[name], *(self._samplers[name].ends() if name in self._samplers else ())])
 
     @property
     def delayed(self) -> bool:
@@ -213,7 +219,7 @@ class LiveParameters:
         self._due[:] = True
         for index in np.flatnonzero(self._arenas.state.episode_ticks == 0).tolist() if begun else ():
             self._draw(index)
-            self._arenas.apply_physics(index, *self._setting(index))
+            self._arenas.apply_physics(index, *self._next_setting(index))
 
     def begin(self, index: int) -> None:
         """Sample if the interval has passed, and set the physics of arena `index` for its next episode."""
@@ -221,7 +227,7 @@ class LiveParameters:
             return
         if self._due[index] or self._interval is None or self.steps - self._drawn_at[index] >= self._interval:
             self._draw(index)
-        self._arenas.set_physics(index, *self._setting(index))
+        self._arenas.set_physics(index, *self._next_setting(index))
 
     def metrics(self) -> dict[str, tuple[float, float]]:
         """Return `parameters/<name>` -> (sum over the arenas, number of arenas)."""
@@ -235,6 +241,7 @@ class LiveParameters:
             "sampled": list(self._base),
             "overrides": dict(self._overrides),
             "values": self.values,
+            "applied": [dict(values) for values in self._applied],
             "rngs": [rng.bit_generator.state for rng in self._rngs],
             "steps": self.steps,
             "drawn_at": self._drawn_at.copy(),
@@ -266,7 +273,11 @@ class LiveParameters:
             self.steps = state["steps"]
             self._drawn_at[:], self._due[:] = state["drawn_at"], state["due"]
         for index in range(self._num_arenas):
-            self._arenas.set_physics(index, *self._setting(index))
+            setting = self._next_setting(index)
+            if state is not None and "applied" in state:  # checkpoints before 0.1.0 lack it
+                self._applied[index] = dict(state["applied"][index])
+                setting = self._physics(self._applied[index])
+            self._arenas.set_physics(index, *setting)
 
     def _check(self, owner: str, samplers: Mapping[str, Sampler]) -> None:
         """Raise a ValueError for a parameter that is unknown or fixed, or a sampler that exceeds its limits."""
@@ -297,8 +308,12 @@ class LiveParameters:
             self._values[name][index] = self._known[name].rounded(draw(sampler, name, self._rngs[index]))
         self._drawn_at[index], self._due[index] = self.steps, False
 
-    def _setting(self, index: int) -> tuple[Any, int]:
-        values = {name: float(at[index]) for name, at in self._values.items()}
+    def _next_setting(self, index: int) -> tuple[Any, int]:
+        """Return the physics of the next episode in arena `index`, which keeps it until its end."""
+        self._applied[index] = {name: float(at[index]) for name, at in self._values.items()}
+        return self._physics(self._applied[index])
+
+    def _physics(self, values: Mapping[str, float]) -> tuple[Any, int]:
         return mutator_config(values), int(values.get(DELAY, self._defaults[DELAY]))
 
 

@@ -12,7 +12,8 @@ from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 from envs.component import Component
 from envs.parameters import ParameterRandomizer
 from envs.parameters.live import LiveParameters, TunableArenas
-from envs.resets import StateSetter, check_start
+from envs.resets import StateSetter
+from envs.resets.initial_states import StartLimits, check_start
 from envs.sim.arena import SimArena
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
@@ -40,6 +41,12 @@ class EpisodeTracker:
         self.parameters.seed(seed)
         self.rngs = [np.random.default_rng(seed + i) for i in range(self._arenas.state.num_arenas)]
 
+    def _limits(self) -> StartLimits:
+        speed, *pads = map(
+            self.parameters.largest, ("ball_max_speed", "boost_pad_cooldown_big", "boost_pad_cooldown_small")
+        )
+        return StartLimits(speed, max(pads))
+
     def begin(self, mask: Bool) -> int:
         """Begin an episode in the arenas of `mask [A]`; rebuild broken arenas first, with one warning each.
 
@@ -61,14 +68,14 @@ class EpisodeTracker:
         starting = np.flatnonzero(mask)
         state.clear(starting)
         state.invalidate()
-        one = np.zeros(state.num_arenas, np.bool_)
+        one, limits = np.zeros(state.num_arenas, np.bool_), self._limits()
         for index in starting.tolist():
             one[index] = True
             self._setter.apply(state, one, self.rngs[index])
             one[index] = False
             if not state.all_present:
                 state.clear_absent(index)
-            check_start(state, index, self._setter.author())
+            check_start(state, index, self._setter.author(), limits)
             self.parameters.begin(index)
             arenas.begin(index)
         state.invalidate()

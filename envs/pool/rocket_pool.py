@@ -15,7 +15,7 @@ from envs.actions import ActionParser, LookupTable
 from envs.actions.base import get_action_mask, parse_actions
 from envs.actions.nearest import nearest_actions
 from envs.checks import check_finite, check_seed, parse_team_sizes, to_action_array
-from envs.component import Phased
+from envs.component import Phased, added_metrics
 from envs.dones import DoneCondition, check_done
 from envs.loggers import StateLogger
 from envs.obs import DefaultObs, ObsBuilder
@@ -308,10 +308,13 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
 
         A contact over several steps counts as one touch. Minutes are game time: per car for touches, else per arena.
         """
-        metrics = self._counts.drain(self.tick_skip, self.num_arenas, self.num_envs)
-        for part in (self.action_parser, self.reward, *self.loggers):
-            metrics |= part.drain_metrics()
-        return metrics | self._parameters.metrics()
+        parts = (self.action_parser, self.reward, *self.loggers)
+        metrics = added_metrics(part.drain_metrics() for part in parts)
+        for name, (total, _) in metrics.items():
+            if name.startswith("lane/") and name.endswith("_episodes"):  # two setters may have the same drill
+                metrics[name] = (total, self.num_arenas)
+        game = self._counts.drain(self.tick_skip, self.num_arenas, self.num_envs)
+        return game | metrics | self._parameters.metrics()
 
     @property
     def parameters(self) -> dict[str, NDArray[np.float64]]:

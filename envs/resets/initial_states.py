@@ -42,19 +42,31 @@ class Problem(NamedTuple):
     """Error message of a pool, with car and number; empty if the state is unusual, but can be played."""
 
 
-def check_start(state: GameState, arena: int, name: str) -> None:
+class StartLimits(NamedTuple):
+    """The largest numbers of an initial state that depend on the physics."""
+
+    ball_speed: float = game.BALL_MAX_SPEED
+    """uu/s."""
+    pad_timer: float = game.BIG_PAD_RECHARGE_SECONDS
+    """Seconds."""
+
+
+USUAL_LIMITS = StartLimits()
+
+
+def check_start(state: GameState, arena: int, name: str, limits: StartLimits = USUAL_LIMITS) -> None:
     """Check the initial state that the setter `name` has written into row `arena` of `state`.
 
     Raises:
         ValueError: A number is NaN or infinite, the ball or a car is outside the field or faster than the game allows,
             boost or a timer is out of range, or two bodies overlap.
     """
-    for problem in find_problems(state, arena):
+    for problem in find_problems(state, arena, limits):
         if problem.refused:
             raise ValueError(f"{name}: in arena {int(state.arena_index[arena])} {problem.refused}")
 
 
-def find_problems(state: GameState, arena: int) -> Iterator[Problem]:
+def find_problems(state: GameState, arena: int, limits: StartLimits = USUAL_LIMITS) -> Iterator[Problem]:
     """Yield the problems in the initial state of row `arena` of `state`: impossible, or unintended."""
     slots = np.flatnonzero(state.present[arena])
     here = View(state.ball_rows[arena, 0], state.car_rows[arena, slots, 0], state.pad_timers[arena])
@@ -62,7 +74,7 @@ def find_problems(state: GameState, arena: int) -> Iterator[Problem]:
     names = ["the ball", *(f"car {slot}" for slot in slots.tolist())]
     if all(np.isfinite(numbers).all() for numbers in (here.ball, here.cars, timers, here.pad_timers)):
         respawn = timers[:, RESPAWN]
-        yield from _beyond_limits(here, respawn, names)
+        yield from _beyond_limits(here, respawn, names, limits)
         yield from _misplaced(here, respawn, names)
     else:
         parts = {"the ball's state": here.ball, "the pad timers": here.pad_timers}
@@ -73,10 +85,10 @@ def find_problems(state: GameState, arena: int) -> Iterator[Problem]:
         yield Problem("NaN or infinity", f"an episode would begin with NaN or infinity in {place}")
 
 
-def _beyond_limits(here: View, respawn: Float, names: Sequence[str]) -> Iterator[Problem]:
+def _beyond_limits(here: View, respawn: Float, names: Sequence[str], most: StartLimits) -> Iterator[Problem]:
     """Yield problems with speeds, spins, boost and timers, which must all be finite."""
     for what, unit, ball, cars, limits in (
-        ("velocity", "uu/s", here.ball_vel, here.car_vel, (game.BALL_MAX_SPEED, game.CAR_MAX_SPEED)),
+        ("velocity", "uu/s", here.ball_vel, here.car_vel, (most.ball_speed, game.CAR_MAX_SPEED)),
         ("angular velocity", "rad/s", here.ball_ang_vel, here.car_ang_vel, (BALL_MAX_ANG_VEL, game.CAR_MAX_ANG_VEL)),
     ):
         for name, vector in zip(names, (ball.tolist(), *cars.tolist()), strict=True):
@@ -88,7 +100,7 @@ def _beyond_limits(here: View, respawn: Float, names: Sequence[str]) -> Iterator
                 )
     for what, values, limit in (
         ("boost", here.cars[:, BOOST], 100.0),
-        ("pad timer", here.pad_timers, game.BIG_PAD_RECHARGE_SECONDS),
+        ("pad timer", here.pad_timers, most.pad_timer),
         ("demo_respawn_timer", respawn, np.inf),
     ):
         wrong = (values < 0) | (values > limit * LIMIT_MARGIN)

@@ -219,8 +219,8 @@ class SimArena:
 
         All arenas restored from the same numbers continue bit-identically, whatever they did before. The arena from
         which the snapshot was taken does not, because the contact caches of the physics engine are not part of it:
-        restore that one too. Counters of goals, shots, saves, demos and pads begin at zero; only the game's statistics
-        depend on them.
+        restore that one too. The arena's counters of goals, shots, saves, demos and pads begin at zero; `Arenas` adds
+        those of before.
 
         Args:
             numbers: A snapshot that passed `check`.

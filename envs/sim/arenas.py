@@ -19,6 +19,7 @@ from envs.sim.arena import SimArena
 from envs.state import layout
 from envs.state.game_state import GameState, StateArrays
 from envs.state.layout import NUM_PADS
+from envs.state.view import quaternions
 
 ARENAS_PER_CHUNK = 8
 ARENAS_PER_READ = 16
@@ -48,6 +49,8 @@ class Arenas:
         self._workers = ThreadPoolExecutor(self.num_threads, "rocketsim")  # starts threads on demand
         with ThreadPoolExecutor(self.num_threads) as builders:
             self.sims = list(builders.map(self._build, range(state.num_arenas)))
+        self._counted = np.zeros((*state.present.shape, 1, layout.COUNTERS.stop - layout.COUNTERS.start), np.float32)
+        """Counters of each car when its arena was restored, where the arena's own begin at zero."""
         self._reader = StateReader(state, self.sims)
         state.read_details = self._reader.read_details
 
@@ -69,6 +72,7 @@ class Arenas:
         state = self.state
         self.sims[index].set_state(state, index)
         self._reader.read(index, index + 1)
+        self._counted[index] = 0
         state.details_stale[index] = True
         state.pad_timers[index] = 0
         self._read_pad_timers(index * NUM_PADS + np.flatnonzero(self._reader.pads_active[index, 0] == 0))
@@ -80,6 +84,7 @@ class Arenas:
         """
         self.sims[index].restore(numbers)
         self.sims[index].arena.get_gym_state()
+        self._counted[index] = self.state.car_rows[index, :, :1, layout.COUNTERS]
         self.broken[index] = False
 
     def step(self, controls: Sequence[Any], rngs: Sequence[np.random.Generator]) -> None:
@@ -104,6 +109,9 @@ class Arenas:
         self.gather_began = time.perf_counter()
         for start in range(0, state.num_arenas, ARENAS_PER_READ):
             self._read(start, min(start + ARENAS_PER_READ, state.num_arenas))
+        if self._counted.any():
+            read = ~self.broken
+            state.car_rows[read, :, :, layout.COUNTERS] += self._counted[read]
         self._reader.fix_demolished()
         self._update_pad_timers()
         state.details_stale[:] = True
@@ -221,15 +229,16 @@ class StateReader:
             self._all_states[slots] = self._states[first:last]
 
     def fix_demolished(self) -> None:
-        """Write the frozen rotation of demolished cars, because the gym state has a newer one."""
+        """Write the frozen rotation of demolished cars, because the gym state has a newer one and its quaternion."""
         state = self.state
         timers = state.demo_respawn_timer
         if timers.any():
             for index, slot in zip(*(axis.tolist() for axis in np.nonzero(timers)), strict=True):
                 sim = self.sims[index]
                 basis = sim.car_states[sim.slots.index(slot)]().rot_mat.as_numpy()
-                state.car_rows[index, slot, 0, layout.CAR_BASIS] = basis.reshape(-1)
-                state.car_rows[index, slot, 1, layout.CAR_BASIS] = (basis * layout.MIRROR).reshape(-1)
+                for side, axes in enumerate((basis, basis * layout.MIRROR)):
+                    state.car_rows[index, slot, side, layout.CAR_BASIS] = axes.reshape(-1)
+                    state.car_rows[index, slot, side, layout.CAR_QUATERNION] = quaternions(axes)
 
     def read_details(self, state: StateArrays) -> None:
         """Update the stale rows of `details` and `last_touch_car` of the pool's state, or of a part of it."""

@@ -16,6 +16,7 @@ BALL_COLUMNS, CAR_COLUMNS, CAR_PHYSICS = 25, 36, 11
 POS, QUATERNION, VEL, ANG_VEL = slice(0, 3), slice(3, 7), slice(7, 10), slice(10, 13)
 FORWARD, RIGHT, UP = slice(13, 16), slice(16, 19), slice(19, 22)
 CAR_ID, GOALS, SAVES, SHOTS, DEMOS, BOOST_PICKUPS = 0, 2, 3, 4, 5, 6
+COUNTERS = slice(GOALS, BOOST_PICKUPS + 1)
 IS_DEMOED, ON_GROUND, TOUCHED, BOOST = 7, 8, 9, 10
 
 MIRROR = np.array([-1, -1, 1], np.float32)

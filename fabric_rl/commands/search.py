@@ -145,7 +145,8 @@ def search_states(
                 if out is not None:
                     if writer is None:
                         writer = opened.enter_context(DemonstrationWriter(out, columns_of_states(sum(size)), about))
-                    writer.add([frame_from_state(state) for state, _ in game], {"terminated": True})
+                    scored = bool(game[-1][0].goal_scored[0])
+                    writer.add([frame_from_state(state) for state, _ in game], {"terminated": scored})
         if states is not None and on_the_way:
             save_states(states, on_the_way)
         solved = [each for each in found if len(each.controls)]

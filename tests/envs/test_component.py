@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from envs import CombinedReward, EventReward, FaceBallReward, GoalReward, Reward, RewardSignals, TouchReward
-from envs.component import Component
+from envs.component import Component, unique_names
 from envs.factories import to_config, unwrap_partial
 from envs.pool.rocket_pool import RocketSimPool
 from envs.processes.process_pool import ProcessPool
@@ -174,3 +174,15 @@ def test_what_cannot_be_built_again_is_not_written():
     for value, name in ((lambda: 1, "<lambda>"), (Forgets(2), "Forgets"), (changed, "Changed")):
         with pytest.raises(ValueError, match=name):
             to_config([value])
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        (["A", "A", "B", "A"], ["A", "A_2", "B", "A_3"]),
+        (["A_2", "A"], ["A_2", "A"]),
+        (["A", "A", "A_2"], ["A", "A_2", "A_2_2"]),
+    ],
+)
+def test_names_are_unique(labels, names):
+    assert unique_names(labels) == names

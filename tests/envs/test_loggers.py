@@ -73,6 +73,17 @@ def play(pool, steps, seed=1):
         yield pool
 
 
+def test_turtles_are_counted_per_car_that_is_there():
+    pool = RocketSimPool(
+        3, [(1, 0), (1, 1), (3, 3)], num_threads=1, state_setter=TurtledStart(), loggers=[TurtleRecoveryLogger()]
+    )
+    pool.reset(seed=0)
+    for _ in range(5):
+        pool.step(np.zeros(pool.num_envs, np.int64))
+    assert pool.drain_metrics()[STARTED] == (9, 9)
+    pool.close()
+
+
 def test_real_play_with_absent_cars_and_many_episodes():
     pool, speed, boost, air, cars = factory(), 0.0, 0.0, 0.0, 0
     pool.reset()

@@ -156,7 +156,7 @@ def test_sums_are_taken_apart_and_add_up(trace):
         "shape/InAirReward": (3.0, "per second"),
         "game/GoalReward": (10.0, "per event"),
         "game/EventReward": (0.5, "per event"),
-        "rest/GoalReward_2": (1.0, "per event"),
+        "rest/GoalReward": (1.0, "per event"),
         "events/EventReward/goal": (10.0, "per event"),
         "events/EventReward/concede": (-4.0, "per event"),
     }
@@ -168,7 +168,7 @@ def test_sums_are_taken_apart_and_add_up(trace):
         "shape/InAir",
         "game/Goal",
         "game/Event",
-        "rest/Goal_2",
+        "rest/Goal",
         "events/EventReward/goal",
         "events/EventReward/concede",
     ]
@@ -189,6 +189,28 @@ def test_sums_are_taken_apart_and_add_up(trace):
     np.testing.assert_array_equal(
         compute_rewards(parts[0].copy_weighted(), trace), compute_rewards(parts[0].copy_weighted(), trace)
     )
+
+
+def test_terms_are_named_as_the_metrics_of_a_pool():
+    """Names of every signal are numbered on their own."""
+    twice = envs.CombinedReward([envs.TouchReward(), envs.TouchReward()], [1.0, 2.0])
+    reward = envs.RewardSignals({"a": twice, "b": envs.TouchReward()})
+    names = [part.name for part in reward_terms(reward)]
+    assert names == ["a/TouchReward", "a/TouchReward_2", "b/TouchReward"]
+    pool = envs.RocketSimPool(1, reward=reward, num_threads=1)
+    pool.reset(seed=0)
+    pool.step(np.zeros(2, np.int64))
+    assert {f"reward/{name}" for name in names[:2]} <= set(pool.drain_metrics())
+
+
+def test_annealed_weights_stay_at_their_first_value():
+    annealed = envs.AnnealedReward(envs.SaveBoostReward(), steps=[0, 10], weights=[1.0, 0.0])
+    pool = partial(POOL, num_arenas=2)
+    reports = [
+        audit_rewards(partial(pool, reward=reward), seconds=2).parts[0] for reward in (annealed, envs.SaveBoostReward())
+    ]
+    assert reports[0].per_minute == reports[1].per_minute and reports[0].per_minute["idle"] > 0
+    assert annealed.weight == 1 and list(annealed.steps) == [0, 10]
 
 
 @pytest.mark.slow

@@ -50,6 +50,7 @@ from envs.pool.rocket_pool import RocketSimPool
 from envs.replays.replay import read_replay
 from envs.resets import RandomState
 from envs.state.game_state import GameState
+from envs.state.layout import TOUCHED
 
 TEAM = 2
 STEPS = 40
@@ -498,11 +499,21 @@ def test_a_game_of_people_holds_what_its_file_says():
     order = [uid for uid, _ in sorted(frames[0].state.cars.items(), key=lambda item: item[1].team_num)]
     checked = seen = 0
     starts = [0, *(number + 1 for number, frame in enumerate(frames) if frame.scoreboard.go_to_kickoff)]
-    for start, (shown, _) in zip(starts, game.episodes, strict=True):
+    for start, (shown, terminated) in zip(starts, game.episodes, strict=True):
         begin = frames[start].state.tick_count
         rows = np.abs(times[:, None] - (begin + np.array([frame["episode_ticks"] for frame in shown]))).argmin(axis=0)
-        ball = parsed.ball_df[columns].to_numpy()[rows]
-        assert np.array_equal(np.stack([frame["ball"][:3] for frame in shown]), ball.astype(np.float32))
+        ball = parsed.ball_df[columns].to_numpy()[rows].astype(np.float32)
+        found = np.stack([frame["ball"][:3] for frame in shown])
+        assert np.array_equal(found[:-1], ball[:-1]) and np.array_equal(found[-1, ::2], ball[-1, ::2])
+        scored = abs(found[-1, 1]) > 5215.5  # moved behind the line, where it was only near it
+        assert scored == terminated and abs(found[-1, 1] - ball[-1, 1]) < (110 if scored else 1e-9)
+        kept = [int(frame["episode_ticks"]) for frame in shown]
+        own_frames = frames[start : next((n + 1 for n in starts if n > start), len(frames) + 1) - 1]
+        ticks = [round(frame.state.tick_count - begin) for frame in own_frames]
+        for slot, uid in enumerate(order):  # no touch is lost between two frames
+            touched = [frame.state.cars[uid].ball_touches > 0 for frame in own_frames]
+            steps = {min(int(np.searchsorted(kept, tick)), len(kept) - 1) for tick in np.array(ticks)[touched]}
+            assert steps == {number for number, frame in enumerate(shown) if frame["cars"][slot, TOUCHED]}
         for slot, uid in enumerate(order):
             own = parsed.player_dfs[str(uid)][columns].to_numpy()[rows]
             for row in range(len(shown) - 1):

@@ -115,6 +115,19 @@ def test_boost_of_pads_by_hand():
     assert found["boost_wasted"] == pytest.approx(((100 / 3 + 7) / minutes, 0))
 
 
+def test_a_pad_that_is_taken_again_as_soon_as_it_returns():
+    """Its timer was 0.03 s before the step, and jumps back to 4 s within it."""
+    game, pads = Game(), np.array(BOOST_LOCATIONS)
+    small = int(np.argwhere((pads == (0, 1024, 70)).all(axis=1))[0, 0])
+    game.cars = [(-3072, -4096, 17), (0, 1000, 17), (0, 2000, 17)]
+    timers = np.zeros(34)
+    for boost, timer in ((12, 4), (12, 0.03), (24, 4)):
+        timers[small] = timer
+        game.step(boost=[0, boost, 0], pad_timers=timers.copy())
+    minutes = 2 * 3 / 60
+    assert game.figures()["boost_collected"] == pytest.approx((24 / minutes, 0))
+
+
 @pytest.mark.parametrize(
     ("side", "pos", "vel", "value"),
     [

@@ -12,6 +12,7 @@ from envs import (
     KickoffLane,
     Lane,
     MechanicsLanes,
+    PhasedStates,
     WallToAerialLane,
 )
 from envs.actions import LookupTable
@@ -489,3 +490,18 @@ def test_kickoff(judged):
     look = judged(KickoffLane(judged_seconds=1.0))
     assert not look(240, **theirs, touched=True, by_other=True)
     assert look(120)  # both at once is one's own
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_two_setters_with_the_same_drill_are_counted_together(mixed):
+    lanes = [MechanicsLanes(Kickoff(), [HalfFlipLane()], mechanics_weight=1.0) for _ in range(2)]
+    setter = MixedStates(lanes, [1, 1]) if mixed else PhasedStates({"a": lanes[0], "b": lanes[1]})
+    pool = RocketSimPool(8, state_setter=setter, num_threads=1)
+    pool.reset(seed=0)
+    ended = 0
+    for _ in range(100):
+        _, _, terminated, truncated, _ = pool.step(np.full(pool.num_envs, 16))
+        ended += int((terminated | truncated).sum()) // 2
+    metrics = pool.drain_metrics()
+    assert metrics["lane/half_flip_success"][1] == ended > 0
+    assert metrics["lane/half_flip_episodes"] == (ended, 8)

@@ -259,3 +259,56 @@ def test_flags_and_whole_numbers_are_rounded_and_tails_are_clipped():
     assert [config.unlimited_flips for config in configs] == values["unlimited_flips"].astype(bool).tolist()
     assert [config.demo_mode for config in configs] == values["demo_mode"].tolist()
     assert [config.ball_drag for config in configs] == pytest.approx(values["ball_drag"].tolist(), rel=1e-6)
+
+
+def test_a_large_ball_leaves_no_trace_in_later_episodes():
+    """Room for it costs time, and changes the order in which the engine finds contacts."""
+    after, fresh = (pool_with({}, 6, team_size=3, state_setter=RandomState(), episode_seconds=6) for _ in range(2))
+    after.set_parameters({"ball_radius": 150.0})
+    after.reset(seed=0)
+    after.set_parameters({"ball_radius": 91.25})
+    fresh.set_parameters({"ball_radius": 91.25})
+    dice = np.random.default_rng(0)
+    for pool in (after, fresh):
+        pool.reset(seed=1)
+    for _ in range(40):
+        actions = dice.integers(90, size=36)
+        assert np.array_equal(after.step(actions)[0], fresh.step(actions)[0])
+
+
+def test_a_removed_parameter_holds_until_the_episode_ends():
+    pool, fresh = (pool_with({}, 2, state_setter=HighBall(), episode_seconds=2) for _ in range(2))
+    pool.reset(seed=0)
+    pool.set_parameters({"gravity": 100.0})
+    pool.reset(seed=0)
+    nothing = np.full(4, 16)
+    pool.step(nothing)
+    pool.set_parameters({})
+    fresh.load_state_dict(pool.state_dict())
+    for each in (pool, fresh):
+        before = each.state.world.ball_vel[:, 2].copy()
+        each.step(nothing)
+        np.testing.assert_allclose(each.state.world.ball_vel[:, 2] - before, -100 * 8 * TICK, rtol=0.1)
+    for _ in range(40):
+        pool.step(nothing)
+    before = pool.state.world.ball_vel[:, 2].copy()
+    pool.step(nothing)
+    np.testing.assert_allclose(pool.state.world.ball_vel[:, 2] - before, -650 * 8 * TICK, rtol=0.1)
+
+
+class FastBall(RandomState):
+    def apply(self, state, mask, rng):
+        super().apply(state, mask, rng)
+        state.world.ball_pos[mask], state.world.ball_vel[mask] = (0, 0, 1000), (0, 8000, 0)
+        state.pad_timers[mask] = 30
+
+
+def test_states_that_changed_physics_allow_can_begin_an_episode():
+    changed = {"boost_pad_cooldown_small": Uniform(1, 40), "ball_max_speed": Constant(9000)}
+    pool = pool_with(changed, 1, state_setter=FastBall())
+    pool.reset(seed=0)
+    assert pool.state.pad_timers.max() == 30
+    for name in changed:
+        fewer = {other: sampler for other, sampler in changed.items() if other != name}
+        with pytest.raises(ValueError, match=r"in arena 0 pad" if "pad" in name else r"in arena 0 the ball"):
+            pool_with(fewer, 1, state_setter=FastBall()).reset(seed=0)

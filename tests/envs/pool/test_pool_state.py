@@ -10,12 +10,22 @@ import numpy as np
 import pytest
 import RocketSim
 
-from envs import CombinedReward, GoalReward, InAirReward, Reward, StateSetter, VelocityBallToGoalReward
+from envs import (
+    CombinedReward,
+    ContinuousAction,
+    GoalReward,
+    InAirReward,
+    Reward,
+    StateSetter,
+    VelocityBallToGoalReward,
+)
 from envs.dones import GoalCondition, NoTouchCondition, TimeoutCondition
 from envs.obs import DefaultObs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import Kickoff, MixedStates, RandomState
+from envs.resets.simple import Scramble
 from envs.state.layout import IS_DEMOED
+from envs.state.view import bases
 from tests.envs.fakes import assert_same
 
 NOTHING = 16  # a row of the lookup table without boost and jump; which one does not matter
@@ -387,3 +397,51 @@ def test_a_pool_is_not_changed_through_its_state():
     pool.arenas[0].ball.set_state(ball)
     pool.step(np.zeros(pool.num_envs, np.int64))
     assert pool.state.world.ball_pos[0, 2] == pytest.approx(1000, abs=5)
+
+
+class SittingOnAPad(StateSetter):
+    """The first car waits on a small pad, which it takes every four seconds."""
+
+    def apply(self, state, mask, rng):
+        Kickoff().apply(state, mask, rng)
+        state.world.car_pos[mask, 0] = -1792, -4184, 17
+        state.boost[mask] = 0
+
+
+def test_counters_of_the_game_continue_after_a_restore():
+    """A checkpoint restores the arenas, also of the pool that is saved, in the middle of an episode."""
+
+    def make():
+        parts = {"action": ContinuousAction(), "state_setter": SittingOnAPad(), "done": [TimeoutCondition(20)]}
+        return RocketSimPool(1, num_threads=1, **parts)
+
+    pool, fresh, still = make(), make(), np.zeros((2, 8), np.float32)
+    pool.reset(seed=0)
+    for _ in range(20):
+        pool.step(still)
+    assert pool.state.boost_pickups.tolist() == [[1, 0]]
+    fresh.load_state_dict(pool.state_dict())
+    for _ in range(230):
+        pool.step(still)
+        fresh.step(still)
+        assert np.array_equal(pool.state.car_rows[..., 1:], fresh.state.car_rows[..., 1:])  # without the engine's ids
+    assert pool.state.boost_pickups.tolist() == [[5, 0]]
+    assert np.array_equal(pool.state.world.cars[..., 2:7], pool.state.mirrored.cars[..., 2:7])
+    for _ in range(60):  # into the next episode
+        pool.step(still)
+    assert pool.state.boost_pickups.tolist() == [[1, 0]]
+
+
+def test_the_quaternion_of_a_demolished_car_is_that_of_its_axes():
+    pool = RocketSimPool(4, 2, num_threads=1, action=ContinuousAction(), state_setter=Scramble())
+    pool.reset(seed=1)
+    rng, seen = np.random.default_rng(0), 0
+    for _ in range(400):
+        controls = rng.uniform(-1, 1, (pool.num_envs, 8)).astype(np.float32)
+        controls[:, (0, 6)] = 1
+        pool.step(controls)
+        for view in (pool.state.world, pool.state.mirrored):
+            axes = np.stack([view.car_forward, view.car_right, view.car_up], axis=-2)
+            np.testing.assert_allclose(bases(np.asarray(view.car_quaternion)), axes, atol=1e-5)
+        seen += int(pool.state.is_demoed.sum())
+    assert seen > 20

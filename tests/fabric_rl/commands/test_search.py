@@ -30,6 +30,7 @@ def test_a_demonstration_and_the_states_before_its_end(call, tmp_path):
     assert demonstration.about["names"] == ["chaser", "idle"]
     assert [(len(each.columns["controls"]) - 1) / 15 for each in episodes] == [each["seconds"] for each in solved]
     assert not any(each.terminated and each.columns["ball"][-1, 1] < -5120 for each in episodes)
+    assert [each.terminated for each in episodes] == [abs(each.columns["ball"][-1, 1]) > 5215.5 for each in episodes]
     assert len(ReplayedStates(tmp_path / "found.npz")) == 3 * len(solved)
     assert not list(tmp_path.glob("*.part.json"))
     for game, each in zip(read_replay(tmp_path / "found.frl").games, episodes, strict=True):
