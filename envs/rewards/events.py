@@ -73,7 +73,8 @@ class EventReward(RememberingReward):
     shot: Finite = 0.0
     """For a shot on goal."""
     save: Finite = 0.0
-    """For a save."""
+    """For a save of such a shot by an opponent's car; not of a ball that no car has hit, as in training packs
+    (`SaveReward` counts those)."""
     demo: Finite = 0.0
     """For demolishing an opponent."""
     demoed: Finite = 0.0
