@@ -1,7 +1,8 @@
 """`Hooks` calls all callbacks of a run; `Callbacks` is a composite callback for users."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from types import TracebackType
 from typing import Any, TypeVar, cast
@@ -30,7 +31,8 @@ class Hooks:
         try:
             with unsharded(self.state.agent):
                 for callback in self.callbacks:
-                    with raised_on_all_ranks(self.state.fabric):  # only players have environments to check
+                    # only players have environments to check
+                    with raised_on_all_ranks(self.state.fabric), self._noted(callback):
                         callback.on_train_start(self.state)
         except BaseException as error:
             self.__exit__(type(error), error, None)
@@ -50,16 +52,26 @@ class Hooks:
                 message = f"{type(callback).__name__}.on_exception() failed ({type(another).__name__}: {another})"
                 warnings.warn(message, RuntimeWarning, stacklevel=2)
 
+    @contextmanager
+    def _noted(self, callback: Callback) -> Iterator[None]:
+        """Note the name of the callback that stops training."""
+        stopping = self.state.stop
+        yield
+        if self.state.stop and not stopping:
+            self.state.asked_by = type(callback).__name__
+
     def on_iteration_start(self) -> None:
         """Call the hook before a rollout is collected."""
         for callback in self.callbacks:
-            callback.on_iteration_start(self.state)
+            with self._noted(callback):
+                callback.on_iteration_start(self.state)
 
     def on_learn_start(self, batch: Minibatch) -> Minibatch:
         """Return the batch to learn from; call the hook only in a run that learns."""
         self.state.batch = batch
         for callback in self.callbacks if self.learns else ():
-            other = callback.on_learn_start(self.state)
+            with self._noted(callback):
+                other = callback.on_learn_start(self.state)
             if other is not None:
                 self.state.batch = batch = _checked(other, callback)
         return batch
@@ -67,11 +79,8 @@ class Hooks:
     def on_iteration_end(self) -> None:
         """Call the hook after learning, and drop the batch."""
         for callback in self.callbacks:
-            stopping = self.state.stop
-            with unsharded(self.state.agent):  # for each, because saving the agent shards it again
+            with unsharded(self.state.agent), self._noted(callback):  # for each: saving the agent shards it again
                 callback.on_iteration_end(self.state)
-                if self.state.stop and not stopping:
-                    self.state.asked_by = type(callback).__name__
         self.state.batch = None
 
     def on_train_end(self) -> None:

@@ -69,6 +69,7 @@ def train(
     monitor = TrainingMonitor(session, plain, resume)
     saver = Saver(session, monitor, saving, exact)
     state, hooks, collector, learner = session.state, session.hooks, session.collector, session.learner
+    signal_size = state.minibatch_size  # callbacks may change the policy's
 
     with hooks, monitor, StopSignals(state) as stops, dump_on_nan(session):
         saver.begin(resume)
@@ -86,7 +87,7 @@ def train(
                 monitor("learn"),
             ):  # --overlap plays here
                 losses = learner.learn(batch, state.minibatch_size)  # epochs x minibatches of agent.training_step
-                losses |= session.signals.learn(rollout, state.minibatch_size)
+                losses |= session.signals.learn(rollout, signal_size)
             state.advance()
             monitor.reduce(losses)
             hooks.on_iteration_end()

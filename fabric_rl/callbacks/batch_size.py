@@ -14,6 +14,7 @@ import torch
 
 from fabric_rl.base.settings import Between, Count, check_settings
 from fabric_rl.callback import Callback, TrainState
+from fabric_rl.types import OffPolicyAgent
 
 logger = logging.getLogger("fabric_rl")
 
@@ -66,6 +67,8 @@ class AdaptiveBatchSize(Callback):
 
     def on_train_start(self, state: TrainState) -> None:
         """Determine the possible sizes, and begin with the size in the checkpoint or with `start`."""
+        if isinstance(state.agent, OffPolicyAgent):
+            raise ValueError("--callbacks AdaptiveBatchSize: SAC does not divide batches; it is for PPO")
         length = state.agent.sequence_length if state.agent.learns_sequences else 1
         batch = state.args.batch_size or state.minibatch_size
         self._sizes = allowed_sizes(batch, length, self.smallest)

@@ -26,7 +26,7 @@ from fabric_rl.metrics.metrics_csv import csv_text
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.records import list_checkpoints
 from fabric_rl.runs.trained import policy
-from fabric_rl.types import Minibatch
+from fabric_rl.types import Minibatch, OffPolicyAgent
 
 TOP_ACTIONS = 10
 FALLBACKS = "action/fallback_share"
@@ -211,7 +211,7 @@ class DebugLearning(_DebugTopic):
     def on_iteration_end(self, state: TrainState) -> None:
         learned, self._learning = self._learning, False
         found = self._figures()
-        if learned and state.batch is not None:
+        if learned and state.batch is not None and not isinstance(state.agent, OffPolicyAgent):  # it has no advantages
             found |= batch_metrics(state.batch)
         if learned and not self._squares and not self._reported:
             self.log(state, "no gradients were observed: the parameters are sharded, or this rank does not learn")

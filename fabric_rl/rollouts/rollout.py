@@ -273,6 +273,10 @@ class Rollout:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the state that `state_dict` returned; the sizes must be the same."""
         own = self.state_dict(whole="_obs" in state)
+        if "_obs" in state and len(state["_obs"]) != len(own["_obs"]):
+            now = self._layout.num_steps
+            before = now + len(state["_obs"]) - len(own["_obs"])
+            raise ValueError(f"a rollout is half collected (--overlap), so --num_steps must stay {before}, got {now}")
         taught = state.get("teacher_action")  # missing in older checkpoints and without a teacher, which may change
         if taught is None or self.teacher_action is None:
             self.untaught = 2  # a whole rollout, and the first row of the next one

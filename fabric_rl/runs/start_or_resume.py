@@ -36,7 +36,16 @@ from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import load_checkpoint
 from fabric_rl.runs.folder import Run
 from fabric_rl.runs.provenance import EXPORTED, INITIAL, METADATA, Weights, find_config, read_initial
-from fabric_rl.runs.records import BEST, Milestone, RunRecord, flat_settings, list_checkpoints, list_runs, run_names
+from fabric_rl.runs.records import (
+    BEST,
+    Milestone,
+    RunRecord,
+    flat_settings,
+    list_checkpoints,
+    list_runs,
+    load_run,
+    run_names,
+)
 from fabric_rl.types import ActorCritic, AgentFactory, CheckpointError, EnvFactory, SettingError
 
 MOST_SHOWN = 20
@@ -294,14 +303,18 @@ def _show_unfit(unfit: dict[str, dict[str, tuple[str, str]]]) -> None:
 
 
 def latest_start(run: Run) -> Start:
-    """Return a start from the newest valid checkpoint of a run, or from its beginning if it has none yet.
+    """Return a start from the newest valid checkpoint of a run, else its newest milestone, else its beginning.
 
     Raises:
-        CheckpointError: The run has checkpoints, but none can be read.
+        CheckpointError: The run has checkpoints or milestones, but the newest cannot be read.
     """
-    if not list_checkpoints(run.checkpoints) and not any(run.milestones.glob("*/*")):
+    if list_checkpoints(run.checkpoints):
+        return Start(run, *load_checkpoint(run.dir), going_on=True)
+    milestones = load_run(run.dir).milestones
+    if not milestones:
         return Start(run, going_on=True)
-    return Start(run, *load_checkpoint(run.dir), going_on=True)
+    newest = max(milestones, key=lambda milestone: milestone.steps)
+    return Start(run, *load_checkpoint(newest.folder), going_on=True)
 
 
 def _start_from(path: Path) -> Start:

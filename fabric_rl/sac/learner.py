@@ -47,6 +47,8 @@ class ReplayLearner(FrozenLearner):
             raise ValueError("--strategy fsdp: agents that learn from replayed steps cannot be sharded; use ddp")
         self._model, self._sac, self._timers = state.model, sac, timers
         self._draws = torch.Generator().manual_seed(stream_seed(args.seed, "replay", fabric.global_rank))
+        self._restored: dict[str, Any] = {}
+        """The buffer in the checkpoint that the run resumes from."""
         like = rollout.flat(rollout.reward)
         self._signals = signals if signals.learns else None
         kinds = (self._draws, sac.buffer_folder, self._signals is not None)
@@ -80,6 +82,7 @@ class ReplayLearner(FrozenLearner):
             raise ValueError(
                 "--callbacks: SAC does not divide batches; leave out the callback that changes the minibatch size"
             )
+        self._restored.clear()  # frees memory; until now, the checkpoint could be written again, as a milestone
         self.replay.add(batch)
         losses: dict[str, float] = {}
         if len(self.replay) * self.fabric.world_size >= self._least:
@@ -180,7 +183,7 @@ class ReplayLearner(FrozenLearner):
             return ["the replay buffer was not saved (--save_replay_buffer) and is refilled before learning"]
         with state_error_context("the saved state of the replay buffer"):
             self.replay.load_state_dict(state["replay"])
-        state["replay"].clear()  # frees memory
+        self._restored = state["replay"]
         return []
 
     def describe_lost(self, state: Mapping[str, Any]) -> list[str]:

@@ -11,6 +11,7 @@ import torch
 
 from fabric_rl.runs import start_or_resume as choose
 from fabric_rl.runs.checkpoint import write
+from fabric_rl.runs.folder import Run
 from fabric_rl.runs.records import Milestone, checkpoint_name, list_checkpoints, list_runs
 from fabric_rl.runs.start_or_resume import ask_for_milestone, milestones_that_fit
 from fabric_rl.types import CheckpointError
@@ -108,6 +109,18 @@ def test_a_run_without_checkpoints_names_its_milestones(tmp_path):
     with pytest.raises(CheckpointError) as raised:
         choose.load_checkpoint(run)
     assert str(raised.value).endswith(f"no checkpoints; use one of its milestones main/000000000050: --resume {only}")
+
+
+def test_a_run_continues_from_its_newest_milestone_before_the_first_checkpoint(tmp_path):
+    run = make_run(tmp_path / "r")
+    assert choose.latest_start(Run(run)).state is None
+    make_milestone(run, "main", 50, {})
+    make_milestone(run, "late", 120, {})
+    make_milestone(run, "set_aside/main", 200, {})
+    start = choose.latest_start(Run(run))
+    assert start.state["steps"] == 120 and start.going_on and start.run.dir == run
+    write(run / "checkpoints" / checkpoint_name(80), state(80, OURS))
+    assert choose.latest_start(Run(run)).state["steps"] == 80
 
 
 # ---------------------------------------------------------------- milestones that fit

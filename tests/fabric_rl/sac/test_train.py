@@ -24,6 +24,7 @@ from envs import (
 from fabric_rl import (
     ActOutput,
     Callback,
+    History,
     OffPolicyAgent,
     Run,
     SACArgs,
@@ -35,6 +36,7 @@ from fabric_rl import (
     train_off_policy,
 )
 from fabric_rl.args import ONLY_PPO
+from fabric_rl.callbacks import AdaptiveBatchSize, Debug
 from fabric_rl.learning.update import NotEnoughMemoryError
 from fabric_rl.types import NonFiniteError, SettingError
 
@@ -332,9 +334,10 @@ def test_priorities_need_the_errors_of_steps(counted):
 
 SMALL = {"actor_hidden_sizes": (16,), "critic_hidden_sizes": (16,), "normalize_obs": True}
 ARGS = TrainArgs(total_timesteps=384, batch_size=32)
+SAVING = Saving(168)
 
 
-def whole_run(fabric, folder, name, save=True, total=384, stop_after=None, resume=None):
+def whole_run(fabric, folder, name, save=True, total=384, stop_after=None, resume=None, saving=SAVING, more=()):
     class Stops(Callback):
         def on_iteration_end(self, state):
             state.stop = state.iteration == stop_after
@@ -346,7 +349,7 @@ def whole_run(fabric, folder, name, save=True, total=384, stop_after=None, resum
     run = Run(folder / name) if resume else Run.create(folder, name)
     agent = partial(SACLightningAgent, **SMALL)
     args = TrainArgs(total_timesteps=total, batch_size=32)
-    train_off_policy(fabric, env, agent, args, run, [Stops()], True, Saving(168), resume, sac=sac)
+    train_off_policy(fabric, env, agent, args, run, [Stops(), *more], True, saving, resume, sac=sac)
     return load_checkpoint(run.dir)[1]
 
 
@@ -361,6 +364,29 @@ def test_a_run_that_is_resumed_ends_to_the_bit_as_one_that_never_stopped(fabric,
         assert torch.equal(tensor, resumed["agent"][name]), name
     for name, tensor in whole["ranks"][0]["replay"].items():
         assert torch.equal(tensor, resumed["ranks"][0]["replay"][name]), name
+
+
+def test_a_milestone_that_is_written_on_resume_has_the_buffer(fabric, tmp_path):
+    stopped = whole_run(fabric, tmp_path, "r", stop_after=7)
+    obs = stopped["ranks"][0]["replay"]["obs"].clone()
+    whole_run(fabric, tmp_path, "r", resume=stopped, saving=Saving(168, milestone_interval=168), total=192)
+    _, milestone = load_checkpoint(tmp_path / "r/milestones/main/000000000168")
+    assert torch.equal(milestone["ranks"][0]["replay"]["obs"], obs)
+    assert not stopped["ranks"][0]["replay"]  # memory that nobody needs any more
+
+
+def test_debugging_does_not_show_advantages_that_there_are_none_of(fabric, tmp_path, recwarn):
+    history = History()
+    whole_run(fabric, tmp_path, "r", total=192, more=[Debug(learning=True), history])
+    names = {name for row in history.rows for name in row}
+    assert any(name.startswith("debug/") for name in names)
+    assert not any("advantage" in name or "value_error" in name for name in names)
+    assert not [each for each in recwarn if "advantages are equal" in str(each.message)]
+
+
+def test_minibatches_that_grow_are_refused_at_the_start(counted):
+    with pytest.raises(ValueError, match=r"^--callbacks AdaptiveBatchSize: SAC does not divide batches; it is for PPO"):
+        counted(callbacks=[AdaptiveBatchSize()])
 
 
 def test_without_its_buffer_a_run_says_what_it_has_forgotten(fabric, tmp_path):

@@ -76,6 +76,16 @@ def test_under_nohup_a_closed_terminal_stops_nothing(stopped, hangup):
     assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
 
+@pytest.mark.parametrize("hook", ["on_train_start", "on_iteration_start", "on_learn_start"])
+def test_the_callback_is_named_wherever_it_stops(stopped, hook):
+    class Early(Callback):
+        pass
+
+    setattr(Early, hook, lambda self, state: setattr(state, "stop", True))
+    _, summary = stopped(Early())
+    assert summary["stopped_by"] == "Early"
+
+
 def test_a_callback_has_stopped_it(stopped, tmp_path, capsys):
     run, summary = stopped(Stop())
     assert summary["stopped_by"] == "Stop"

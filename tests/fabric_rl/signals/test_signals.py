@@ -444,3 +444,18 @@ def test_it_tells_who_plays_and_pays_for_what_was_shown():
     train(Fabric(accelerator="cpu", devices=1), env, agent, args, callbacks=[last], plain=True, signals=[build])
     worth = made[0].reward(Steps(torch.tensor([[0.5] * 4, [0.0] * 4]), torch.zeros(2).long(), torch.zeros(2, 4)))
     assert worth[0] > worth[1] and last.metrics["gail/expert_estimate"] > last.metrics["gail/agent_estimate"]
+
+
+def test_signals_learn_alike_whatever_a_callback_makes_of_the_minibatches():
+    class Larger(Callback):
+        def on_train_start(self, state):
+            state.minibatch_size = 64
+
+    losses = []
+    for callbacks in ([], [Larger()]):
+        args = TrainArgs(total_timesteps=256, num_steps=32, minibatch_size=16, batch_size=64)
+        env, agent, seen = partial(GymnasiumEnvs, "CartPole-v1", 4), partial(PPOLightningAgent, value_heads=2), Seen()
+        fabric = Fabric(accelerator="cpu", devices=1)
+        train(fabric, env, agent, args, callbacks=[seen, *callbacks], plain=True, signals=[RND])
+        losses.append([row["rnd/loss"] for row in seen.metrics])
+    assert losses[0][0] == losses[1][0] and len(losses[0]) == 2
