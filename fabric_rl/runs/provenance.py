@@ -46,7 +46,7 @@ EXPORTED, METADATA = "weights.ckpt", "metadata.json"
 """Files of an exported agent, see `fabric_rl.runs.trained.export`."""
 _VARIABLES = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "PYTHONHASHSEED")
 _OF_A_START = ("began", "command", "project", "steps", "modules")
-_HOW_IT_BEGAN = ("initialize_from", "inference")
+_HOW_IT_BEGAN = ("initialize_from", "inference", "deterministic")
 """Settings that describe how a run began; a resumed run keeps the old values."""
 MOST_BYTES = 1_000_000
 """Maximum size of a patch; the rest is cut off."""
@@ -76,6 +76,8 @@ class Weights:
     """The agent's state, CPU tensors by name."""
     inference: bool = False
     """True if the run only plays, without learning."""
+    deterministic: bool = False
+    """True if it takes the most probable actions."""
 
 
 class Provenance:
@@ -183,11 +185,12 @@ class Provenance:
         if self._begun_with is None:
             return config
         path = str(self._initial.absolute()) if self._initial.exists() else str(self._begun_with.get("from"))
-        for name, value in zip(_HOW_IT_BEGAN, (path, self._begun_with.get("inference") is True), strict=True):
+        for name in _HOW_IT_BEGAN:
+            value = self._begun_with.get(name) is True if name != "initialize_from" else path
             line = yaml.safe_dump({name: value}, width=1_000_000, allow_unicode=True).strip()
             replacement = line.replace("\\", r"\\")
             config, found = re.subn(rf"^{name}:.*$", replacement, config, flags=re.MULTILINE)
-            if not found:
+            if value and not found:
                 config = f"{config.rstrip()}\n{line}\n"
         return config
 
@@ -202,7 +205,8 @@ class Provenance:
         """
         path = str(weights.path.absolute())
         checkpoint.write(self._initial, {"agent": weights.agent, "from": path})
-        write_json(self.folder / WEIGHTS, {"from": path, "inference": weights.inference})
+        deterministic = {"deterministic": True} if weights.deterministic else {}
+        write_json(self.folder / WEIGHTS, {"from": path, "inference": weights.inference} | deterministic)
 
     def weights(self) -> Weights | None:
         """Return the weights with which a run without a checkpoint starts again; None for new ones.

@@ -7,7 +7,7 @@ restores it.
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -158,14 +158,14 @@ def _choose(env: EnvFactory, agent: AgentFactory, args: TrainArgs, start: StartA
         own = partial(build_fingerprint, env, agent, args.seed)
         chosen = resume_choice(start.runs_dir, start.run_id, start.resume, own)
         if chosen is not None:
-            return _play(chosen, start.runs_dir, config) if start.inference else _claim(chosen)
+            return _play(chosen, start, config) if start.inference else _claim(chosen)
         if start.inference and start.initialize_from is None:
             raise CheckpointError(f"--inference: {start.runs_dir} contains no run that fits --env and --agent")
         logger.info("--resume: %s contains no run that fits --env and --agent; starting a new one", start.runs_dir)
     weights, trained_with = None, ""
     if start.initialize_from is not None:
         path = resolve_checkpoint_path("--initialize_from", start.runs_dir, start.initialize_from)
-        weights = load_weights(path, start.inference)
+        weights = replace(load_weights(path), inference=start.inference, deterministic=start.deterministic)
         if config is not None:
             trained_with = _trained_with(start.initialize_from, weights.path, config)
     run = Run.create(start.runs_dir, start.run_id, start.force, weights, config)
@@ -186,14 +186,14 @@ def _claim(start: Start) -> Start:
     return start
 
 
-def _play(other: Start, runs_dir: str, config: str | None) -> Start:
+def _play(other: Start, start: StartArgs, config: str | None) -> Start:
     """Create a new run that plays with the weights of another run."""
     assert other.run is not None
     if other.state is None or other.path is None:
         other.run.provenance.weights()  # raises a better message if that run only played, too
         raise CheckpointError(f"--inference: {other.run.dir} contains no checkpoints to play with")
-    weights = Weights(other.path, other.state["agent"], inference=True)
-    return Start(Run.create(runs_dir, weights=weights, config=config), weights=weights)
+    weights = Weights(other.path, other.state["agent"], inference=True, deterministic=start.deterministic)
+    return Start(Run.create(start.runs_dir, weights=weights, config=config), weights=weights)
 
 
 def _trained_with(name: str, weights: Path, config: str) -> str:
@@ -331,7 +331,7 @@ def owning_run(path: Path) -> Run:
     raise CheckpointError(f"{path} is not in a run folder; start a new run from it with --initialize_from {path}")
 
 
-def load_weights(path: str | Path, inference: bool = False) -> Weights:
+def load_weights(path: str | Path) -> Weights:
     """Read the weights of a checkpoint, run, milestone or exported agent, or those that a run began with.
 
     Raises:
@@ -341,9 +341,9 @@ def load_weights(path: str | Path, inference: bool = False) -> Weights:
     if (path / EXPORTED).is_file():
         path /= EXPORTED
     if path.name in (INITIAL, EXPORTED):
-        return Weights(path, read_initial(path), inference)
+        return Weights(path, read_initial(path))
     path, state = load_checkpoint(path)
-    return Weights(path, state["agent"], inference)
+    return Weights(path, state["agent"])
 
 
 def resolve_checkpoint_path(flag: str, runs_dir: str | Path, name: str, bots: Sequence[str] = ()) -> Path:

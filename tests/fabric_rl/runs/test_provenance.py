@@ -174,9 +174,11 @@ def test_a_run_keeps_a_copy_of_the_weights_it_begins_with(tmp_path):
 
 
 def test_a_run_that_plays_keeps_what_it_plays_with(tmp_path):
-    run = Run.create(tmp_path, "r", weights=Weights(WEIGHTS.path, WEIGHTS.agent, inference=True))
+    weights = Weights(WEIGHTS.path, WEIGHTS.agent, inference=True, deterministic=True)
+    run = Run.create(tmp_path, "r", weights=weights)
     run.provenance.write(CONFIG)
     settings = yaml.safe_load(run.provenance.config.read_text())
+    assert settings["deterministic"] is True
     assert (settings["inference"], settings["initialize_from"]) == (True, str(run.dir / "initial.ckpt"))
     with pytest.raises(
         CheckpointError,

@@ -147,6 +147,12 @@ def test_phases_and_lessons_know_the_results_wherever_they_are_listed(fabric):
     assert phases.phase.name == "b"
 
 
+def test_a_gate_waits_for_a_metric_that_is_not_measured_in_every_iteration(fabric):
+    waiting = settings(gate=[Promotion("eval/return", 1.0)])
+    run(fabric, waiting, 2)
+    assert not waiting.open
+
+
 def test_a_gate_that_waits_for_nothing_is_one_line(fabric):
     wrong = settings(gate=[Promotion("game/touches_per_minut", 1.0)])
     with pytest.raises(ValueError, match=r"self_play.gate: nothing measures game/touches_per_minut.*per_minute"):
