@@ -41,7 +41,7 @@ class TrainArgs:
     """Passes over each rollout."""
     minibatch_size: Count | None = None
     """Steps per rank in one forward and backward pass. Default: a sixteenth of the rollout. Steps that do not fill a
-    whole minibatch, or a whole `batch_size`, are left out of that epoch; each epoch shuffles the steps again."""
+    whole batch are left out of that epoch; each epoch shuffles the steps again."""
     batch_size: Count | None = None
     """Steps per optimizer step and rank: a multiple of `minibatch_size`, at most a rollout. Gradients of several
     minibatches are accumulated, which needs the memory of only one. Default: one minibatch (SAC: 256)."""

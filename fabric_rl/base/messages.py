@@ -34,7 +34,7 @@ def one_line(message: str) -> str:
             hint = unknown["hint"].replace("did you mean ", "did you mean --")
             hint = "see --help" if hint.startswith("known: ") else hint
             return f"--{unknown['name']}: no such setting; {hint}"
-        hint = unknown["hint"] if unknown["hint"] != "known: " else "it has none"
+        hint = unknown["hint"] if unknown["hint"] != "known: " else "it has none (the flag with its class comes first)"
         return f"--{path}{unknown['name']}: {unknown['owner']} has no such setting; {hint}"
     line = re.sub(r'Parser key "([^"]*)":', r"--\1:", " ".join(message.split()))
     line = re.sub(r"Type (?:(?!: ).)* expects a function or a callable class: ", "", line)
