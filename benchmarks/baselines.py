@@ -35,7 +35,7 @@ from children import ROOT, environment, processor_minutes
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from machine import describe_machine
 from reports import write_report
-from unfinished import PARTS, Unfinished
+from unfinished import Unfinished
 
 from fabric_rl.runs.provenance import config_digest
 from fabric_rl.sweeps.train_processes import finished_run
@@ -69,6 +69,11 @@ class Task:
     def seeds(self) -> int:
         """Number of seeds, unless `--seeds` names them."""
         return 3 if self.sac else 5
+
+    @property
+    def save_every(self) -> int:
+        """Steps between two saved states of a run with SAC."""
+        return self.steps // 20
 
 
 HALFCHEETAH = ("--env.env_id", "HalfCheetah-v5")
@@ -150,7 +155,7 @@ def run_peer(task: Task, contender: str, seed: int) -> None:
     makers = [partial(make, task, seed, box and not task.sac)] * (1 if box else 4)
     envs = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
     if task.sac:
-        plain_loops.train_sac(envs, task.steps, seed, unfinished, task.steps // PARTS)
+        plain_loops.train_sac(envs, task.steps, seed, unfinished, task.save_every)
     else:
         plain_loops.train_ppo(envs, task.steps, seed, plain_loops.CONTINUOUS if box else plain_loops.PPO())
 
@@ -164,7 +169,7 @@ def train_sb3(task: Task, seed: int, unfinished: Unfinished) -> None:
         model: stable_baselines3.SAC
 
         def _on_step(self) -> bool:
-            if task.sac and self.num_timesteps % (task.steps // PARTS) == 0:
+            if task.sac and self.num_timesteps % task.save_every == 0:
                 unfinished.save(self.num_timesteps, self.write)
             return True
 
@@ -204,7 +209,7 @@ def run(name: str, contender: str, seed: int, place: Path) -> dict[str, Any]:
         command += ["--accelerator", "cpu", "--devices", "1", "--num_threads", "1", "--plain"]
         command += ["--runs_dir", str(folder), "--run_id", "r", *(["--resume"] if (folder / "r").exists() else [])]
         if task.sac:
-            command += ["--save_replay_buffer", "true", "--checkpoint_every_timesteps", str(task.steps // PARTS)]
+            command += ["--save_replay_buffer", "true", "--checkpoint_every_timesteps", str(task.save_every)]
     else:
         command = [__file__, "--child", name, contender, str(seed), str(task.steps)]
     start([sys.executable, *command], folder, Unfinished(folder).cut(folder / "episodes"))
@@ -437,12 +442,10 @@ def main() -> None:
             for contender in ROCKET_CONTENDERS if name == ROCKET else CONTENDERS:
                 if (name, contender, seed) in known or contender not in options.contenders:
                     continue
-                rocket = name == ROCKET
-                found = (
-                    run_rocket(contender, seed, options.minutes)
-                    if rocket
-                    else run(name, contender, seed, options.unfinished.absolute())
-                )
+                if name == ROCKET:
+                    found = run_rocket(contender, seed, options.minutes)
+                else:
+                    found = run(name, contender, seed, options.unfinished.absolute())
                 runs.append(found)
                 with open(kept, "a", encoding="utf-8") as file:
                     file.write(json.dumps(found) + "\n")

@@ -4,9 +4,6 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-PARTS = 20
-"""A run is saved this many times."""
-
 
 class Unfinished:
     """The folder of a run that has not ended: its newest complete state and the log of its episodes.
@@ -17,8 +14,8 @@ class Unfinished:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        saved = {int(path.stem.split("_")[1]): path for path in folder.glob("state_*")}
-        saved |= {int(path.stem.split("_")[1]): path for path in folder.glob("r/checkpoints/step_*.ckpt")}
+        states = [*folder.glob("state_*"), *folder.glob("r/checkpoints/step_*.ckpt")]
+        saved = {int(path.stem.split("_")[1]): path for path in states}
         self.steps = max(saved, default=0)
         self.state = saved.get(self.steps)
 

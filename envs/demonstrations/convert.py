@@ -137,9 +137,10 @@ class _HumanEpisode:
             for passed in self._frames[before + 1 : row if row < rows[-1] else None]:
                 cars[:, TOUCHED] = np.maximum(cars[:, TOUCHED], passed["cars"][:, TOUCHED])
             taken.append(self._frames[row] | {"cars": cars, "controls": told, WEIGHT: weight, INFERRED: inferred})
-        ball = taken[-1]["ball"] = taken[-1]["ball"].copy()
+        ball = taken[-1]["ball"].copy()
         if self.terminated and abs(ball[1]) > GOAL_THRESHOLD - 1000:  # usually it is not yet behind the line
             ball[1] = np.copysign(max(abs(ball[1]), GOAL_THRESHOLD + 1), ball[1])
+            taken[-1]["ball"] = ball
         return taken
 
     def _told(self, first: int, stop: int) -> Float:

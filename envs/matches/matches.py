@@ -321,7 +321,7 @@ class PoolFactory:
         reward = default_reward() if given is None else copy.deepcopy(given)
         for part in reward.walk():
             if isinstance(part, AnnealedReward):
-                part.steps, part.weights = (0,), (part.weight,)
+                part.hold(part.weight)
         return reward
 
     @property

@@ -219,7 +219,8 @@ class LiveParameters:
         self._due[:] = True
         for index in np.flatnonzero(self._arenas.state.episode_ticks == 0).tolist() if begun else ():
             self._draw(index)
-            self._arenas.apply_physics(index, *self._next_setting(index))
+            self._applied[index] = self._drawn(index)
+            self._arenas.apply_physics(index, *self._setting(index))
 
     def begin(self, index: int) -> None:
         """Sample if the interval has passed, and set the physics of arena `index` for its next episode."""
@@ -227,7 +228,8 @@ class LiveParameters:
             return
         if self._due[index] or self._interval is None or self.steps - self._drawn_at[index] >= self._interval:
             self._draw(index)
-        self._arenas.set_physics(index, *self._next_setting(index))
+        self._applied[index] = self._drawn(index)
+        self._arenas.set_physics(index, *self._setting(index))
 
     def metrics(self) -> dict[str, tuple[float, float]]:
         """Return `parameters/<name>` -> (sum over the arenas, number of arenas)."""
@@ -272,12 +274,10 @@ class LiveParameters:
                 rng.bit_generator.state = saved_rng
             self.steps = state["steps"]
             self._drawn_at[:], self._due[:] = state["drawn_at"], state["due"]
+        applied = (state or {}).get("applied")  # missing in older snapshots
         for index in range(self._num_arenas):
-            setting = self._next_setting(index)
-            if state is not None and "applied" in state:  # checkpoints before 0.1.0 lack it
-                self._applied[index] = dict(state["applied"][index])
-                setting = self._physics(self._applied[index])
-            self._arenas.set_physics(index, *setting)
+            self._applied[index] = self._drawn(index) if applied is None else dict(applied[index])
+            self._arenas.set_physics(index, *self._setting(index))
 
     def _check(self, owner: str, samplers: Mapping[str, Sampler]) -> None:
         """Raise a ValueError for a parameter that is unknown or fixed, or a sampler that exceeds its limits."""
@@ -308,12 +308,11 @@ class LiveParameters:
             self._values[name][index] = self._known[name].rounded(draw(sampler, name, self._rngs[index]))
         self._drawn_at[index], self._due[index] = self.steps, False
 
-    def _next_setting(self, index: int) -> tuple[Any, int]:
-        """Return the physics of the next episode in arena `index`, which keeps it until its end."""
-        self._applied[index] = {name: float(at[index]) for name, at in self._values.items()}
-        return self._physics(self._applied[index])
+    def _drawn(self, index: int) -> dict[str, float]:
+        return {name: float(at[index]) for name, at in self._values.items()}
 
-    def _physics(self, values: Mapping[str, float]) -> tuple[Any, int]:
+    def _setting(self, index: int) -> tuple[Any, int]:
+        values = self._applied[index]
         return mutator_config(values), int(values.get(DELAY, self._defaults[DELAY]))
 
 

@@ -233,7 +233,7 @@ def _check_rewards(reward: Reward, game: list[GameState], mirrored: list[GameSta
             if isinstance(part, Phased) and phase:
                 part.begin_phase(phase, number, game[0])
             if isinstance(part, AnnealedReward):  # its weight may be 0 at first
-                part.weights = [1.0] * len(part.weights)
+                part.hold(1.0)
         for term in reward_terms(whole):
             one, other = (_rewards(term.copy_weighted(), states) for states in (game, mirrored))
             size = np.linalg.norm(one - one.mean()) + np.linalg.norm(other - other.mean())

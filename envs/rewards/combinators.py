@@ -141,6 +141,10 @@ class AnnealedReward(WrappedReward):
         """The weight of the next step."""
         return float(np.interp(self._taken, self.steps, self.weights))
 
+    def hold(self, weight: float) -> None:
+        """Keep this weight from now on."""
+        self.steps, self.weights = (0,), (weight,)
+
     def compute(self, state: GameState) -> Float:
         weight = self.weight
         self._taken += 1

@@ -73,11 +73,8 @@ class _Event(EventReward):
 def reward_terms(reward: Reward) -> list[RewardTerm]:
     """Return the terms of `reward` in its current phase, one per event; a single one if it is not a sum."""
     terms = _terms(reward)
-    labels: dict[str, list[str]] = {}
-    for prefix, term, _ in terms:
-        labels.setdefault(prefix, []).append(term.label())
-    names = {prefix: iter(unique_names(each)) for prefix, each in labels.items()}
-    return [RewardTerm(f"{prefix}{next(names[prefix])}", term, weight, unit_of(term)) for prefix, term, weight in terms]
+    names = unique_names(f"{prefix}{term.label()}" for prefix, term, _ in terms)
+    return [RewardTerm(name, term, weight, unit_of(term)) for (_, term, weight), name in zip(terms, names, strict=True)]
 
 
 def term_label(name: str) -> str:

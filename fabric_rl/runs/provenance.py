@@ -185,8 +185,8 @@ class Provenance:
         if self._begun_with is None:
             return config
         path = str(self._initial.absolute()) if self._initial.exists() else str(self._begun_with.get("from"))
-        for name in _HOW_IT_BEGAN:
-            value = self._begun_with.get(name) is True if name != "initialize_from" else path
+        began = {name: self._begun_with.get(name) is True for name in _HOW_IT_BEGAN} | {"initialize_from": path}
+        for name, value in began.items():
             line = yaml.safe_dump({name: value}, width=1_000_000, allow_unicode=True).strip()
             replacement = line.replace("\\", r"\\")
             config, found = re.subn(rf"^{name}:.*$", replacement, config, flags=re.MULTILINE)
@@ -205,8 +205,8 @@ class Provenance:
         """
         path = str(weights.path.absolute())
         checkpoint.write(self._initial, {"agent": weights.agent, "from": path})
-        deterministic = {"deterministic": True} if weights.deterministic else {}
-        write_json(self.folder / WEIGHTS, {"from": path, "inference": weights.inference} | deterministic)
+        how = {"inference": weights.inference, "deterministic": weights.deterministic}
+        write_json(self.folder / WEIGHTS, {"from": path} | how)
 
     def weights(self) -> Weights | None:
         """Return the weights with which a run without a checkpoint starts again; None for new ones.
