@@ -131,7 +131,8 @@ def test_a_run_that_plays(first, call, refused, runs):
     player, whose = runs / "player", str(list_checkpoints(first / "checkpoints")[-1])
     own = str(player / "initial.ckpt")  # the other run may go on, and remove its checkpoints
     assert (settings_of(player)["inference"], settings_of(player)["initialize_from"]) == (True, own)
-    assert json.loads((player / "weights.json").read_text()) == {"from": whose, "inference": True}
+    how = {"from": whose, "inference": True, "deterministic": False}
+    assert json.loads((player / "weights.json").read_text()) == how
     status, _, err = call("--config", player / "config.yaml", "--run_id", "replay")
     assert (status, err) == (0, [])
     assert rows_of(runs / "replay") == rows_of(player) and len(rows_of(player)) == 2
