@@ -2,7 +2,7 @@
 
     python benchmarks/baselines.py --out benchmarks/results/baselines.md
     python benchmarks/baselines.py --only cartpole acrobot --seeds 0 1 2
-    python benchmarks/baselines.py --only rocket       # trainers on the same RocketSim pool
+    python benchmarks/baselines.py --only rocket       # trainers on the same RocketSim pool, and on RLGym
 
 Every run ends with a line in `results/baselines.jsonl`, and runs that it holds are not made again. A run with SAC takes
 hours: after an interruption the same command continues it from `--unfinished`, with a new episode. One run at a time,
@@ -46,6 +46,8 @@ NAMES = {
     "sb3": "Stable-Baselines3",
     "cleanrl": "CleanRL",
     "teacher": "fabric-rl with its teacher at full weight",
+    "sb3_rlgym": "Stable-Baselines3 on RLGym",
+    "cleanrl_rlgym": "CleanRL on RLGym",
 }
 EPISODES = "BASELINES_EPISODES"
 """Environment variable with the file of `EpisodeLog`."""
@@ -89,7 +91,7 @@ TASKS = {
     "sac_halfcheetah": Task("HalfCheetah-v5", 50_000, "sac_hopper", (*HALFCHEETAH, "--lr_schedule", "constant"), True),
 }
 ROCKET = "rocket"
-ROCKET_CONTENDERS = (*CONTENDERS, "teacher")
+ROCKET_CONTENDERS = (*CONTENDERS, "teacher", "sb3_rlgym", "cleanrl_rlgym")
 ROCKET_PRESET = ["--config", "configs/rocket_1v1_quickstart.yaml", "--devices", "1", "--num_threads", "1"]
 ROCKET_PRESET += ["--env.num_threads", "1", "--total_timesteps", "1_000_000_000", "--lr_schedule", "constant"]
 
@@ -226,8 +228,12 @@ def settings_digest(task: Task) -> str:
     return config_digest(json.dumps([preset, *task.flags]))[:12]
 
 
-def rocket_pool() -> Any:  # noqa: ANN401
-    """The environment of the quickstart without its teacher, built from its preset."""
+def rocket_pool(rlgym: bool) -> Any:  # noqa: ANN401
+    """The environment of the quickstart without its teacher, built from its preset; or as many of RLGym's guide."""
+    if rlgym:
+        from rlgym_guide import PlainVectorEnv
+
+        return PlainVectorEnv(32)
     from jsonargparse import ArgumentParser
 
     section = yaml.safe_load((ROOT / "configs" / "rocket_1v1_quickstart.yaml").read_text(encoding="utf-8"))["env"]
@@ -247,25 +253,26 @@ class Meter:
     def __call__(self, steps: int) -> bool:
         """Adds steps that were just learned from; True at the end."""
         self.steps += steps
-        total, number = self.pool.drain_metrics()["game/touches_per_minute"]
+        counted = getattr(self.pool, "drain_metrics", dict)()  # RLGym counts nothing
+        total, number = counted.get("game/touches_per_minute", (0.0, 0.0))
         spent = time.process_time() - self.began
         if spent > 0.75 * self.seconds:
             self.touches = self.touches[0] + total, self.touches[1] + number
         return spent > self.seconds
 
     def result(self) -> dict[str, float]:
-        """Steps per second of the whole training, touches per minute at its end."""
-        rate = self.steps / (time.process_time() - self.began)
-        return {"steps_per_second": rate, "touches": self.touches[0] / max(self.touches[1], 1.0)}
+        """Steps per second of the whole training, touches per minute at its end if they are counted."""
+        rate = {"steps_per_second": self.steps / (time.process_time() - self.began)}
+        return rate | ({"touches": self.touches[0] / self.touches[1]} if self.touches[1] else {})
 
 
 def rocket_peer(contender: str, seed: int, minutes: float) -> dict[str, float]:
     """Trains on the pool in this process, with the sizes of the preset and the trainer's own other settings."""
     from torch.nn import ReLU
 
-    pool = rocket_pool()
+    pool = rocket_pool(contender.endswith("_rlgym"))
     meter, size = Meter(pool, minutes), pool.num_envs * 64
-    if contender == "sb3":
+    if contender.startswith("sb3"):
         import stable_baselines3
         from stable_baselines3.common.callbacks import BaseCallback
 
@@ -355,9 +362,9 @@ def rocket_table(runs: Sequence[dict[str, Any]]) -> list[str]:
     lines = ["| trainer | minutes | seeds | steps/s | touches per minute |", "|---|---|---|---|---|"]
     for each in ROCKET_CONTENDERS:
         if own := [r for r in runs if (r["task"], r["contender"]) == (ROCKET, each)]:
-            rate, touches = (statistics.median(r[key] for r in own) for key in ("steps_per_second", "touches"))
-            each_seed = ", ".join(f"{r['touches']:.1f}" for r in own)
-            told = f"{touches:.1f}" + (f" ({each_seed})" if len(own) > 1 else "")
+            rate, touches = statistics.median(r["steps_per_second"] for r in own), [r.get("touches") for r in own]
+            each_seed = ", ".join(f"{each:.1f}" for each in touches if each is not None)
+            told = f"{statistics.median(touches):.1f} ({each_seed})" if each_seed else ""
             lines.append(f"| {NAMES[each]} | {own[0]['minutes']:g} | {len(own)} | {rate:,.0f} | {told} |")
     return lines
 
@@ -393,6 +400,10 @@ Environment and rewards of the quickstart, 1v1 in 32 arenas. All trainers collec
 minibatches of 512, with gamma 0.98, an entropy coefficient of 0.01 and networks of 256-256 (ReLU). All other settings
 are their own: the defaults of Stable-Baselines3 and CleanRL, and the preset with a constant learning rate. Touches per
 minute of game time and car are those of the last quarter of the training.
+
+"On RLGym" means 32 environments of RLGym's training guide (`rlgym_guide.py`), stepped one after another in the same
+process: what the trainer does without this project. Their observations (92 numbers) and rewards (four) are smaller, and
+what is learned there cannot be compared.
 """
 
 

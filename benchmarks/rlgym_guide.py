@@ -3,6 +3,8 @@
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import AutoresetMode, VectorEnv
 from rlgym.api import AgentID, RewardFunction, RLGym
 from rlgym.rocket_league import common_values
 from rlgym.rocket_league.action_parsers import LookupTableAction, RepeatAction
@@ -91,3 +93,32 @@ def build_env(team_size: int = 1) -> RLGym:
         truncation_cond=AnyCondition(NoTouchTimeoutCondition(30.0), TimeoutCondition(300.0)),
         transition_engine=RocketSimEngine(),
     )
+
+
+class PlainVectorEnv(VectorEnv[Any, Any, Any]):
+    """Environments of the guide one after another, with nothing that other trainers do not need."""
+
+    def __init__(self, num_envs: int) -> None:
+        self._envs = [build_env() for _ in range(num_envs)]
+        self.num_envs, self.metadata = 2 * num_envs, {"autoreset_mode": AutoresetMode.SAME_STEP}
+        self.single_observation_space, self.single_action_space = Box(-np.inf, np.inf, (92,), np.float32), Discrete(90)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401
+        """Begins an episode in each; RLGym's mutators draw from numpy's generator, which the trainer seeds."""
+        return np.array([obs for env in self._envs for obs in env.reset().values()], np.float32), {}
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:  # noqa: ANN401
+        """Steps every environment; a new episode begins in the step that ends one."""
+        obs, final, rewards, ends = [], np.zeros((self.num_envs, 92), np.float32), [], []
+        for index, env in enumerate(self._envs):
+            rows = actions[2 * index : 2 * index + 2, None]
+            own, paid, *done = env.step(dict(zip(env.agents, rows, strict=True)))
+            rewards += paid.values()
+            ends += zip(*(each.values() for each in done), strict=True)
+            if any(done[0].values()) or any(done[1].values()):
+                final[2 * index : 2 * index + 2] = list(own.values())
+                own = env.reset()
+            obs += own.values()
+        terminated, truncated = np.array(ends, bool).T
+        infos = {"final_obs": final} if (terminated | truncated).any() else {}
+        return np.array(obs, np.float32), np.array(rewards, np.float32), terminated, truncated, infos

@@ -1,6 +1,7 @@
 """RLGymPool and RLGymReward: environments and rewards written for RLGym v2; conversions of their states."""
 
 import copy
+import math
 import random
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -125,7 +126,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
         self.render_mode = None
-        self._touching = np.zeros(self.num_envs, np.bool_)
+        self._touching: list[set[Any]] = [set() for _ in self._envs]
         self._counts = dict.fromkeys(("touches", "goals", "episodes", "car_ticks", "ticks"), 0)
         for index, obs in enumerate(first):
             self._stack(index, obs)
@@ -140,7 +141,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         """
         if seed is not None:
             self._generators = _Generators.of(check_seed("RLGymPool", seed, "reset(seed=...)"), len(self._envs))
-        self._touching[:] = False
+        self._touching = [set() for _ in self._envs]
         obs = np.concatenate([self._reset(index) for index in range(len(self._envs))])
         self._watch_begin(np.ones(len(self._envs), np.bool_))
         return obs, {}
@@ -180,7 +181,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
                 truncated[own] |= ~terminated[own]
                 final[own] = obs[own]
                 obs[own] = self._reset(index)
-                self._touching[own] = False
+                self._touching[index] = set()
                 self._counts["episodes"] += 1
                 done[index] = True
         if self._games is not None:
@@ -264,14 +265,13 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
         if not isinstance(state, RLGymState):
             return
         ticks = int(state.tick_count) - ticks_before
-        touching = np.array([state.cars[agent].ball_touches > 0 for agent in self._agents[index]])
-        own = self._rows(index)
+        touching = {agent for agent in self._agents[index] if state.cars[agent].ball_touches > 0}
         counts = self._counts
-        counts["touches"] += int((touching & ~self._touching[own]).sum())
+        counts["touches"] += len(touching - self._touching[index])
         counts["goals"] += bool(state.goal_scored)
         counts["ticks"] += ticks
-        counts["car_ticks"] += ticks * len(touching)
-        self._touching[own] = touching
+        counts["car_ticks"] += ticks * len(self._agents[index])
+        self._touching[index] = touching
 
 
 def _space(space: Any) -> Space[Any]:  # noqa: ANN401 - RLGym leaves it to the parser
@@ -425,15 +425,18 @@ class RewardWithTermStatistics(CombinedReward[Any]):  # type: ignore[misc]  # rl
     ) -> dict[Any, float]:
         """Return the weighted sum; raise a FloatingPointError that names a term with NaN or infinity."""
         total = dict.fromkeys(agents, 0.0)
-        sums = np.zeros((2, len(self.reward_fns)))
-        for number, (function, weight) in enumerate(zip(self.reward_fns, self.weights, strict=True)):
-            for agent, paid in function.get_rewards(agents, state, is_terminated, is_truncated, shared_info).items():
-                total[agent] += paid * weight
-                sums[:, number] += (paid * weight, abs(paid * weight))
-        if not np.isfinite(sums).all():
-            wrong = [name for name, size in zip(self.parts.names, sums[1].tolist(), strict=True) if size - size != 0]
+        sums, sizes = [], []
+        for function, weight in zip(self.reward_fns, self.weights, strict=True):
+            paid = function.get_rewards(agents, state, is_terminated, is_truncated, shared_info)
+            terms = {agent: each * weight for agent, each in paid.items()}
+            for agent, term in terms.items():
+                total[agent] += term
+            sums.append(float(sum(terms.values())))
+            sizes.append(float(sum(map(abs, terms.values()))))
+        if not all(map(math.isfinite, sizes)):
+            wrong = [name for name, size in zip(self.parts.names, sizes, strict=True) if not math.isfinite(size)]
             raise FloatingPointError(f"RLGymPool: {', '.join(wrong)} returned NaN or infinity")
-        self.parts.add(sums[0], sums[1], len(agents))
+        self.parts.add(np.array(sums), np.array(sizes), len(agents))
         return total
 
 
