@@ -44,7 +44,8 @@ def pbt(
     matches: each member meets a random other one and copies its weights and settings if the 95 % interval of the goal
     difference shows that the other one is better. In other environments, the fifth with the worst metric copies members
     of the best fifth. Copied settings are changed: a number of a range is multiplied by 0.8 or 1.25, a choice is drawn
-    again in one of four cases. Run the same command again to continue; a larger --generations adds more.
+    again in one of four cases. A member whose run fails copies a random other one. Run the same command again to
+    continue; a larger --generations adds more.
 
     Args:
         training: Flags of train_fabric.py: --config X and any others; --total_timesteps is the length of a generation.
@@ -60,7 +61,7 @@ def pbt(
             name of the space file.
 
     Raises:
-        ValueError: A flag is wrong, a run failed, or the folder was started with other settings.
+        ValueError: A flag is wrong, all runs of a generation failed, or the folder was started with other settings.
     """
     if "--runs_dir" in flag_names(training) or "--group" in flag_names(training):
         raise ValueError("--runs_dir, --group: the runs are kept in --folder; leave these flags out")
@@ -112,6 +113,8 @@ def _judge_by_matches(
     members: Sequence[PopulationMember], rng: np.random.Generator, play: ContestSettings, number: int
 ) -> None:
     met: dict[tuple[int, int], Matches] = {}
+    if len(members) < 2:  # the others failed
+        return
     for place, member in enumerate(members):
         other = int(rng.choice([each for each in range(len(members)) if each != place]))
         pair = min(place, other), max(place, other)

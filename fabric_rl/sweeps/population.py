@@ -9,7 +9,7 @@ import numpy as np
 
 from fabric_rl.base.files import write_text
 from fabric_rl.sweeps.sweep import Choice, SearchSetting, flags_of
-from fabric_rl.sweeps.train_processes import TrainProcesses
+from fabric_rl.sweeps.train_processes import BUSY, TrainProcesses
 
 _FACTORS = (0.8, 1.25)
 """A number of a range is multiplied by one of these (Jaderberg et al. 2017, section 4.1.1: 0.8 or 1.2)."""
@@ -29,6 +29,8 @@ class PopulationMember:
     """How good it was in the end; None if it was not measured."""
     copied: str = ""
     """Run from which this place of the population starts into the next generation; its own if it was good enough."""
+    failed: str = ""
+    """Reason why the run failed; empty if it did not."""
 
 
 @dataclass
@@ -77,7 +79,7 @@ class Population:
     seed: int
     trainings: TrainProcesses
     judge: Callable[[Sequence[PopulationMember], np.random.Generator], None]
-    """Set `score` and `copied` of the members of a generation."""
+    """Set `score` and `copied` of the members of a generation whose runs did not fail."""
     asked: Mapping[str, object]
     """What identifies the training; a folder of another one is refused."""
 
@@ -99,13 +101,19 @@ class Population:
         return generations
 
     def train(self, number: int) -> list[list[PopulationMember]]:
-        """Train until there are `number` generations, and return them all; raise a ValueError if a run fails."""
+        """Train until there are `number` generations, and return them all; raise a ValueError if every run fails."""
         generations = self.read()
         for generation in range(len(generations), number):
             rng = np.random.default_rng([self.seed, generation])
             members = [self._member(generation, place, generations, rng) for place in range(self.size)]
             self.trainings.each(self._train, enumerate(members, generation * self.size))
-            self.judge(members, rng)
+            trained = [each for each in members if not each.failed]
+            if not trained:
+                raise ValueError(f"{members[0].run_id}: {members[0].failed}")
+            self.judge(trained, rng)
+            for member in members:
+                if member.failed:
+                    member.copied = trained[rng.integers(len(trained))].run_id
             generations.append(members)
             content = {"asked": self.asked, "generations": [[asdict(each) for each in one] for one in generations]}
             write_text(self.folder / "population.json", json.dumps(content, indent=1))
@@ -129,5 +137,10 @@ class Population:
         words = [*self.words, *flags_of(member.settings), f"--group={member.run_id}", f"--seed={self.seed + number}"]
         words += [f"--initialize_from={self.trainings.runs_dir / member.parent}"] if member.parent else []
         record, reason = self.trainings.train(member.run_id, words)
-        if record is None:
-            raise ValueError(f"{member.run_id}: {reason}") if reason else KeyboardInterrupt
+        if record is None and not reason:
+            raise KeyboardInterrupt
+        if reason == BUSY:
+            raise ValueError(f"{member.run_id}: {reason}")
+        member.failed = reason
+        if reason:
+            print(f"{member.run_id} failed and will copy another member: {reason}", flush=True)

@@ -69,6 +69,25 @@ def test_generations_continue_from_where_they_stopped(call, tmp_path):
     assert (status, "was started with different seed" in errors) == (2, True)
 
 
+@pytest.mark.slow
+def test_a_member_that_fails_copies_another_one(call, tmp_path):
+    (tmp_path / "space.yaml").write_text("agent.actor_lr: [1.0e-3, 1.0e+30]\n")
+    words = ["pbt", "--config", ROOT / "configs/cartpole.yaml", "--total_timesteps", 1024, "--num_steps", 32]
+    words += ["--record_minutes", "null", "--space", tmp_path / "space.yaml", "--population", 3]
+    status, told, _ = call(*words, "--seed", 2, "--generations", 2, "--folder", tmp_path / "all")
+    first, second = json.loads((tmp_path / "all/population.json").read_text())["generations"]
+    failed, trained = ([each for each in first if bool(each["failed"]) is wanted] for wanted in (True, False))
+    assert status == 0 and failed and trained
+    assert {each["settings"]["agent.actor_lr"] for each in failed} == {1e30}
+    assert all("the weights became inf" in each["failed"] and each["score"] is None for each in failed)
+    assert f"{failed[0]['run_id']} failed and will copy another member: {failed[0]['failed']}" in told
+    names = {each["run_id"] for each in trained}
+    assert {each["copied"] for each in first} <= names and {each["parent"] for each in second} <= names
+    (tmp_path / "space.yaml").write_text("agent.actor_lr: [1.0e+30, 2.0e+30]\n")
+    status, _, errors = call(*words, "--folder", tmp_path / "none")
+    assert (status, "error: generation0_member0: the weights became" in errors) == (2, True)
+
+
 def test_a_member_without_a_return_is_the_worst(tmp_path):
     members = [PopulationMember(name, {}) for name in ("good", "none", "bad")]
     for name, text in (
