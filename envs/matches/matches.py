@@ -329,6 +329,12 @@ class PoolFactory:
         """(blue, orange) pairs that the arenas use in rotation."""
         return parse_team_sizes(self.arguments.get("team_size", 1))
 
+    def playable_sizes(self) -> list[tuple[int, int]]:
+        """Return the team sizes that a policy can play in a pool of only this size: its observations have its shape."""
+        with closing(self.build(num_arenas=len(self.team_sizes))) as pool:
+            shape = pool.single_observation_space.shape
+            return [sizes for sizes in self.team_sizes if pool.obs_builder.space(*sizes).shape == shape]
+
     @property
     def tick_skip(self) -> int:
         """Ticks per step."""

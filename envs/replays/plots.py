@@ -44,6 +44,7 @@ def draw_field(axes: "Axes | None" = None) -> "Axes":
         axes.plot(outline, [0, edge, wall, wall, net, net, wall, wall, edge, 0], color="black", linewidth=1)
     axes.axhline(0, color="black", linewidth=0.5)
     axes.set(xlabel="x (uu)", ylabel="y (uu)", aspect="equal")
+    axes.xaxis.set_inverted(True)  # the game's coordinates are left-handed: a car that looks up has -x on its right
     return axes
 
 

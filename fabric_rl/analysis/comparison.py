@@ -100,7 +100,7 @@ def find_groups(
         if isinstance(wanted, Mapping):
             records = [find_run(runs_dir, str(run)) for run in wanted[label]]
         else:
-            records = [run for run in known if run.group == label or fnmatchcase(run.name, label)]
+            records = [run for run in known if _is_member(run, label) or fnmatchcase(run.name, label)]
         if not records:
             names = sorted({run.group for run in known if run.group})
             hint = did_you_mean(label, names) or f"; there are {', '.join(names) or 'none'}"
@@ -121,6 +121,18 @@ def find_groups(
     return found
 
 
+def _is_member(run: RunRecord, group: str) -> bool:
+    """Return whether a run was trained in a group; one that plays another run's weights has its settings, too."""
+    return run.group == group and run.status != "played"
+
+
+def _text(value: object) -> str:
+    """Return the text of a setting, equal for equal numbers: settings that are read again may have 10.0 for 10."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return repr(float(value)).removesuffix(".0")
+    return "-" if value is None else str(value)
+
+
 def differences(groups: Mapping[str, Group]) -> dict[str, dict[str, str]]:
     """Return the settings that differ between groups: name -> label -> value, or values if a group's runs differ.
 
@@ -133,7 +145,7 @@ def differences(groups: Mapping[str, Group]) -> dict[str, dict[str, str]]:
         unknown = {"-"} if name.startswith(_CODE) else set[str]()  # runs of older versions do not know their modules
         by_label = {}
         for label, runs in every.items():
-            known = {"-" if run.get(name) is None else str(run[name]) for run in runs}
+            known = {_text(run.get(name)) for run in runs}
             by_label[label] = ", ".join(sorted(known - unknown or known))
         if len(set(by_label.values()) - unknown) > 1:
             found[name] = by_label

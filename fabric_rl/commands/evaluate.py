@@ -111,6 +111,7 @@ def evaluate(
     if trained is not None:
         of_matches = {"matches": matches, "minutes": play.minutes, "team_size": play.team_size}
         of_matches |= {"tick_skip": play.tick_skip, "until_width": until_width, "sequential": sequential or None}
+        of_matches["confidence"] = None if play.confidence == ContestSettings.confidence else play.confidence
         unfit = ["an opponent"] if opponent is not None else []
         unfit += [
             f"--{flag}" for flag, value in (of_matches | {"html": html, "record": record}).items() if value is not None

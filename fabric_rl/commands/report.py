@@ -133,6 +133,7 @@ def stages_of(curves: Mapping[str, Curve], settings: Mapping[str, Any]) -> list[
         kind, _, name = metric.partition("/")
         if metric != "phase/number" and (kind != "lesson" or name.endswith("_measure")):
             continue
+        numbers = np.ceil(numbers)  # a row is the mean of several iterations
         changes = np.flatnonzero(np.diff(numbers))
         begins, ends = [0, *steps[changes]], [*steps[changes], steps[-1]]
         for number, begin, end in zip(numbers[[*changes, -1]].astype(int), begins, ends, strict=True):

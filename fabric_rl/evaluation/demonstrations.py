@@ -98,7 +98,7 @@ def _of_pool(demonstration: Demonstration, recipe: PoolFactory, soft: bool, rewa
             f"{recipe.tick_skip}; record it with --tick_skip {recipe.tick_skip}"
         )
     blue, orange = about["teams"].count(0), about["teams"].count(1)
-    with closing(recipe.build(num_arenas=1)) as pool:
+    with closing(recipe.build(num_arenas=len(recipe.team_sizes))) as pool:
         obs, action, space = pool.obs_builder, pool.action_parser, pool.single_observation_space
     try:
         shape: Any = obs.space(blue, orange).shape

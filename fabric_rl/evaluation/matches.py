@@ -25,9 +25,10 @@ from envs.rewards.parts import RewardTerm, reward_terms
 from fabric_rl.base.errors import describe_failure
 from fabric_rl.base.messages import USER_ERRORS
 from fabric_rl.base.processes import end_with_parent
-from fabric_rl.evaluation.players import MatchSettings, load_player, short_names
+from fabric_rl.evaluation.players import MatchSettings, load_player, short_names, trained_player
 from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.ranks.devices import single_thread
+from fabric_rl.runs.trained import Trained
 from fabric_rl.viewer.feeds import LiveFeed
 
 Tell = Callable[[float], None]
@@ -154,15 +155,17 @@ class Duel(NamedTuple):
     """Environment of the first agent among the players."""
 
     @classmethod
-    def of(cls, player: str, opponent: str, play: PlaySettings) -> "Duel":
+    def of(cls, player: str | Trained, opponent: str, play: PlaySettings) -> "Duel":
         """Find the players; raise a ValueError if one does not exist."""
         asked = play.sample, play.runs_dir, play.trust_torchscript
-        both = [load_player(name, *asked, explain=True) for name in (player, opponent)]
+        name = player.name if isinstance(player, Trained) else player
+        first = trained_player(player, play.sample, True) if isinstance(player, Trained) else None
+        both = [first or load_player(name, *asked, explain=True), load_player(opponent, *asked, explain=True)]
         rules = MatchSettings.of(both, play)
-        first, second = (each.build(rules.team_size, rules.tick_skip) for each in both)
-        blue, orange = short_names((player, opponent))
+        mine, theirs = (each.build(rules.team_size, rules.tick_skip) for each in both)
+        blue, orange = short_names((name, opponent))
         trained_in = both[0].trained_in or both[1].trained_in
-        return cls((blue, orange), (first, second), rules, trained_in)
+        return cls((blue, orange), (mine, theirs), rules, trained_in)
 
     def bots(self, seed: int) -> TeamBots:
         """Return both players as bots for a new game; the first one is blue."""
@@ -218,7 +221,8 @@ def play_live(feed: LiveFeed, duel: Duel, again: Callable[[], Duel], minutes: fl
     """
     with closing(duel.match(feed, seed, _FRAMES)) as match:
         while True:
-            feed.clear()
+            match.recorder.end_game()
+            feed.begin_game()
             match.begin(duel.bots(seed))
             due = time.monotonic()
             while match.recorder.seconds < minutes * 60:

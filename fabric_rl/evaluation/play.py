@@ -99,7 +99,7 @@ class PlaySession:
         self._rules = MatchSettings.of([spec], play)
         self._opponents = {short_name(bot): bot} | _milestones(bot, play.runs_dir)
         self._opponents |= {name: name for name in ("chaser", "shooter")}
-        sizes = {1, 2, 3} if spec.trained_in is None else {max(size) for size in spec.trained_in.team_sizes}
+        sizes = {1, 2, 3} if spec.trained_in is None else {max(size) for size in spec.trained_in.playable_sizes()}
         self._choice = Choice(short_name(bot), self._rules.team_size)
         self._options: dict[str, list[Any]] = {
             "mode": [MATCH, FREE, PACKS],

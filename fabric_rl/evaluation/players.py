@@ -100,11 +100,15 @@ def load_player(
     if (kind := _RECORDINGS.get(Path(path).suffix)) and Path(path).is_file():
         raise ValueError(f"{name} is {kind}, not a player")
     resolve_checkpoint_path("agent", runs_dir, path, list(BOTS))
-    trained = load_trained(path, runs_dir, trust_torchscript=trust_torchscript)
+    return trained_player(load_trained(path, runs_dir, trust_torchscript=trust_torchscript), sample, explain, role)
+
+
+def trained_player(trained: Trained, sample: bool, explain: bool, role: str = "") -> PlayerSpec:
+    """Return a trained agent as a player; raise a ValueError if it does not play Rocket League."""
     try:
         recipe = PoolFactory(trained.env, "a match")
     except TypeError as error:
-        raise ValueError(f"{name} does not play Rocket League ({error})") from error
+        raise ValueError(f"{trained.name} does not play Rocket League ({error})") from error
     build = partial(_agent, trained, recipe, sample=sample, explain=explain, role=role)
     return PlayerSpec(build, recipe, (trained.path.resolve(), role), trained.name)
 
@@ -165,13 +169,16 @@ def _agent(
             agent = trained.agent(pool.single_observation_space, pool.single_action_space)
         except CheckpointError as error:
             asked = (team_size, team_size) if isinstance(team_size, int) else team_size
-            if asked in recipe.team_sizes:
+            if asked in (playable := recipe.playable_sizes()):
                 raise
             sizes = " and ".join(f"{blue}v{orange}" for blue, orange in recipe.team_sizes)
-            choose = f"choose --team_size {max(recipe.team_sizes[0])}"
+            reason = f"was trained for {sizes}, not {asked[0]}v{asked[1]}"
+            if asked in recipe.team_sizes:
+                reason = f"was trained for {sizes} without zero_padding, so it cannot play {asked[0]}v{asked[1]} here"
+            choose = f"choose --team_size {max((playable or recipe.team_sizes)[0])}"
             if not isinstance(team_size, int):
                 choose = "choose players that were trained for the same team size"
-            raise ValueError(f"{trained.name} was trained for {sizes}, not {asked[0]}v{asked[1]}; {choose}") from error
+            raise ValueError(f"{trained.name} {reason}; {choose}") from error
         parts = pool.obs_builder, pool.action_parser
         if isinstance(agent, ExportedAgent):
             agent.check_layout(layout_as_json(*parts, pool.state.num_blue, pool.state.num_orange))

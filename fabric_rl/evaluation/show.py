@@ -68,12 +68,8 @@ def show(
         return Shown(path.read_bytes(), height)
     if not 0 < minutes <= 60:
         raise ValueError(f"show: minutes must be above 0 and at most 60, got {minutes}")
-    name = str(what.path) if isinstance(what, Trained) else os.fspath(what)
-    trusted = isinstance(what, Trained)
-    play = PlaySettings(seed=seed, runs_dir=str(runs_dir), team_size=team_size, trust_torchscript=trusted)
-    duel = Duel.of(name, opponent, play)
-    if isinstance(what, Trained):
-        duel = duel._replace(names=(what.name, duel.names[1]))
+    player = what if isinstance(what, Trained) else os.fspath(what)
+    duel = Duel.of(player, opponent, PlaySettings(seed=seed, runs_dir=str(runs_dir), team_size=team_size))
     played = io.BytesIO()
     duel.play(played, minutes, seed)
     return Shown(played.getvalue(), height)

@@ -54,7 +54,8 @@ class SimulationSettings(NamedTuple):
 
         ours, theirs = load_player(str(folder), False, runs_dir), load_player(opponent, False, runs_dir)
         assert ours.trained_in is not None
-        (blue, orange), skip = ours.trained_in.team_sizes[0], ours.trained_in.tick_skip
+        recipe = ours.trained_in
+        (blue, orange), skip = (recipe.playable_sizes() or recipe.team_sizes)[0], recipe.tick_skip
         if blue != orange:
             raise ValueError(f"{folder} was trained for {blue}v{orange}, but a flight needs teams of the same size")
         players = ours.build(blue, skip), theirs.build(blue, skip)

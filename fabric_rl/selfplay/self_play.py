@@ -21,7 +21,16 @@ from fabric_rl.learning.learner import check_weights
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import all_gather_object
 from fabric_rl.ranks.sharding import whole_state
-from fabric_rl.selfplay.opponent_pool import LATEST, Eviction, Oldest, OpponentPool, Sampling, Uniform, Weights
+from fabric_rl.selfplay.opponent_pool import (
+    LATEST,
+    Eviction,
+    MostSimilar,
+    Oldest,
+    OpponentPool,
+    Sampling,
+    Uniform,
+    Weights,
+)
 from fabric_rl.selfplay.opponents import Opponents
 from fabric_rl.selfplay.policies import (
     SnapshotPolicies,
@@ -112,8 +121,10 @@ class SelfPlay(Callback):
         if len(bots) != len(self.guests):
             raise ValueError(f"SelfPlay: guests names {len(self.guests)} players, but around() was given {len(bots)}")
         self._agent = agent
-        if fixed_sides and (self.team_change or self.min_kl):
-            flag = "--self_play.team_change" if self.team_change else "--self_play.min_kl"
+        unfit = {"team_change": self.team_change, "min_kl": self.min_kl}
+        unfit["eviction MostSimilar"] = isinstance(self.eviction, MostSimilar)
+        if fixed_sides and any(unfit.values()):
+            flag = f"--self_play.{next(name for name, value in unfit.items() if value)}"
             raise ValueError(f"SelfPlay: {flag} does not work with agents.RolesAgent, whose roles keep sides; omit it")
         team = None if self.team_change is None else 0
         return partial(Opponents, env, agent, self.roster, self.share, self.at_once, bots, team, fixed_sides)
@@ -198,8 +209,8 @@ class SelfPlay(Callback):
         everyone = all_gather_object(self._state.fabric, mine)
         results = [result for found, _ in everyone for result in found]
         self.roster.record_results(results)
-        self.roster.remove_retired(set().union(*(playing for _, playing in everyone)))
         scores = [score for number, score in results if number in self.roster.numbers]
+        self.roster.remove_retired(set().union(*(playing for _, playing in everyone)))
         found = {
             "selfplay/open": (float(self.open), 1.0),
             "selfplay/rating": (self.roster.rating, 1.0),

@@ -16,7 +16,8 @@ from fabric_rl.runs.records import is_training
 GAMES = "games"
 """Folder of a run for its recorded games."""
 _SUFFIX = ".frl"
-_BLOCK_BYTES = 1 << 18
+_BLOCK_BYTES = 1 << 24
+"""A link to a moment works within the first block."""
 _POLL_SECONDS = 0.5
 _MOST_GAMES, _MOST_GAME_BYTES = 20, 1 << 24
 
@@ -98,6 +99,7 @@ class LiveFeed:
         self._changed = threading.Condition()
         self._pieces: list[bytes] = []  # the first one is the beginning of the replay
         self._forgotten = 0  # number of pieces of earlier games
+        self._current = 1  # number of the current game's first piece
         self._watchers = 0
 
     def write(self, data: bytes) -> None:
@@ -106,11 +108,13 @@ class LiveFeed:
             self._pieces.append(data)
             self._changed.notify_all()
 
-    def clear(self) -> None:
-        """Keep only the beginning, for a new game."""
+    def begin_game(self) -> None:
+        """Begin a new game: later watchers get only the beginning of the replay and what is written from now on."""
         with self._changed:
-            self._forgotten += len(self._pieces[1:])
-            del self._pieces[1:]
+            ended = slice(1, self._current - self._forgotten)  # the last game stays for those who watch it
+            self._forgotten += len(self._pieces[ended])
+            del self._pieces[ended]
+            self._current = self._forgotten + max(1, len(self._pieces))
 
     def wait_for_watchers(self, seconds: float) -> bool:
         """Return True as soon as there is a watcher, False after `seconds` without one."""
@@ -134,7 +138,7 @@ class LiveFeed:
                         sent = self._forgotten + len(self._pieces)
                     else:
                         piece = b"".join(self._pieces[:1])
-                        sent = len(self._pieces[:1])
+                        sent = self._current if self._pieces else 0
                 yield piece
         finally:
             with self._changed:

@@ -290,6 +290,8 @@ def test_an_agent_of_a_gymnasium_environment_plays_episodes(tmp_path, capsys):
     assert found["episodes"] == 20 and 8 < low < found["mean_return"] < high < 60
     assert found["mean_length"] == found["mean_return"]
     assert "20 episodes of cart" in (out := capsys.readouterr().out) and "mean return" in out
+    assert evaluate("cart", *here, "--confidence", 0.9) == 2
+    assert "cart plays alone, without --confidence" in capsys.readouterr().err
     assert command("export", "cart", tmp_path / "mine", "--runs_dir", tmp_path) == 0
     assert evaluate(tmp_path / "mine", "--episodes", 1) == 0
     assert command("export", "cart", tmp_path / "onnx", "--format", "onnx", "--runs_dir", tmp_path) == 0

@@ -1,10 +1,12 @@
 """`fabric-rl export --format onnx|torchscript` of runs that were really trained: it runs elsewhere, and plays here."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from envs import LookupTable, RocketSimPool
+from envs import DefaultObs, LookupTable, RocketSimPool
 from envs.matches.matches import PoolFactory
 from envs.replays.replay import read_replay
 from fabric_rl import load_trained
-from fabric_rl.evaluation.players import load_guests
+from fabric_rl.evaluation.players import load_guests, trained_player
 from fabric_rl.rlbot.bot_files import BOT_FILES
 from fabric_rl.runs.trained import policy
 from tests.command import command
@@ -252,3 +254,13 @@ def test_the_same_decisions_in_ten_thousand_states(form, tmp_path):
         obs = pool.step(chosen)[0]
     pool.close()
     assert same == count == 10_240
+
+
+def test_an_agent_of_several_sizes_plays_those_with_observations_of_its_shape():
+    sizes = [(2, 2), (1, 1)]
+    without, padded = (partial(RocketSimPool, team_size=sizes, obs=DefaultObs(zero_padding=n)) for n in (None, 3))
+    assert PoolFactory(without).playable_sizes() == [(2, 2)] and PoolFactory(padded).playable_sizes() == sizes
+    trained = replace(load_trained("school_1v1"), env=without)
+    message = "school_1v1 was trained for 2v2 and 1v1 without zero_padding, so it cannot play 1v1 here; choose "
+    with pytest.raises(ValueError, match=re.escape(f"{message}--team_size 2")):
+        trained_player(trained, False, False).build(1, 8)

@@ -39,7 +39,9 @@ def test_a_touch_map_counts_every_touch_where_it_was(replay):
     assert sum(mesh(touch_map(replay, car)).sum() for car in (0, 1)) == len(touches)
     x, y, _ = game.columns["ball_pos"][touches[0]["frame"]]
     row, column = int((y + 6000) // 250), int((x + 4096) // 256)  # 48 x 32 cells
-    assert mesh(touch_map(replay)).reshape(48, 32)[row, column] >= 1
+    axes = touch_map(replay)
+    assert mesh(axes).reshape(48, 32)[row, column] >= 1
+    assert axes.xaxis_inverted()  # seen from above, +x is to the left of a car that drives toward +y
 
 
 def test_a_position_map_adds_up_to_what_was_played(replay):

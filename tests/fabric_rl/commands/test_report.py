@@ -16,7 +16,7 @@ import pytest
 from envs.pool.replay_format import ReplayWriter
 from envs.replays.replay import read_replay
 from fabric_rl.commands.main import main
-from fabric_rl.commands.report import read_games
+from fabric_rl.commands.report import read_games, stages_of
 from fabric_rl.metrics.metrics_csv import read_metrics
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
@@ -74,6 +74,15 @@ class Page(HTMLParser):
             self.data = json.loads(text)
         elif not self.inside and text.strip():
             self.texts.append(" ".join(text.split()))
+
+
+def test_a_row_of_two_phases_belongs_to_the_new_one():
+    curves = {"phase/number": (np.array([1e5, 2e5, 3e5, 4e5]), np.array([1, 1.25, 2, 2.5]))}
+    assert [(name, begin, end) for _, name, begin, end in stages_of(curves, {})] == [
+        ("1", 0, 1e5),
+        ("2", 1e5, 3e5),
+        ("3", 3e5, 4e5),
+    ]
 
 
 def test_what_the_page_says_is_in_the_run(runs, capsys):

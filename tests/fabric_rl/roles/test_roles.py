@@ -30,7 +30,7 @@ from fabric_rl.roles.parts import RoleEnv
 from fabric_rl.roles.train import role_settings
 from fabric_rl.rollouts.collect import Actor, collect_together
 from fabric_rl.runs import checkpoint
-from fabric_rl.selfplay import SelfPlay
+from fabric_rl.selfplay import MostSimilar, SelfPlay
 from fabric_rl.selfplay.opponents import TeamAssignment
 from fabric_rl.signals import Curiosity
 from fabric_rl.types import CheckpointError, HasMetrics
@@ -296,6 +296,8 @@ def test_self_play_keeps_the_roles():
     assert watch.changed[-1] == {"keeper", "striker"} and watch.metrics[-1]["selfplay/opponents"] == 2
     with pytest.raises(ValueError, match="team_change does not work with agents"):
         SelfPlay(team_change=100).around(POOL, AGENT, fixed_sides=True)
+    with pytest.raises(ValueError, match="eviction MostSimilar does not work with agents"):
+        SelfPlay(eviction=MostSimilar()).around(POOL, AGENT, fixed_sides=True)
 
 
 def test_rewards_by_role_are_paid_to_the_cars_of_the_role():

@@ -242,6 +242,19 @@ def test_runs_of_both_groups_and_settings_that_differ_within_one_are_said(runs):
     assert not [note for note in compare(["two", "too"], runs_dir=runs).notes if "differ" in note or " is in " in note]
 
 
+def test_a_run_that_plays_is_no_member_and_numbers_are_equal_however_they_are_written(runs):
+    for name in ("a_seed1", "b_seed1"):
+        with open(runs / name / "config.yaml", "a") as file:
+            file.write("record_minutes: 10.0\nlr: 1.0e-3\n" if name == "a_seed1" else "record_minutes: 10\nlr: 0.001\n")
+    found = compare({"a": ["a_seed0", "a_seed1"], "b": ["b_seed0", "b_seed1"]}, runs_dir=runs)
+    assert found.differences == {"gamma": {"a": "0.99", "b": "0.9"}}
+    make_run(runs, "plays_seed9", [500.0] * 20, group="a", gamma=0.99)
+    played = {"total_steps": 2000, "stopped_early": False, "inference": True}
+    (runs / "plays_seed9/summary.json").write_text(json.dumps(played))
+    assert list(compare(["a", "b"], runs_dir=runs).scores[0].scores) == [f"a_seed{seed}" for seed in range(5)]
+    assert "plays_seed9" in compare(["[ap]*_seed[19]", "b"], runs_dir=runs).scores[0].scores  # by its name
+
+
 def test_what_is_reached_after_the_shortest_run_does_not_count(runs):
     make_run(runs, "short_seed0", np.linspace(10, 60, 12), group="short")
     make_run(runs, "short_seed1", np.linspace(10, 60, 12), group="short")

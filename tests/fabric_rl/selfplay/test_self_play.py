@@ -319,3 +319,25 @@ def test_what_only_training_shows_to_be_wrong_is_one_line_on_the_command_line(ca
     gate = "[{metric: game/foo, at_least: 1, for_iterations: 1}]"
     said = refused(capsys, tmp_path, "--total_timesteps", "256", "--force", "--self_play.gate", gate)
     assert said.startswith("train_fabric.py: error: --self_play.gate: nothing measures game/foo")
+
+
+def test_the_win_rate_counts_games_against_a_snapshot_that_leaves(fabric, monkeypatch):
+    self_play, played, left = settings(window=1), [], 0
+    record, drain = self_play.roster.record_results, self_play.drain_metrics
+
+    def recorded(results):
+        played.append([(number, score) for number, score in results if number != LATEST])
+        record(results)
+
+    def drained():
+        nonlocal left
+        before, found = set(self_play.roster.numbers), drain()
+        left += sum(number in before - set(self_play.roster.numbers) for number, _ in played[-1])
+        rate = sum(score for _, score in played[-1]), len(played[-1])
+        assert found.get("selfplay/win_rate", (0, 0)) == pytest.approx(rate)
+        return found
+
+    monkeypatch.setattr(self_play.roster, "record_results", recorded)
+    monkeypatch.setattr(self_play, "drain_metrics", drained)
+    run(fabric, self_play, 12)
+    assert left

@@ -13,6 +13,9 @@ from http.client import HTTPConnection, HTTPException
 import pytest
 from filelock import FileLock
 
+from envs.replays.replay import read_replay
+from fabric_rl.evaluation.matches import Duel, play_live
+from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.viewer.feeds import FileFeed, GamesFeed, LiveFeed
 from fabric_rl.viewer.server import MOST_CONNECTIONS, MOST_WATCHERS, ViewerServer
 
@@ -246,7 +249,7 @@ def test_watchers_get_the_beginning_and_the_present_game():
             assert feed.wait_for_watchers(0)
             feed.write(b", over")
             assert early.recv(10) == b", over"
-            feed.clear()
+            feed.begin_game()
             feed.write(b"second game")
             assert early.recv(10) == b"second game"
             with connect(stream(server)) as late:
@@ -257,6 +260,39 @@ def test_watchers_get_the_beginning_and_the_present_game():
                 break
             threading.Event().wait(0.1)
         assert not feed.wait_for_watchers(0)
+
+
+def test_a_slow_watcher_gets_the_end_of_a_game_and_a_new_one_does_not():
+    feed, pieces = LiveFeed(), []
+    early = feed.pieces()
+    for number, piece in enumerate((b"head", b"a1", b"a2", None, b"b1", None, None, b"c1", b"c2")):
+        feed.begin_game() if piece is None else feed.write(piece)
+        if number in (2, 4):
+            pieces += [next(early), next(early)] if number == 2 else [next(early)]
+    assert pieces == ["", b"head", b"a1a2b1"] and next(early) == b"c1c2"
+    late = feed.pieces()
+    assert [next(late) for _ in range(3)] == ["", b"head", b"c1c2"]
+
+
+@pytest.mark.slow
+def test_a_live_game_is_a_replay_for_those_who_come_later(tmp_path):
+    """Without the last frames of the game before it."""
+    feed, duel, found = LiveFeed(), Duel.of("chaser", "shooter", PlaySettings(team_size=1)), []
+
+    def again():
+        watcher = feed.pieces()
+        found.append(b"".join([next(watcher), next(watcher), next(watcher)][1:]))
+        if len(found) == 3:
+            raise KeyboardInterrupt
+        return duel
+
+    watched = feed.pieces()
+    next(watched)
+    with pytest.raises(KeyboardInterrupt):
+        play_live(feed, duel, again, minutes=0.02, seed=0)
+    for number, each in enumerate(found):
+        (tmp_path / f"{number}.frl").write_bytes(each)
+        assert [game.num_frames for game in read_replay(tmp_path / f"{number}.frl").games] == [18]
 
 
 def test_too_many_watchers(served):
@@ -296,6 +332,9 @@ def test_without_open_files_a_server_goes_on_when_there_are_some_again(tmp_path)
     code = """
 import contextlib, http.client, os, resource, socket, sys, time
 from pathlib import Path
+from envs.replays.replay import read_replay
+from fabric_rl.evaluation.matches import Duel, play_live
+from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.viewer.feeds import FileFeed
 from fabric_rl.viewer.server import ViewerServer
 server = ViewerServer(FileFeed(Path(sys.argv[1])))
@@ -330,6 +369,9 @@ def test_without_threads_a_server_goes_on_when_there_are_some_again(tmp_path):
     code = """
 import http.client, os, resource, sys, threading
 from pathlib import Path
+from envs.replays.replay import read_replay
+from fabric_rl.evaluation.matches import Duel, play_live
+from fabric_rl.evaluation.settings import PlaySettings
 from fabric_rl.viewer.feeds import FileFeed
 from fabric_rl.viewer.server import ViewerServer
 server = ViewerServer(FileFeed(Path(sys.argv[1])))

@@ -8,8 +8,10 @@ import json
 import re
 import shutil
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fabric_rl
@@ -49,6 +51,15 @@ def test_a_trained_agent_keeps_its_name(tmp_path):
     (tmp_path / "game.frl").write_bytes(shown.replay)
     found = read_replay(tmp_path / "game.frl")
     assert found.about["names"] == ["school_1v1", "chaser"] and found.about["rewards"]
+
+
+def test_a_trained_agent_keeps_an_environment_that_was_passed(tmp_path):
+    trained = fabric_rl.load_trained("school_1v1")
+    slower = partial(trained.env, tick_skip=12)
+    shown = fabric_rl.show(fabric_rl.load_trained("school_1v1", env=slower), minutes=0.02)
+    (tmp_path / "game.frl").write_bytes(shown.replay)
+    steps = np.diff(read_replay(tmp_path / "game.frl").games[0].columns["ticks"])
+    assert len(steps) > 5 and set(steps) == {12}
 
 
 @pytest.mark.parametrize(
