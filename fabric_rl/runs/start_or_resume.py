@@ -246,7 +246,7 @@ def resume_choice(
 
     It is the first of these: the checkpoint of the given path or run id (a run that was killed before its first
     checkpoint starts again); on a terminal, the user's choice among the milestones that fit; the newest valid
-    checkpoint of the newest run for which it fits (of the runs that do not fit, the newest is compared side by side,
+    checkpoint, or else milestone, of the newest run for which it fits (of the runs that do not fit, the newest is compared side by side,
     and the others are named); None (a new run).
 
     Args:
@@ -275,16 +275,16 @@ def resume_choice(
     chosen: Start | None = None
     unfit: dict[str, dict[str, tuple[str, str]]] = {}
     for record in records:
-        if not list_checkpoints(record.folder / "checkpoints"):
+        if not (list_checkpoints(record.folder / "checkpoints") or record.milestones):
             continue  # has only played, or has failed
         try:
-            path, state = load_checkpoint(record.folder)
+            start = latest_start(Run(record.folder))
         except CheckpointError as error:
             logger.info("--resume: skipping run %s: %s", record.name, error)
             continue
-        problems = changed(state["fingerprint"], own, "nothing")
+        problems = changed((start.state or {})["fingerprint"], own, "nothing")
         if not problems:
-            chosen = Start(Run(record.folder), path, state, going_on=True)
+            chosen = start
             break
         unfit[record.name] = problems
     _show_unfit(unfit)

@@ -119,6 +119,8 @@ def test_a_run_continues_from_its_newest_milestone_before_the_first_checkpoint(t
     make_milestone(run, "set_aside/main", 200, {})
     start = choose.latest_start(Run(run))
     assert start.state["steps"] == 120 and start.going_on and start.run.dir == run
+    assert choose.resume_choice(tmp_path, None, True, lambda: OURS).state["steps"] == 120
+    assert choose.resume_choice(tmp_path, None, True, lambda: OTHER) is None
     write(run / "checkpoints" / checkpoint_name(80), state(80, OURS))
     assert choose.latest_start(Run(run)).state["steps"] == 80
 
