@@ -28,7 +28,7 @@ from envs.factories import to_config, unwrap_partial
 from fabric_rl import GAE, Callback, Estimator, Hardware, RoleTrainer, SACArgs, Saving, StartArgs, TrainArgs
 from fabric_rl.base.argv import DEFAULT_CONFIG
 from fabric_rl.base.errors import exit_with_message
-from fabric_rl.callbacks import Evaluation, Profiler
+from fabric_rl.callbacks import Callbacks, Evaluation, Profiler
 from fabric_rl.callbacks.observers import RecordGames, RunVideos, ShowGames
 from fabric_rl.cli.command_line import read_settings, settings_as_yaml
 from fabric_rl.cli.launch_fabric import divide_cores, launch_fabric
@@ -113,7 +113,7 @@ def main(
         The contents of `runs/<run_id>/summary.json`.
     """
     if resolved_config is None:
-        if signals and "value_heads" not in unwrap_partial(agent).settings:
+        if signals and unwrap_partial(agent).lacks("value_heads"):
             agent = partial(agent, value_heads=1 + len(signals))
         resolved_config, lost = settings_as_yaml(main, locals(), to_config)
         if lost and launched_by.is_rank_0():
@@ -149,8 +149,8 @@ def main(
         cores = divide_cores(fabric, hardware.num_threads or (opened.state or {}).get("num_threads"))
         announcement = Announcement(opened, args, resolved_config, cores)
         hooks = [*([callbacks] if isinstance(callbacks, Callback) else callbacks)]
-        for evaluation in (hook for hook in hooks if isinstance(hook, Evaluation)):
-            evaluation.play_in(env)
+        for hook in (hook for hook in hooks if isinstance(hook, Evaluation | Callbacks)):
+            hook.play_in(env)
         if saving.record_minutes is not None:
             hooks.append(RecordGames(run.dir / GAMES, saving.record_minutes, saving.keep_games))
         hooks += [ShowGames(run.dir / GAMES)] if watch else []

@@ -21,6 +21,12 @@ class FactoryCall(NamedTuple):
     args: tuple[Any, ...]
     settings: dict[str, Any]
 
+    def lacks(self, name: str) -> bool:
+        """Return True if the function accepts an argument of that name, and the settings do not have it."""
+        parameters = inspect.signature(self.function).parameters.values()
+        accepts = any(each.name == name or each.kind is each.VAR_KEYWORD for each in parameters)
+        return accepts and name not in self.settings
+
     def arguments(self) -> dict[str, Any]:
         """Return all arguments by parameter name; raise a TypeError if the function does not accept them."""
         signature = inspect.signature(self.function)

@@ -12,7 +12,7 @@ from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger
 from fabric_rl.ranks.collectives import raised_on_all_ranks
 from fabric_rl.ranks.sharding import unsharded
-from fabric_rl.types import Minibatch
+from fabric_rl.types import EnvFactory, Minibatch
 
 
 class Hooks:
@@ -161,7 +161,7 @@ def _call_all(hook: Hook) -> Hook:
 
 
 class Callbacks(Callback):
-    """Several callbacks combined into one.
+    """Several callbacks combined into one, with one place in the order: `comes_first` of its parts has no effect.
 
     Attributes:
         parts: Name -> callback, called in this order; checkpoints store the state of each callback under its name.
@@ -170,6 +170,12 @@ class Callbacks(Callback):
     def __init__(self, parts: Mapping[str, Callback]) -> None:
         self.parts = dict(parts)
         self._of_others: dict[str, Any] = {}
+
+    def play_in(self, env: EnvFactory) -> None:
+        """Let parts that play in an environment of their own, such as `Evaluation`, use the run's by default."""
+        for part in self.parts.values():
+            if hasattr(part, "play_in"):
+                part.play_in(env)
 
     on_train_start = _call_all(Callback.on_train_start)
     on_iteration_start = _call_all(Callback.on_iteration_start)

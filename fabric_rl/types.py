@@ -121,7 +121,8 @@ class ActorCritic(LightningModule):
         minibatch_fields: Names from `MINIBATCH_FIELDS` that the minibatches must contain.
         progress: 0-dim float32, fraction of the training that is done, 0..1, for schedules; updated by the trainer.
         algorithm: First part of the names of the agent's metrics, `<algorithm>/<name>`.
-        training_loop: Function with the signature of `fabric_rl.train` that trains the agent; None: `fabric_rl.train`.
+        training_loop: Function that trains the agent, with the arguments of `fabric_rl.train`, or for an
+            `OffPolicyAgent` those of `fabric_rl.train_off_policy`. None: that function itself.
     """
 
     algorithm: ClassVar[str] = "ppo"
@@ -262,6 +263,7 @@ class OffPolicyAgent(ActorCritic):
         holds_actions: If True, each sub-environment repeats its first action of a rollout. Set by the trainer.
     """
 
+    algorithm = "sac"
     minibatch_fields = ("reward", "terminated", "done", "next_obs", "next_action_mask")
     acts_at_random: bool = False
     holds_actions: bool = False

@@ -293,8 +293,15 @@ class GymnasiumEnvs(VectorWrapper):
 
     def _masks(self, infos: dict[str, Any]) -> dict[str, Any]:
         """Return the masks of discrete actions as bools; Gymnasium's own environments have 0 and 1."""
-        has_masks = isinstance(self.single_action_space, spaces.Discrete) and "action_mask" in infos
-        return {"action_mask": infos["action_mask"].astype(np.bool_)} if has_masks else {}
+        if (
+            not isinstance(self.single_action_space, spaces.Discrete | spaces.MultiDiscrete)
+            or "action_mask" not in infos
+        ):
+            return {}
+        masks = infos["action_mask"]
+        if masks.dtype == object:  # a tuple with a mask for each part of a MultiDiscrete space
+            masks = np.array([np.concatenate(each) for each in masks])
+        return {"action_mask": masks.astype(np.bool_)}
 
     @property
     def parameters(self) -> dict[str, NDArray[np.float64]]:

@@ -45,7 +45,7 @@ class Evaluation(Callback):
     comes_first: ClassVar = True
 
     every_steps: Count = 50_000
-    """Agent-steps (over all ranks) between evaluations; there is also one at the end of training."""
+    """Agent-steps (over all ranks) between evaluations; there is also one after the last iteration."""
     episodes: Count = 20
     """Minimum number of episodes; every sub-environment plays the same number."""
     sampled: bool = True

@@ -236,11 +236,12 @@ def choose_algorithm(
         raise ValueError(
             f"--trainers is for --agent agents.RolesAgent; {made} has one trainer, so set the flags themselves"
         )
+    loop = getattr(made, "training_loop", None)
     if not (isinstance(made, type) and issubclass(made, OffPolicyAgent)):
         given = [f"--{field.name}" for field in fields(sac) if getattr(sac, field.name) != field.default]
         if given:
             raise ValueError(f"leave out {', '.join(given)}, which only agents that learn with SAC use")
-        if (loop := getattr(made, "training_loop", None)) is not None:
+        if loop is not None:
             if signals or type(estimator) is not GAE:
                 raise ValueError(f"--signals and --estimator are only for PPO, not for {made.__name__}")
             return cast(Callable[..., dict[str, Any]], loop)
@@ -249,4 +250,4 @@ def choose_algorithm(
         raise ValueError("--estimator is only for PPO, because SAC does not estimate advantages; leave the flag out")
     files = () if inference else sac.demonstrations
     shown = trajectories_of(files, env, "--demonstrations", rewards=True) if files else ()
-    return partial(train_off_policy, sac=sac, signals=signals, demonstrations=shown)
+    return partial(loop or train_off_policy, sac=sac, signals=signals, demonstrations=shown)

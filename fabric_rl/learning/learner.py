@@ -33,7 +33,8 @@ from fabric_rl.types import ActorCritic, CheckpointError, Minibatch, NonFiniteEr
 class FrozenLearner:
     """Learner that leaves the weights as they are, for a player (which receives them) or with `--inference`."""
 
-    def __init__(self, state: TrainState) -> None:
+    def __init__(self, state: TrainState, inference: bool = False) -> None:
+        self._inference = inference
         self.fabric, self.agent, self.optimizer, self.args = state.fabric, state.agent, state.optimizer, state.args
         self._base_lrs = [group["lr"] for group in self.optimizer.param_groups]
         adapts = self.args.lr_schedule == "kl_adaptive"
@@ -43,8 +44,8 @@ class FrozenLearner:
         self._before: dict[str, Tensor] | None = None
 
     def apply_schedules(self, progress: float, learning_rate: float | None, learning_rate_factor: float) -> None:
-        """Set the agent's `progress` (0..1) and the learning rates, see `TrainState`."""
-        self.agent.progress.fill_(progress)
+        """Set the agent's `progress` (0..1; 1 with `--inference`) and the learning rates, see `TrainState`."""
+        self.agent.progress.fill_(1.0 if self._inference else progress)
         schedules = {"linear": Linear(1.0, 0.0), "cosine": Cosine(1.0, 0.0), "constant": Constant(1.0)}
         adaptive = self._kl_adaptive
         factor = schedules[self.args.lr_schedule](progress) if adaptive is None else adaptive.factor

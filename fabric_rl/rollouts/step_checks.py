@@ -33,13 +33,20 @@ def check_step(what: str, returned: Any, n: int, obs_shape: tuple[int, ...]) -> 
     obs, reward, terminated, truncated, infos = check_tuple(what, returned, names)
     if not isinstance(infos, dict):
         raise ValueError(f"{what}: infos must be a dict, got {describe_type(infos)}")
-    return Step(
+    step = Step(
         check_array(f"{what}: the observations", obs, (n, *obs_shape)),
         check_array(f"{what}: the rewards", reward, (n,)),
         check_array(f"{what}: terminated", terminated, (n,), BOOLS),
         check_array(f"{what}: truncated", truncated, (n,), BOOLS),
         infos,
     )
+    final = infos.get("final_obs")
+    if isinstance(final, np.ndarray) and final.dtype == object and final.shape == (n,):  # Gymnasium's own format
+        ended = step.terminated | step.truncated
+        if all(last is not None for last in final[ended]):
+            rows = np.array([last if over else own for own, last, over in zip(step.obs, final, ended, strict=True)])
+            step = step._replace(infos=infos | {"final_obs": rows})
+    return step
 
 
 def check_array(what: str, value: Any, shape: tuple[int, ...], kind: str = NUMBERS) -> Array:  # noqa: ANN401

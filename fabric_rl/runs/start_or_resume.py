@@ -246,8 +246,8 @@ def resume_choice(
 
     It is the first of these: the checkpoint of the given path or run id (a run that was killed before its first
     checkpoint starts again); on a terminal, the user's choice among the milestones that fit; the newest valid
-    checkpoint, or else milestone, of the newest run for which it fits (of the runs that do not fit, the newest is compared side by side,
-    and the others are named); None (a new run).
+    checkpoint, or else milestone, of the newest run for which it fits (of the runs that do not fit, the newest is
+    compared side by side, and the others are named); None (a new run).
 
     Args:
         runs_dir: Folder that contains all runs.

@@ -72,7 +72,7 @@ class ReplayLearner(FrozenLearner):
     def learn(self, batch: Minibatch, minibatch_size: int) -> dict[str, float]:
         """Add a rollout to the buffer; learn if the buffers have `buffer_init_steps` steps in all and a sequence each.
 
-        Return the mean losses and other metrics as `sac/<name>`, or no metrics if it did not learn.
+        Return the mean losses and other metrics as `<algorithm>/<name>`, or no metrics if it did not learn.
 
         Raises:
             ValueError: A callback changed the size of the batch or of the minibatches.
@@ -128,9 +128,8 @@ class ReplayLearner(FrozenLearner):
         if bad is not None and getattr(self._precision, "scaler", None) is None:
             raise NonFiniteError(f"the training step's {bad} became {losses[bad]}")
         losses["learning_rate"] = self.optimizer.param_groups[0]["lr"]
-        return {f"sac/{name}": figure for name, figure in losses.items()} | {
-            "sac/replay_steps": float(len(self.replay))
-        }
+        losses["replay_steps"] = float(len(self.replay))
+        return {f"{self.agent.algorithm}/{name}": figure for name, figure in losses.items()}
 
     def _minibatch(self, size: int) -> tuple[Tensor, Transitions]:
         """Return the buffer indices of sampled steps, and a minibatch of these followed by demonstrations."""

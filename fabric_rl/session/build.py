@@ -204,7 +204,7 @@ def build(
     learner = (
         algorithm.learner(state, peers, timers, rollout, rollout_steps, gamma, added)
         if learns
-        else FrozenLearner(state)
+        else FrozenLearner(state, inference)
     )
     hooks = Hooks(state, callbacks, learns=not inference)
     objects = (hooks, module, estimator, gamma, collector, learner, timers, added)

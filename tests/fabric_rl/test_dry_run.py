@@ -79,7 +79,7 @@ def test_good_parts_pass_and_the_environment_is_seeded(attempt):
         ({"step": replace(3, lambda done: False)}, r"truncated must be bools of shape \[2\], got bool of shape \[\]"),
         ({"step": replace(4, lambda infos: {})}, r"episodes ended, but infos lacks 'final_obs'"),
         (
-            {"step": replace(4, lambda infos: {"final_obs": np.array([np.zeros(2), None], object)})},
+            {"step": replace(4, lambda infos: {"final_obs": np.array([None, np.zeros(2)], object)})},
             r"infos\['final_obs'\] must be numbers of shape \[2, 2\], got object of shape \[2\]",
         ),
     ],

@@ -39,6 +39,30 @@ def test_an_environment_only_gets_actions_of_its_space_from_the_first_step_on(fa
     assert train(fabric, strict, PPOLightningAgent, settings(), plain=True)["total_steps"] == 32
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Gymnasium's
+def test_an_environment_may_have_the_final_observations_of_gymnasium(fabric):
+    """An array of objects, which are None where the episode goes on; here it is cut after 3 steps in one of two."""
+
+    def make(seed):
+        envs = [partial(gymnasium.make, "Pendulum-v1", max_episode_steps=steps) for steps in (3, 200)]
+        return SyncVectorEnv(envs, autoreset_mode=AutoresetMode.SAME_STEP)
+
+    assert train(fabric, make, PPOLightningAgent, settings(), plain=True)["total_steps"] == 32
+
+
+@pytest.mark.parametrize("inference", [False, True])
+def test_the_progress_of_an_agent_that_only_plays_is_that_of_a_trained_one(fabric, inference):
+    seen = []
+
+    class Watched(PPOLightningAgent):
+        def act(self, obs, state=None, deterministic=False):
+            seen.append(float(self.progress))
+            return super().act(obs, state, deterministic)
+
+    train(fabric, strict, Watched, settings(), plain=True, inference=inference)
+    assert seen[-16:] == ([1.0] * 16 if inference else [0.0] * 8 + [0.5] * 8)
+
+
 def test_an_agent_that_reads_no_masks_is_given_none(fabric):
     class Maskless(PPOLightningAgent):
         def act(self, obs, state=None, deterministic=False):

@@ -13,7 +13,9 @@ from lightning.fabric.loggers.logger import Logger
 from agents import PPOLightningAgent
 from envs import CombinedReward, GoalReward, GymnasiumEnvs, RandomState, RocketSimPool, TouchReward
 from fabric_rl import Hardware, History, StartArgs, TrainArgs, load_trained, train
+from fabric_rl.callbacks import Callbacks, Evaluation
 from fabric_rl.schedules import Linear
+from fabric_rl.signals import RND
 from tests.command import command
 from tests.runs import settings_of
 from train_fabric import cli, main
@@ -125,6 +127,22 @@ def test_an_environment_without_a_seed_is_told_so(tmp_path):
     start = StartArgs(runs_dir=str(tmp_path))
     with pytest.raises(TypeError, match=r"^--env is called with seed=\.\.\. and must accept it .*env_id"):
         main(env=partial(gymnasium.make_vec, "CartPole-v1", num_envs=2), start=start)
+
+
+class TwoHeads(PPOLightningAgent):
+    """Always has two value heads, so it has no setting for them."""
+
+    def __init__(self, observation_space, action_space, actor_lr=1e-3):
+        super().__init__(observation_space, action_space, [8], [8], actor_lr=actor_lr, value_heads=2)
+
+
+def test_callbacks_in_a_composite_play_in_the_environment_and_agents_may_have_their_own_heads(tmp_path):
+    start = StartArgs(run_id="both", runs_dir=str(tmp_path))
+    history = History()
+    both = Callbacks({"played": Callbacks({"inner": Evaluation(every_steps=32, episodes=1)}), "history": history})
+    env = partial(GymnasiumEnvs, "CartPole-v1", 2)
+    main(env, TwoHeads, ARGS, start, hardware=CPU, callbacks=both, signals=[RND])
+    assert all("eval/return" in row for row in history.rows) and history.rows
 
 
 class Kept(Logger):

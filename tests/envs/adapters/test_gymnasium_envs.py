@@ -387,6 +387,32 @@ def test_action_masks_are_those_of_the_returned_observations():
     envs.close()
 
 
+class Parts(gymnasium.Env):
+    """Two parts of an action, each with a choice that is forbidden, told as one array or as Gymnasium's tuple."""
+
+    observation_space, action_space = gymnasium.spaces.Box(0, 1, (1,)), gymnasium.spaces.MultiDiscrete([3, 2])
+
+    def __init__(self, whole):
+        masks = np.array([0, 1, 1], np.int8), np.array([1, 0], np.int8)
+        self.infos = {"action_mask": np.concatenate(masks) if whole else masks}
+
+    def reset(self, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(1, np.float32), self.infos
+
+    def step(self, action):
+        return np.zeros(1, np.float32), 0.0, False, False, self.infos
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_masks_of_several_parts_are_one_after_another(whole):
+    envs = GymnasiumEnvs(Parts, num_envs=2, settings={"whole": whole})
+    for infos in (envs.reset()[1], envs.step(np.ones((2, 2), np.int64))[4]):
+        assert infos["action_mask"].dtype == np.bool_
+        assert infos["action_mask"].tolist() == [[False, True, True, True, False]] * 2
+    envs.close()
+
+
 class OneArray(gymnasium.Env):
     """All observations are one array, which counts the steps of an episode."""
 

@@ -22,6 +22,7 @@ from envs import (
     TouchReward,
 )
 from fabric_rl import (
+    GAE,
     ActOutput,
     Callback,
     History,
@@ -37,6 +38,7 @@ from fabric_rl import (
 )
 from fabric_rl.args import ONLY_PPO
 from fabric_rl.callbacks import AdaptiveBatchSize, Debug
+from fabric_rl.evaluation.demonstrations import choose_algorithm
 from fabric_rl.learning.update import NotEnoughMemoryError
 from fabric_rl.types import NonFiniteError, SettingError
 
@@ -427,6 +429,21 @@ def test_inference_plays_and_learns_nothing(fabric, tmp_path):
     train_off_policy(fabric, env, make, ARGS, weights=stopped, inference=True, plain=True)
     assert all(torch.equal(tensor, stopped["agent"][name]) for name, tensor in built[0].state_dict().items())
     assert not built[0].acts_at_random
+
+
+def test_an_agent_may_have_a_loop_and_a_name_of_its_own(counted, fabric, counter_env):
+    class Own(AsksForValuesOnce):
+        algorithm = "redq"
+        training_loop = staticmethod(train_off_policy)
+
+    sac = SACArgs(buffer_init_steps=0)
+    chosen = choose_algorithm(Own, counter_env, GAE(), sac, (), inference=False)
+    assert chosen.func is Own.training_loop and chosen.keywords["sac"] is sac
+    history = History()
+    counted(Own, callbacks=[history])
+    names = {name for row in history.rows for name in row}
+    assert {"redq/loss", "redq/replay_steps", "redq/learning_rate"} <= names
+    assert not [name for name in names if name.startswith("sac/")]
 
 
 @pytest.mark.parametrize("space", [Discrete(2), Box(-2, 2, (1,))])
