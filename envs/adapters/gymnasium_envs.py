@@ -293,10 +293,8 @@ class GymnasiumEnvs(VectorWrapper):
 
     def _masks(self, infos: dict[str, Any]) -> dict[str, Any]:
         """Return the masks of discrete actions as bools; Gymnasium's own environments have 0 and 1."""
-        if (
-            not isinstance(self.single_action_space, spaces.Discrete | spaces.MultiDiscrete)
-            or "action_mask" not in infos
-        ):
+        discrete = isinstance(self.single_action_space, spaces.Discrete | spaces.MultiDiscrete)
+        if not discrete or "action_mask" not in infos:
             return {}
         masks = infos["action_mask"]
         if masks.dtype == object:  # a tuple with a mask for each part of a MultiDiscrete space
