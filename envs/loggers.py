@@ -173,7 +173,7 @@ class TurtleRecoveryLogger(StateLogger):
     in which it became a turtle; else it has failed, and can count again only after it has stood upright. A
     demolition or the end of the episode ends the measurement without a result.
 
-    Metrics: `turtle/started`, turtles per car since the last log; `turtle/recovery_rate`, recovered over recovered and
+    Metrics: `turtle/started`, turtles per car in an iteration; `turtle/recovery_rate`, recovered over recovered and
     failed, 0..1; `turtle/recovery_ticks`, mean physics ticks (1/120 s) until a recovery, rounded up to whole steps.
     """
 

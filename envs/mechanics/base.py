@@ -134,7 +134,8 @@ class Lane(Component, ABC):
     MAX_X: ClassVar[float] = 3500.0
     MIN_Y: ClassVar[float] = 1000.0
     MAX_Y: ClassVar[float] = 4500.0
-    """Limits in uu of the area in which the other cars stand, in their own half."""
+    MAX_SUM: ClassVar[float] = 7500.0
+    """Limits in uu of the area in which the other cars stand, in their own half: |x|, |y|, and |x| + |y|."""
 
     _below_limit: ClassVar[str] = ""
     """The setting, in seconds, that has to be below the time limit."""
@@ -200,7 +201,8 @@ class Lane(Component, ABC):
         while True:
             x, y = rng.uniform(-self.MAX_X, self.MAX_X), rng.uniform(self.MIN_Y, self.MAX_Y)
             spot = np.array((side * x, side * y, CAR_REST_HEIGHT), np.float32)
-            clear = all(np.linalg.norm((spot - other)[:2]) > self.CLEARANCE for other in far)
+            clear = abs(x) + y <= self.MAX_SUM
+            clear &= all(np.linalg.norm((spot - other)[:2]) > self.CLEARANCE for other in far)
             if clear and all(np.linalg.norm(spot - other) > self.BETWEEN for other in near):
                 return spot
 

@@ -46,6 +46,8 @@ class JumpShotLane(Lane):
         meets[2] = rng.uniform(230, 300)
         velocity = np.array((rng.uniform(-50, 50), rng.uniform(-50, 100), rng.uniform(-250, -150)))
         ball_pos, ball_vel = rewind_flight(meets, velocity, seconds, GRAVITY)
+        if ball_pos[2] < BALL_RESTING_HEIGHT:  # it would begin in the floor
+            return self.set_up(rng)
         place = x, y, CAR_REST_HEIGHT
         return SetUp(place, ball_pos, forward * speed, forward, up, ball_vel, boost=rng.uniform(30, 100))
 
@@ -132,11 +134,9 @@ class HalfFlipLane(Lane):
         x, y = rng.uniform(0, 2500), rng.uniform(-3500, 3500)
         forward, up = heading(rng.uniform(-np.pi, np.pi))
         speed, away = -rng.uniform(500, 900), -rng.uniform(1500, 2500)
-        ball = (
-            np.clip(x + away * forward[0], -3600, 3600),
-            np.clip(y + away * forward[1], -4500, 4500),
-            BALL_RESTING_HEIGHT,
-        )
+        ball_x, ball_y = np.clip(x + away * forward[0], -3600, 3600), np.clip(y + away * forward[1], -4500, 4500)
+        in_corner = max(0.0, abs(ball_x) + abs(ball_y) - self.MAX_SUM) / 2
+        ball = ball_x - np.sign(ball_x) * in_corner, ball_y - np.sign(ball_y) * in_corner, BALL_RESTING_HEIGHT
         velocity = (forward[0] * speed, forward[1] * speed, 0.0)
         return SetUp((x, y, CAR_REST_HEIGHT), ball, velocity, forward, up, boost=rng.uniform(0, 12))
 

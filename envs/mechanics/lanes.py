@@ -29,7 +29,7 @@ class LaneTracker(StateLogger):
     """Tracker of the lane of every arena, and of the results of each lane's episodes.
 
     Metrics, for each lane: `lane/<name>_success`, share of finished episodes in which the mechanic succeeded, 0..1;
-    `lane/<name>_episodes`, number of finished episodes per arena since the last log.
+    `lane/<name>_episodes`, number of finished episodes per arena in an iteration.
 
     Attributes:
         lane: `[A]` index of the lane that each arena is in, `NO_LANE` (-1) for none.

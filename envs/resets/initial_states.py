@@ -87,13 +87,14 @@ def find_problems(state: GameState, arena: int, limits: StartLimits = USUAL_LIMI
 
 def _beyond_limits(here: View, respawn: Float, names: Sequence[str], most: StartLimits) -> Iterator[Problem]:
     """Yield problems with speeds, spins, boost and timers, which must all be finite."""
+    gone = [False, *(respawn > 0).tolist()]  # the game leaves a demolished car's spin as it was
     for what, unit, ball, cars, limits in (
         ("velocity", "uu/s", here.ball_vel, here.car_vel, (most.ball_speed, game.CAR_MAX_SPEED)),
         ("angular velocity", "rad/s", here.ball_ang_vel, here.car_ang_vel, (BALL_MAX_ANG_VEL, game.CAR_MAX_ANG_VEL)),
     ):
-        for name, vector in zip(names, (ball.tolist(), *cars.tolist()), strict=True):
+        for name, vector, demolished in zip(names, (ball.tolist(), *cars.tolist()), gone, strict=True):
             is_car, speed = name is not names[0], math.hypot(*vector)
-            if speed > limits[is_car] * LIMIT_MARGIN:
+            if speed > limits[is_car] * LIMIT_MARGIN and not demolished:
                 yield Problem(
                     f"a {'car' if is_car else 'ball'} faster than the game allows",
                     f"{name} would start with {what} {speed:g} {unit}; at most {limits[is_car]:g} is possible",

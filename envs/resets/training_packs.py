@@ -76,8 +76,8 @@ class TrainingPack(PerArenaSetter):
 
     CLEARANCE = 400.0
     """Minimum distance in uu between an additional car and anything else."""
-    MAX_X, MIN_Y, MAX_Y = 3500.0, 500.0, 4500.0
-    """Area in uu where additional cars stand, in their own half."""
+    MAX_X, MIN_Y, MAX_Y, MAX_SUM = 3500.0, 500.0, 4500.0, 7500.0
+    """Area in uu where additional cars stand, in their own half: |x|, |y|, and |x| + |y|, away from the corners."""
 
     kinds: Sequence[str] | None = None
     """Only packs of these kinds: "Striker", "Goalie". Default: all."""
@@ -128,7 +128,8 @@ class TrainingPack(PerArenaSetter):
         while True:
             x, y = rng.uniform(-self.MAX_X, self.MAX_X), side * rng.uniform(self.MIN_Y, self.MAX_Y)
             spot = np.array((x, y, CAR_REST_HEIGHT), np.float32)
-            if all(np.linalg.norm(spot - other) > self.CLEARANCE for other in placed):
+            clear = all(np.linalg.norm(spot - other) > self.CLEARANCE for other in placed)
+            if clear and abs(x) + abs(y) <= self.MAX_SUM:
                 return spot
 
 

@@ -453,12 +453,13 @@ class GameState(StateArrays):
     is_supersonic: Derived[Bool] = Derived(lambda state: state.supersonic_time > 0)
     """`[A, C]` faster than 2200 uu/s, or a moment ago and still faster than 2100."""
     is_demoed: Derived[Bool] = Derived(lambda state: state.demo_respawn_timer > 0)
-    """`[A, C]` demolished and not back yet; position, velocity, rotation and wheel contacts stay as they were."""
+    """`[A, C]` demolished and not back yet; position, velocities, rotation, wheel contacts and the timers of boost
+    and supersonic speed stay as they were."""
 
     # Counters of the game, float32 `[A, C]`, since the episode began.
 
     goals = _counter(layout.GOALS)
-    """`[A, C]` goals the car has scored in this episode."""
+    """`[A, C]` goals of the car in this episode as RocketSim counts them: soon after its touch, no own goals."""
     shots = _counter(layout.SHOTS)
     """`[A, C]` shots on goal in this episode as RocketSim counts them: hard ones only."""
     saves = _counter(layout.SAVES)
@@ -471,9 +472,9 @@ class GameState(StateArrays):
     # Second tier: read from the live arenas on first access after a step (about 2 us per car).
 
     wheels_with_contact: Derived[Bool] = _detail("wheels")
-    """`[A, C, 4]` each wheel touches something: front left, front right, back left, back right."""
+    """`[A, C, 4]` each wheel touches something: front right, front left, back right, back left."""
     jump_time: Derived[Float] = _detail("jump_time")
-    """`[A, C]` seconds since the jump began, while it lifts the car."""
+    """`[A, C]` seconds since the jump began, until the car lands."""
     air_time: Derived[Float] = _detail("air_time")
     """`[A, C]` seconds since the car left the ground, 0 on it."""
     flip_torque: Derived[Float] = _detail("flip_torque")

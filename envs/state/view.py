@@ -144,7 +144,7 @@ class View:
     car_vel = _cars(layout.CAR_VEL)
     """Linear velocity, uu/s, norm <= 2300."""
     car_ang_vel = _cars(layout.CAR_ANG_VEL)
-    """Angular velocity, rad/s, norm <= 5.5."""
+    """Angular velocity, rad/s, norm <= 5.5 (a demolished car may keep more)."""
     car_quaternion = _cars(layout.CAR_QUATERNION)
     """Rotation as a unit quaternion w, x, y, z."""
     ball_quaternion = _ball(layout.QUATERNION)

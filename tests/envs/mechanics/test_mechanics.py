@@ -163,6 +163,14 @@ def test_every_start_is_possible_and_the_others_keep_away(name, teams):
         assert state.on_ground[arena, others].all() and (state.world.car_pos[arena, others, 2] == 17).all()
 
 
+def test_nothing_begins_on_a_ramp_or_in_the_floor():
+    flip, shot, rng = HalfFlipLane(), JumpShotLane(), np.random.default_rng(0)
+    sums = [np.abs(flip.set_up(rng).ball_pos[:2]).sum() for _ in range(3000)]
+    assert 7499 < max(sums) < 7501
+    assert min(shot.set_up(rng).ball_pos[2] for _ in range(1000)) > 93.14
+    assert max(np.abs(flip._free_place([], [], 1, rng)[:2]).sum() for _ in range(1000)) <= 7500
+
+
 @pytest.mark.parametrize("name", LANES)
 def test_orange_begins_as_blue_rotated(name):
     lane, state = LANES[name](), GameState(2, 1, 1)

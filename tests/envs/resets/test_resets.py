@@ -340,6 +340,7 @@ PROBLEMS = [
     ({"ball_ang_vel": [0, 5, 5]}, [BALL], "the ball would start with angular velocity 7.07107 rad/s; at most 6 is"),
     ({"car_vel": (1, [0, 2400, 0])}, [CAR], "car 1 would start with velocity 2400 uu/s; at most 2300 is possible"),
     ({"car_ang_vel": (0, [4, 4, 0])}, [CAR], "car 0 would start with angular velocity 5.65685 rad/s; at most 5.5 is"),
+    ({"car_ang_vel": (0, [4, 4, 0]), "demo_respawn_timer": (0, 1.0)}, [], None),  # the game leaves it as it was
     ({"boost": (1, 500.0)}, ["a boost out of range"], "car 1 would start with boost 500; it must be from 0 to 100"),
     ({"boost": (0, -1.0)}, ["a boost out of range"], "car 0 would start with boost -1"),
     ({"pad_timers": (7, 11.0)}, ["a pad timer out of range"], "pad 7 would start with pad timer 11; it must be from 0"),

@@ -87,6 +87,7 @@ def test_further_cars_wait_in_their_own_halves(write):
         state = apply(setter, seed, 3, 3)
         pos, to_ball = state.world.car_pos[0], state.world.ball_pos[0] - state.world.car_pos[0]
         assert (pos[1:3, 1] <= -500).all() and (pos[3:, 1] >= 500).all()
+        assert (np.abs(pos[1:, :2]).sum(axis=1) <= 7500).all()  # not on a ramp
         spots = np.concatenate((pos, state.world.ball_pos))
         gaps = np.linalg.norm(spots[:, None] - spots[None], axis=-1)[~np.eye(7, dtype=bool)]
         assert gaps.min() > 399
