@@ -321,5 +321,5 @@ def check_run_id(name: str, flag: str = "--run_id") -> None:
     if _NOT_IN_NAMES.search(name) or name.startswith("-") or len(name) > _MAX_NAME or not name.isprintable():
         raise ValueError(
             f"{flag} {shown} must not begin with a dash, be longer than {_MAX_NAME} characters, end with a dot "
-            'or a space, or contain invisible characters or any of these: < > : " | ? *'
+            'or a space, or contain invisible characters or any of these: < > : " | ? * \\'
         )

@@ -18,7 +18,7 @@ def compute_rewards(reward: Reward, trace: MatchTrace, name: str | None = None) 
     """Return the rewards `[steps, A, C]` float64 of a trace.
 
     Only the first of several consecutive steps with a goal counts, as in a pool, which ends an episode with a goal. The
-    reward must not be used elsewhere; error messages call it `name`.
+    reward must not be used elsewhere; error messages call it `name`. Raise a FloatingPointError for NaN or infinity.
     """
     paid: list[Rewards] = []
     over = np.zeros(trace.first.num_arenas, np.bool_)
@@ -28,6 +28,8 @@ def compute_rewards(reward: Reward, trace: MatchTrace, name: str | None = None) 
             over = over & ~mask
             continue
         now = np.where(state.present, reward(state, name), 0).astype(np.float64)
+        if not np.isfinite(now).all():
+            raise FloatingPointError(f"{name or reward.label()}: NaN or infinity in the rewards")
         paid.append(np.where(over[:, None], 0, now))
         over = over | state.goal_scored
     return np.stack(paid)

@@ -32,10 +32,9 @@ def read_yaml(path: str | Path, foreign: bool = False) -> Any:  # noqa: ANN401 -
 
     Raises:
         OSError: The file cannot be read.
-        UnicodeDecodeError: The file is not UTF-8 text.
-        ValueError: The file is not YAML, has a setting of a class next to `class_path` instead of under `init_args`, or
-            is too large: each alias counts as a copy of its anchor, so a small file may expand to billions of settings;
-            or, unless `foreign`, it is a file of ML-Agents.
+        ValueError: The file is not UTF-8 text or not YAML, has a setting of a class next to `class_path` instead of
+            under `init_args`, or is too large: each alias counts as a copy of its anchor, so a small file may expand to
+            billions of settings; or, unless `foreign`, it is a file of ML-Agents.
     """
     path = Path(path)
     if path.exists() and not path.is_file():
@@ -48,8 +47,8 @@ def read_yaml(path: str | Path, foreign: bool = False) -> Any:  # noqa: ANN401 -
         node = loader.get_single_node()
         small = _is_small(node)
         settings = loader.construct_document(node) if node is not None and small else None
-    except UnicodeDecodeError:
-        raise
+    except UnicodeDecodeError as error:
+        raise ValueError(f"--config {path}: this is not UTF-8 text; save the file as UTF-8") from error
     except RecursionError as error:
         raise ValueError(too_large) from error
     except (yaml.YAMLError, ValueError) as error:  # ValueError: an impossible date
@@ -131,7 +130,7 @@ def read_section(config: str, name: str) -> Any:  # noqa: ANN401 - any YAML
     """
     try:
         settings = read_yaml(config) or {}
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise ValueError(f"--config {config}: {one_line(str(error))}") from error
     if not isinstance(settings, dict):
         raise ValueError(f"--config {config}: this is not a YAML file of settings")
@@ -199,6 +198,8 @@ def read_configs(flags: Sequence[str]) -> list[dict[str, Any]]:
     """
     found = []
     for value in filter(None, flag_values(flags, "--config")):
-        with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
+        with suppress(OSError, yaml.YAMLError):
             found.append(read_yaml(value) if os.path.isfile(value) else yaml.safe_load(value))
+            if os.path.isfile(value) and not isinstance(found[-1], dict):
+                raise ValueError(f"--config {value}: this is not a YAML file of settings (name: value)")
     return [settings for settings in found if isinstance(settings, dict)]

@@ -29,7 +29,7 @@ from fabric_rl.types import EnvFactory
 
 _AUDIT_FILES = "Output files (.json, .png). If several phases are audited, their names include the phase."
 _TRACE_FILES = "Output files: .png for the plot, .csv for the table of steps."
-_RESET_FILES = "Output files: .png for the view from above, .csv for all initial states."
+_RESET_FILES = "Output files: .png for the views from above and from the side, .csv for all initial states."
 _COLOURS = {"ball": "0.35", "blue": "tab:blue", "orange": "tab:orange"}
 
 
@@ -203,7 +203,7 @@ def draw_trace(rows: Sequence[TraceRow]) -> Any:  # noqa: ANN401 - see new_figur
 def show_resets(
     env: EnvFactory = RocketSimPool, episodes: int = 100, seed: CountOrZero = 0, phase: str | None = None
 ) -> Report:
-    """Show the initial states of episodes: ranges of ball and cars, a view from above, and a table.
+    """Show the initial states of episodes: ranges of ball and cars, views from above and from the side, and a table.
 
     Args:
         env: Environment class with its settings; must be a RocketSimPool.

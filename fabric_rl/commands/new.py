@@ -23,7 +23,9 @@ def new(folder: Path, /) -> int:
     """
     name = folder.name
     if not name.isidentifier() or keyword.iskeyword(name) or name != normalize("NFKC", name):  # the form Python imports
-        raise ValueError(f"{name or folder} is not a valid name for a Python package; use letters, digits and _")
+        raise ValueError(
+            f"{name or folder} is not a valid name for a Python package; use letters, digits and _, a letter first"
+        )
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise FileExistsError(f"{folder} is not empty; choose a new folder")
     spec = find_spec(name) if name not in sys.modules else None

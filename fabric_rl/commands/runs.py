@@ -9,6 +9,7 @@ from rich.text import Text
 
 from fabric_rl.analysis.curves import choose_metrics, draw_png, draw_text
 from fabric_rl.analysis.tables import comparison_table, milestones_table, run_table, runs_table
+from fabric_rl.commands.output import check_file
 from fabric_rl.metrics.metrics_csv import read_metrics
 from fabric_rl.runs.records import find_run, list_runs
 
@@ -60,6 +61,10 @@ def compare_runs(
     labels = [name if names.count(name) == 1 else str(folder) for name, folder in zip(names, folders, strict=True)]
     curves = {label: read_metrics(folder / "metrics.csv") for label, folder in zip(labels, folders, strict=True)}
     chosen = choose_metrics(curves, metrics, USUAL_METRICS)
+    picture = output or runs_dir / "compare.png"
+    if picture.suffix != ".png":
+        raise ValueError(f"--output {picture} must end in .png")
+    check_file(picture, "--output")
     console = Console()
     console.print(comparison_table(curves, chosen))
     missing = []
@@ -71,7 +76,6 @@ def compare_runs(
     except ImportError:
         missing.append("plotext")
     try:
-        picture = output or runs_dir / "compare.png"
         draw_png(picture, curves, chosen)
         print(f"curves: {picture}")
     except ImportError:

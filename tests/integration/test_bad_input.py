@@ -215,7 +215,7 @@ $ --config {tmp}/second.yaml
 --logger no_such_package.Logger
     --logger: no_such_package.Logger: there is no module no_such_package
 --config {tmp}/list.yaml
-    --config: this is not a YAML file of settings
+    --config .. list.yaml: this is not a YAML file of settings
 --config {tmp}/broken.yaml
     --config .. broken.yaml, line 2: this is not a YAML file of settings: expected
 --total_timesteps abc

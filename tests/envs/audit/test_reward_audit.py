@@ -330,6 +330,21 @@ def test_first_states_are_those_of_the_setter():
     assert rows == again != reset_rows(partial(POOL, team_size=2), episodes=40, seed=2)
 
 
+class HalfNaN(envs.Reward):
+    """NaN while the ball is at rest."""
+
+    def compute(self, state):
+        speed = np.linalg.norm(state.world.ball_vel, axis=-1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            return np.broadcast_to(speed / speed, (state.num_arenas, state.num_cars)).astype(np.float32)
+
+
+def test_a_reward_that_is_no_number_is_an_error_alone_as_in_a_sum():
+    for reward in (HalfNaN(), envs.CombinedReward([HalfNaN()], [1.0])):
+        with pytest.raises(FloatingPointError, match="HalfNaN: NaN or infinity in the rewards"):
+            audit_rewards(POOL, reward=reward, seconds=2.0, num_arenas=2)
+
+
 def test_a_goal_is_paid_once_in_each_episode():
     scene, begins = Scene(), np.array([True])
     start, goal = scene.state.copy(), scene.put(8, ball=(0, 5300, 300)).state.copy()

@@ -299,6 +299,21 @@ def test_a_mistake_in_a_file_names_the_file_and_the_line(output, tmp_path, text,
     assert output("--config", own).err == f"train_fabric.py: error: {message.format(own)}\n"
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "this is not a YAML file of settings (name: value)"),
+        (b"- 3\n", "this is not a YAML file of settings (name: value)"),
+        ("seed: 1  # Zürich\n".encode("latin-1"), "this is not UTF-8 text; save the file as UTF-8"),
+        ("seed: 1\n".encode("utf-16"), "this is not UTF-8 text; save the file as UTF-8"),
+    ],
+)
+def test_a_file_that_holds_no_settings_is_named(output, tmp_path, content, message):
+    own = tmp_path / "own.yaml"
+    own.write_bytes(content)
+    assert output("--config", own).err == f"train_fabric.py: error: --config {own}: {message}\n"
+
+
 def test_messages_of_a_command_name_the_file(tmp_path, capsys):
     own = tmp_path / "own.yaml"
     own.write_text("env:\n  class_path: envs.RocketSimPool\n  init_args: {num_arena: 2}\n")

@@ -248,6 +248,11 @@ def test_show_says_how_many_milestones_are_set_aside(command, runs):
         (["compare", "alpha"], "two or more"),
         (["compare", "alpha", "alpha"], "two or more"),
         (["compare", "alpha", "beta", "--metrics", "nope"], "--metrics nope: no run has such a metric"),
+        (
+            ["compare", "alpha", "beta", "--output", "nowhere/x.png"],
+            "--output nowhere/x.png: there is no folder nowhere",
+        ),
+        (["compare", "alpha", "beta", "--output", "x.svg"], "--output x.svg must end in .png"),
         (["--metric=x"], "--metric: no such setting; see --help"),
     ],
 )
