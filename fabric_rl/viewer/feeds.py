@@ -16,8 +16,8 @@ from fabric_rl.runs.records import is_training
 GAMES = "games"
 """Folder of a run for its recorded games."""
 _SUFFIX = ".frl"
-_BLOCK_BYTES = 1 << 24
-"""A link to a moment works within the first block."""
+_BLOCK_BYTES = 1 << 20
+"""A link to a moment works within the first block, which has more than ten minutes of 2v2."""
 _POLL_SECONDS = 0.5
 _MOST_GAMES, _MOST_GAME_BYTES = 20, 1 << 24
 
