@@ -364,7 +364,8 @@ def rocket_table(runs: Sequence[dict[str, Any]]) -> list[str]:
         if own := [r for r in runs if (r["task"], r["contender"]) == (ROCKET, each)]:
             rate, touches = statistics.median(r["steps_per_second"] for r in own), [r.get("touches") for r in own]
             each_seed = ", ".join(f"{each:.1f}" for each in touches if each is not None)
-            told = f"{statistics.median(touches):.1f} ({each_seed})" if each_seed else ""
+            told = f"{statistics.median(touches):.1f}" if each_seed else ""
+            told += f" ({each_seed})" if each_seed and len(own) > 1 else ""
             lines.append(f"| {NAMES[each]} | {own[0]['minutes']:g} | {len(own)} | {rate:,.0f} | {told} |")
     return lines
 

@@ -24,6 +24,7 @@ from envs.parameters.samplers import draw
 from envs.pool.videos import EpisodeVideos
 from fabric_rl.base.processes import available_threads
 from fabric_rl.base.settings import Between, Count, Finite, check_value, is_integer, is_number
+from fabric_rl.base.vector_step import final_obs_as_rows
 
 _MOST_ENVS = 65_536
 """Limit for one process; each environment is a Python object."""
@@ -283,10 +284,8 @@ class GymnasiumEnvs(VectorWrapper):
         obs, rewards, terminated, truncated, infos = self.env.step(actions)
         dense = self._masks(infos)
         if "final_obs" in infos:
-            final = obs.copy()
             ended = infos["_final_obs"]
-            for i in np.flatnonzero(ended):
-                final[i] = infos["final_obs"][i]
+            final = final_obs_as_rows(obs, infos["final_obs"], ended)
             self._sums = added_metrics((self._sums, *(self._infos[i].numbers for i in np.flatnonzero(ended))))
             dense |= {"final_obs": final, "_final_obs": ended}
         return obs, rewards, terminated, truncated, dense

@@ -331,6 +331,8 @@ class PoolFactory:
 
     def playable_sizes(self) -> list[tuple[int, int]]:
         """Return the team sizes that a policy can play in a pool of only this size: its observations have its shape."""
+        if len(self.team_sizes) == 1:
+            return self.team_sizes
         with closing(self.build(num_arenas=len(self.team_sizes))) as pool:
             shape = pool.single_observation_space.shape
             return [sizes for sizes in self.team_sizes if pool.obs_builder.space(*sizes).shape == shape]

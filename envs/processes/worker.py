@@ -32,6 +32,7 @@ from envs.processes.shared_memory import Layout, SharedArrays
 from fabric_rl.base.errors import suggest_name
 from fabric_rl.base.processes import end_with_parent
 from fabric_rl.base.state_schema import CannotBeSavedError
+from fabric_rl.base.vector_step import final_obs_as_rows
 
 # Columns of the "header" array.
 IS_STEP, FLAGS, REWARD_DTYPE = range(3)
@@ -257,11 +258,8 @@ class _Server:
         if "final_obs" in infos:
             ended, final = infos["_final_obs"], infos["final_obs"]
             self._store("_final_obs", ended)
-            if final.dtype == object:  # Gymnasium's format: a row each, None where the episode continues
-                rows = np.asarray(obs).copy()
-                for index in np.flatnonzero(ended):
-                    rows[index] = final[index]
-                final = rows
+            if final.dtype == object:
+                final = final_obs_as_rows(np.asarray(obs), final, ended)
             self._store("final_obs", final)
             arrays["header"][FLAGS] |= HAS_FINAL
         return self._store_mask(infos)

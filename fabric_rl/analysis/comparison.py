@@ -25,6 +25,7 @@ from scipy import stats
 
 from fabric_rl.analysis.curves import SPEED, final_score, minutes_at
 from fabric_rl.base.config_files import read_yaml
+from fabric_rl.base.settings import is_number
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.metrics.metrics_csv import Curve, read_metrics
 from fabric_rl.runs.records import CONFIG, DEFAULTS, RunRecord, find_run, flat_settings, list_runs, modules_of
@@ -128,7 +129,7 @@ def _is_member(run: RunRecord, group: str) -> bool:
 
 def _text(value: object) -> str:
     """Return the text of a setting, equal for equal numbers: settings that are read again may have 10.0 for 10."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if is_number(value):
         return repr(float(value)).removesuffix(".0")
     return "-" if value is None else str(value)
 

@@ -198,8 +198,11 @@ def read_configs(flags: Sequence[str]) -> list[dict[str, Any]]:
     """
     found = []
     for value in filter(None, flag_values(flags, "--config")):
+        is_file = os.path.isfile(value)
         with suppress(OSError, yaml.YAMLError):
-            found.append(read_yaml(value) if os.path.isfile(value) else yaml.safe_load(value))
-            if os.path.isfile(value) and not isinstance(found[-1], dict):
+            settings = read_yaml(value) if is_file else yaml.safe_load(value)
+            if isinstance(settings, dict):
+                found.append(settings)
+            elif is_file:
                 raise ValueError(f"--config {value}: this is not a YAML file of settings (name: value)")
-    return [settings for settings in found if isinstance(settings, dict)]
+    return found

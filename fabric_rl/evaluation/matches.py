@@ -158,9 +158,11 @@ class Duel(NamedTuple):
     def of(cls, player: str | Trained, opponent: str, play: PlaySettings) -> "Duel":
         """Find the players; raise a ValueError if one does not exist."""
         asked = play.sample, play.runs_dir, play.trust_torchscript
-        name = player.name if isinstance(player, Trained) else player
-        first = trained_player(player, play.sample, True) if isinstance(player, Trained) else None
-        both = [first or load_player(name, *asked, explain=True), load_player(opponent, *asked, explain=True)]
+        if isinstance(player, Trained):
+            name, first = player.name, trained_player(player, play.sample, explain=True)
+        else:
+            name, first = player, load_player(player, *asked, explain=True)
+        both = [first, load_player(opponent, *asked, explain=True)]
         rules = MatchSettings.of(both, play)
         mine, theirs = (each.build(rules.team_size, rules.tick_skip) for each in both)
         blue, orange = short_names((name, opponent))

@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from fabric_rl.base.vector_step import final_obs_as_rows
 from fabric_rl.types import NonFiniteError
 
 Array = NDArray[Any]
@@ -44,8 +45,7 @@ def check_step(what: str, returned: Any, n: int, obs_shape: tuple[int, ...]) -> 
     if isinstance(final, np.ndarray) and final.dtype == object and final.shape == (n,):  # Gymnasium's own format
         ended = step.terminated | step.truncated
         if all(last is not None for last in final[ended]):
-            rows = np.array([last if over else own for own, last, over in zip(step.obs, final, ended, strict=True)])
-            step = step._replace(infos=infos | {"final_obs": rows})
+            step = step._replace(infos=infos | {"final_obs": final_obs_as_rows(step.obs, final, ended)})
     return step
 
 

@@ -275,14 +275,14 @@ def resume_choice(
     chosen: Start | None = None
     unfit: dict[str, dict[str, tuple[str, str]]] = {}
     for record in records:
-        if not (list_checkpoints(record.folder / "checkpoints") or record.milestones):
-            continue  # has only played, or has failed
         try:
             start = latest_start(Run(record.folder))
         except CheckpointError as error:
             logger.info("--resume: skipping run %s: %s", record.name, error)
             continue
-        problems = changed((start.state or {})["fingerprint"], own, "nothing")
+        if start.state is None:
+            continue  # has only played, or has failed
+        problems = changed(start.state["fingerprint"], own, "nothing")
         if not problems:
             chosen = start
             break
