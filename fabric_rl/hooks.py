@@ -172,7 +172,7 @@ class Callbacks(Callback):
         self._of_others: dict[str, Any] = {}
 
     def play_in(self, env: EnvFactory) -> None:
-        """Let parts that play in an environment of their own, such as `Evaluation`, use the run's by default."""
+        """Let parts that play in separate environments, such as `Evaluation`, use the run's environment by default."""
         for part in self.parts.values():
             if hasattr(part, "play_in"):
                 part.play_in(env)
