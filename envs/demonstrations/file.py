@@ -232,6 +232,10 @@ def _naming(path: Path) -> Iterator[None]:
             raise ValueError(str(error).replace("replay", "demonstration")) from error
 
 
+ACTION_MASK = "action_mask"
+"""Column `[n]` of observations: 1 for each discrete action that is allowed next; its last frame has no meaning."""
+
+
 WEIGHT = "weight"
 """Column: weight of the step that led to the frame, for each car: 1 for recorded data, less for inferred data."""
 

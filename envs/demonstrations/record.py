@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
-from envs.demonstrations.file import INTENDED_CONTROLS, OBSERVATIONS, STATES, DemonstrationWriter, frame_from_state
+from envs.demonstrations.file import (
+    ACTION_MASK,
+    INTENDED_CONTROLS,
+    OBSERVATIONS,
+    STATES,
+    DemonstrationWriter,
+    frame_from_state,
+)
 from envs.dones import GoalCondition, TimeoutCondition
 from envs.loggers import StateLogger
 from envs.pool.players import TeamBots, play
@@ -127,8 +134,13 @@ def record_states(
         recorder.end()
 
 
-def observation_columns(observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> list[Column]:
-    """Return the columns of a demonstration of observations; raise a ValueError for unsupported spaces."""
+def observation_columns(
+    observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any], masks: bool = False
+) -> list[Column]:
+    """Return the columns of a demonstration of observations; raise a ValueError for unsupported spaces.
+
+    With `masks`, they include the masks of discrete actions.
+    """
     seen, done = observation_space, action_space
     if not isinstance(seen, gymnasium.spaces.Box | gymnasium.spaces.Discrete) or done.shape is None:
         raise ValueError(
@@ -137,7 +149,8 @@ def observation_columns(observation_space: gymnasium.Space[Any], action_space: g
     obs_type = "|u1" if seen.dtype == np.uint8 else "<f4"
     action_type = "<f4" if isinstance(done, gymnasium.spaces.Box) else "<i4"
     shape = tuple(map(int, seen.shape or ()))
-    return [Column("obs", obs_type, shape), Column("action", action_type, done.shape), Column("reward", "<f4")]
+    found = [Column("obs", obs_type, shape), Column("action", action_type, done.shape), Column("reward", "<f4")]
+    return [*found, Column(ACTION_MASK, "|u1", (gymnasium.spaces.flatdim(done),))] if masks else found
 
 
 def observations_header(
@@ -161,7 +174,8 @@ class RecordedEnvs(VectorWrapper):
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401
         obs, infos = self.env.reset(seed=seed, options=options)
         nothing = np.zeros(self.single_action_space.shape or ())
-        self._frames = [[{"obs": seen.copy(), "action": nothing, "reward": np.zeros(())}] for seen in obs]
+        start = {"action": nothing, "reward": np.zeros(())}
+        self._frames = [[{"obs": seen.copy()} | start | _own_mask(infos, i)] for i, seen in enumerate(obs)]
         self._ended = [None] * self.num_envs
         return obs, infos
 
@@ -171,10 +185,16 @@ class RecordedEnvs(VectorWrapper):
             if self._ended[i] is None:
                 over = bool(terminated[i] or truncated[i])
                 seen = infos["final_obs"][i] if over else obs[i]
-                frames.append({"obs": seen.copy(), "action": actions[i].copy(), "reward": np.asarray(rewards[i])})
+                frame = {"obs": seen.copy(), "action": actions[i].copy(), "reward": np.asarray(rewards[i])}
+                frames.append(frame | _own_mask(infos, i))
                 self._ended[i] = bool(terminated[i]) if over else None
         if None not in self._ended and self._frames:
             for frames, ended in list(zip(self._frames, self._ended, strict=True))[: self._left]:
                 self._writer.add(frames, {"terminated": ended})
             self._left, self._frames = max(0, self._left - self.num_envs), []
         return obs, rewards, terminated, truncated, infos
+
+
+def _own_mask(infos: Mapping[str, Any], number: int) -> dict[str, NDArray[Any]]:
+    """Return the column of a sub-environment's action mask, if it has one."""
+    return {ACTION_MASK: infos[ACTION_MASK][number].copy()} if ACTION_MASK in infos else {}

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from envs.actions import ActionParser, DelayAction, StickyButtons
 from envs.actions.base import get_action_mask, nested_parsers
 from envs.actions.nearest import nearest_actions, soft_labels
-from envs.demonstrations.file import INTENDED_CONTROLS, WEIGHT, Demonstration, Episode, states_from_columns
+from envs.demonstrations.file import (
+    ACTION_MASK,
+    INTENDED_CONTROLS,
+    WEIGHT,
+    Demonstration,
+    Episode,
+    states_from_columns,
+)
 from envs.obs import ObsBuilder
 from envs.obs.base import build_obs
 from envs.rewards.base import Reward
@@ -124,6 +131,6 @@ def observation_trajectories(
         there = (saved == done).all() and all(map(action.contains, done))
         if not isinstance(action, gymnasium.spaces.Box) and not there:
             raise ValueError(f"{demonstration.path} contains an action that is not in {action}")
-        mask = columns["action_mask"][:-1] > 0 if "action_mask" in columns else None
+        mask = columns[ACTION_MASK][:-1] > 0 if ACTION_MASK in columns else None
         weight, reward = np.ones(len(done), np.float32), columns["reward"][1:]
         yield Trajectory(columns["obs"].astype(dtype), done, weight, episode.terminated, mask, None, reward)

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from jsonargparse import ArgumentError
 
-from fabric_rl.base.argv import config_files, flag_names, flag_values, last_flag_value, remove_flags
+from fabric_rl.base.argv import config_files, flag_names, flag_values, remove_flags
 from fabric_rl.base.files import MOST_CONFIG_BYTES, read_text
 from fabric_rl.base.foreign_names import is_ml_agents
 from fabric_rl.base.messages import one_line
@@ -146,7 +146,7 @@ def to_flag(name: str, section: Any) -> str:  # noqa: ANN401 - any YAML
 
 
 def expand_config(flags: Sequence[str], names: Sequence[str], preset: str | None = None) -> list[str]:
-    """Replace `--config FILE` with the file's sections as flags.
+    """Replace each `--config FILE` with the file's sections as flags; later files override earlier ones.
 
     Args:
         flags: Command line.
@@ -156,14 +156,14 @@ def expand_config(flags: Sequence[str], names: Sequence[str], preset: str | None
     Raises:
         ValueError: The file cannot be read.
     """
-    config, given = last_flag_value(flags, "--config"), flag_names(flags)
-    if config is None:
+    configs, given = [value for value in flag_values(flags, "--config") if value], flag_names(flags)
+    if not configs:
         if preset is None or "--env" in given:
             return list(flags)
-        config, names = preset, [name for name in names if f"--{name}" not in given]
-    sections = {name: read_section(config, name) for name in names}
+        configs, names = [preset], [name for name in names if f"--{name}" not in given]
+    sections = [(name, read_section(config, name)) for config in configs for name in names]
     command, *others = remove_flags(flags, ["--config"])
-    return [command, *(to_flag(name, each) for name, each in sections.items() if each is not None), *others]
+    return [command, *(to_flag(name, each) for name, each in sections if each is not None), *others]
 
 
 @contextmanager

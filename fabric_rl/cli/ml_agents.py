@@ -87,6 +87,7 @@ class Conversion:
         self._kind = "sac" if trainer == "sac" else "ppo"
         self._rows = ml_agents_settings(self._kind)
         self._roles, self._iteration = roles, iteration
+        self._steps_per_round = 1  # agent-steps between two rounds of SAC's updates
         self._used: dict[str, list[str]] = {}
         self._denied: dict[str, str] = {}
         agent = self._convert_trainer(trainer == "poca")
@@ -160,11 +161,15 @@ class Conversion:
         (self._size_sac if self._kind == "sac" else self._size_ppo)(recurrent)
         return agent
 
+    def _learning_agents(self) -> int:
+        """Return the number of agents in each copy that learn here: one of two teams, or those of a role."""
+        against = self._target.teams and self._roles == 1 and any(path.startswith("self_play") for path in self._given)
+        return max(1, self._target.agents // (2 if against else self._roles))
+
     def _size_ppo(self, recurrent: bool) -> None:
         """Set the sizes of rollouts and minibatches, and the schedules."""
         buffer, copies = self._value("buffer_size"), self._target.given_copies
-        against = self._target.teams and self._roles == 1 and any(path.startswith("self_play") for path in self._given)
-        agents = max(1, self._target.agents // (2 if against else self._roles))  # one of two teams learns
+        agents = self._learning_agents()
         steps = buffer // (copies * agents) if copies else min(self._value("time_horizon"), buffer)
         sequence = max(1, min(self._value("sequence_length"), steps)) if recurrent else 1
         steps = max(1, steps // sequence) * sequence
@@ -194,24 +199,27 @@ class Conversion:
     def _size_sac(self, recurrent: bool) -> None:
         """Set the size of the replay buffer, and how often SAC learns."""
         self._put("buffer_size", self._value("buffer_size"), "buffer_size")
-        if "steps_per_update" in self._given:
-            each = max(_LEAST, self._value("steps_per_update"))
-            self._put("train_interval", max(1, round(each)), "steps_per_update")
-            self._put("num_update", max(1, round(1 / each)), "steps_per_update")
-        interval, iteration = self.config.get("train_interval", 1), self._iteration
+        copies, iteration = self._target.given_copies or 1, self._iteration
+        number = copies * self._learning_agents()
+        of_old_layout = not {"train_interval", "num_update"}.isdisjoint(self._given)
+        if "steps_per_update" in self._given or not of_old_layout:
+            source, remark = "steps_per_update", f"steps_per_update for {number} learning agents" if number > 1 else ""
+            each = max(_LEAST, self._value(source)) / number  # steps of a sub-environment for each update
+            interval = max(1, round(each))
+        else:
+            source, remark, interval = "train_interval", "", max(1, self._value("train_interval"))
+            each = interval / max(1, self._value("num_update"))
         if iteration and iteration % interval:
-            source = "steps_per_update" if "steps_per_update" in self._given else "train_interval"
-            ratio = self.config.get("num_update", 1) / interval
             divisors = [n for n in range(1, iteration + 1) if not iteration % n]
-            interval = min(divisors, key=lambda n: abs(max(1, round(n * ratio)) / n - ratio))
-            self._put("train_interval", interval, source)
-            self._put("num_update", max(1, round(interval * ratio)), source)
+            interval = min(divisors, key=lambda n: abs(max(1, round(n / each)) / n - 1 / each))
+        self._steps_per_round = interval * number
+        for name, value in (("train_interval", interval), ("num_update", max(1, round(interval / each)))):
+            if source in self._given or value != self.config[name]:
+                self._put(name, value, source, remark=remark)
         if recurrent:
             length = self._value("sequence_length")
             self._put("batch_size", max(1, self._value("batch_size") // length) * length, "batch_size")
-        self._put_copies(
-            self._target.given_copies or 1, "more of them collect faster, with fewer updates for each step"
-        )
+        self._put_copies(copies, "more of them collect faster; num_update must grow with them")
 
     def _put_copies(self, copies: int, remark: str) -> None:
         if self._target.copies is None:
@@ -223,24 +231,23 @@ class Conversion:
             self._used["buffer_size"].append(f"env.{self._target.copies}: {copies}")
 
     def _convert_signals(self) -> None:
-        """Convert the reward signals; without the environment's own in the file, its strength is 0."""
+        """Convert the reward signals; if the file has others and not the environment's own, its strength is 0."""
         base = "reward_signals"
         names = dict.fromkeys(path.split(".")[1] for path in self._given if path.startswith(f"{base}."))
-        own = "extrinsic" in names or SIGNALS.keys().isdisjoint(names)
-        self._put(
-            "extrinsic_strength",
-            self._value(f"{base}.extrinsic.strength") if own else 0.0,
-            f"{base}.extrinsic.strength",
-        )
-        self._put("gamma", self._value(f"{base}.extrinsic.gamma"), f"{base}.extrinsic.gamma")
         for name in names:
             if name in SIGNALS:
                 self._convert_section(f"{base}.{name}", "signals", f"fabric_rl.signals.{SIGNALS[name]}")
+        strength = f"{base}.extrinsic.strength"
+        if "extrinsic" in names or "signals" not in self.config:
+            self._put("extrinsic_strength", self._value(strength), strength)
+        else:
+            self._put("extrinsic_strength", 0.0, remark="no extrinsic among reward_signals")
+        self._put("gamma", self._value(f"{base}.extrinsic.gamma"), f"{base}.extrinsic.gamma")
         for path in (f"{base}.reward_signal_num_update", "reward_signal_steps_per_update"):
             if self._kind == "sac" and "signals" in self.config and path in self._given:
                 value = self._value(path)
                 if path.endswith("steps_per_update"):
-                    value = max(1, round(self.config["train_interval"] / max(_LEAST, value)))
+                    value = max(1, round(self._steps_per_round / max(_LEAST, value)))
                 self._put("reward_signal_num_update", value, path)
 
     def _convert_section(self, section: str, here: str, class_path: str, reason: str = "") -> None:
@@ -325,10 +332,14 @@ class Conversion:
             self.impossible += [f"{name} > parameters > {key}: {reason}" for key, reason in reasons.items() if reason]
             if parameters:
                 settings = {key: given.value for key, given in found.items()}
-                length = max(1, int(settings.get("min_lesson_length", 100)))
-                curricula[name] = settings | {"min_lesson_length": length, "parameters": parameters}
-                if "measure" in settings:
-                    curricula[name]["measure"] = self._measure(str(settings["measure"]), name)
+                measure, length = (
+                    settings.get(key, self._rows[key].default) for key in ("measure", "min_lesson_length")
+                )
+                curricula[name] = settings | {
+                    "measure": self._measure(str(measure), name),
+                    "min_lesson_length": max(1, int(length)),
+                    "parameters": parameters,
+                }
                 for key, given in found.items():
                     self._note(
                         Given(settings[key], given.file, given.names), self._rows[key], [f"curricula.{name}.{key}"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from gymnasium.spaces import flatdim
+from gymnasium.spaces import Box
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from agents import RolesAgent
@@ -121,9 +121,8 @@ def _of_env(demonstration: Demonstration, env: EnvFactory) -> Iterator[Trajector
     for name, own in mine.items():
         if about.get(name) != own:
             raise ValueError(f"{path} was recorded with the {name.replace('_', ' ')} {about.get(name)}, not with {own}")
-    shapes = {column.name: column.shape for column in observation_columns(*spaces)} | {
-        "action_mask": (flatdim(spaces[1]),)
-    }
+    discrete = not isinstance(spaces[1], Box)
+    shapes = {column.name: column.shape for column in observation_columns(*spaces, masks=discrete)}
     for column in demonstration.columns:
         if column.shape != (here := shapes.get(column.name, column.shape)):
             raise ValueError(f"{path}: column {column.name} has {list(column.shape)} per frame, not {list(here)}")
@@ -151,7 +150,8 @@ def record_episodes(trained: Trained, out: Path, episodes: int, act: ActSettings
         spaces = envs.single_observation_space, envs.single_action_space
         about = observations_header(short_name(trained.name), env_name(trained.env), *spaces)
         choose = trained.choose(*spaces, not act.sample, act.seed)
-        with DemonstrationWriter(out, observation_columns(*spaces), about) as writer:
+        masks = "action_mask" in envs.reset(seed=act.seed)[1]
+        with DemonstrationWriter(out, observation_columns(*spaces, masks), about) as writer:
             play_episodes(RecordedEnvs(envs, writer, episodes), choose, episodes, act.seed)
     return writer
 

@@ -158,9 +158,10 @@ def pretrain(
     held_back, learned = ([x for number in part for x in groups[number]] for part in (order[:held], order[held:]))
     validation, training = to_batch(held_back, agent) if held else None, to_batch(learned, agent)
     fabric = Fabric(accelerator="cpu", devices=1)
-    for module in agent.modules():
-        if isinstance(module, ObsNormalizer):
-            module.update(training.obs, fabric)
+    if normalizers := [module for module in agent.modules() if isinstance(module, ObsNormalizer)]:
+        obs = torch.from_numpy(np.concatenate([x.obs[: len(x.action)] for x in learned]))  # without padded sequences
+        for module in normalizers:
+            module.update(obs.to(agent.device), fabric)
     model, optimizer = fabric.setup(agent, torch.optim.Adam(agent.parameters(), args.learning_rate, eps=1e-5))
     model.mark_forward_method("imitate")
     size, rows = max(1, args.batch_size // agent.sequence_length), list[dict[str, float]]()

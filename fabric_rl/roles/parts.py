@@ -22,6 +22,7 @@ from fabric_rl.rollouts.collectors import Collector
 from fabric_rl.rollouts.rollout import reward_signals
 from fabric_rl.rollouts.step_checks import select_rows
 from fabric_rl.session.session import Session
+from fabric_rl.signals.signals import add_value_heads
 from fabric_rl.types import ActorCritic, OffPolicyAgent
 
 _POOLED = (EPISODE_RETURN, "game/episode_length", "reward/step")
@@ -105,6 +106,11 @@ class Role:
     """Settings of the replay buffer; None for PPO."""
     filled: int = 0
 
+    def own(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return the role's part of the weights of all roles."""
+        prefix = f"roles.{self.name}."
+        return {name.removeprefix(prefix): x for name, x in weights.items() if name.startswith(prefix)}
+
     def begin_iteration(self) -> None:
         """Choose whether the agent acts at random."""
         agent, sac, steps = self.session.agent, self.sac, self.session.state.steps
@@ -115,6 +121,8 @@ class Role:
     def learn(self) -> dict[str, float]:
         """Learn from the role's rollout if it is full, and return metrics as `<role>/<name>`."""
         session, size = self.session, self.session.state.minibatch_size
+        if isinstance(session.agent, OffPolicyAgent):
+            session.agent.acts_at_random = session.agent.holds_actions = False
         if self.filled < session.collector.rollout.num_steps:
             return {}
         self.filled = 0
@@ -204,6 +212,13 @@ class RolesLearner(FrozenLearner):
         weights = whole_state(self.agent.state_dict(), self.fabric.is_global_zero)
         return {"agent": weights, "optimizer": {}, "precision": {}, "kl_adaptive": None, "roles": roles}
 
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        for role in self.roles:
+            if role.session.signals.signals:
+                own = add_value_heads(role.own(weights), role.session.agent)
+                weights = weights | _joined({f"roles.{role.name}": own})
+        super().load_weights(weights)
+
     def load_state_dict(self, state: Mapping[str, Any]) -> list[str]:
         if "roles" not in state:
             raise ValueError(
@@ -211,11 +226,9 @@ class RolesLearner(FrozenLearner):
             )
         differs = []
         for role in self.roles:
-            prefix = f"roles.{role.name}."
-            weights = {name.removeprefix(prefix): x for name, x in state["agent"].items() if name.startswith(prefix)}
-            rest = {name: state[name] for name in ("exact", "seconds")}
+            rest = {name: state[name] for name in ("exact", "seconds")} | {"agent": role.own(state["agent"])}
             try:
-                differs += role.session.restore({**state["roles"][role.name], **rest, "agent": weights})
+                differs += role.session.restore({**state["roles"][role.name], **rest})
             except ValueError as error:
                 raise ValueError(f"role {role.name}: {str(error).rpartition('this run: ')[2]}") from error
         return differs

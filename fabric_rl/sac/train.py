@@ -79,7 +79,7 @@ def train_off_policy(
             with monitor("collect"):
                 rollout = collector.next_rollout()  # [T, N]
                 session.signals.add_intrinsic_rewards(rollout)
-            player.holds_actions = False
+            player.acts_at_random = player.holds_actions = False
             batch = hooks.on_learn_start(rollout.flat(rollout.reward))  # [T * N]
             with monitor("learn"):
                 losses = learner.learn(batch, state.minibatch_size)  # buffer -> num_update x agent.training_step

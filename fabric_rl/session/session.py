@@ -174,10 +174,11 @@ class Session:
             check_run_state(saved)
         check_fingerprint(saved["fingerprint"], fingerprint(self.collector.envs, self.agent))
         had, has = [each["name"] for each in saved.get("signals", [])], [each.name for each in self.signals.signals]
-        if len(had) != len(has):  # each has a value head
+        if had != has:  # each has a value head, in this order
             before, here = (", ".join(names) or "none" for names in (had, has))
             raise ValueError(
-                f"--signals: the run had {before}, not {here}; use the same signals, or leave --config out"
+                f"--signals: the run had {before}, not {here}; use the same signals, in the same order, or leave "
+                "--config out"
             )
         check_weights(saved["agent"], self.agent)
 
@@ -200,7 +201,8 @@ class Session:
         number = rank if same else len(saved["ranks"]) - 1  # the last rank plays, and only players have statistics
         mine = saved["ranks"][number]
         with state_error_context("the checkpoint", "this run"):
-            differs = self.learner.load_state_dict(saved) + self.signals.load_state_dict(saved.get("signals", []))
+            differs = self.learner.load_state_dict(saved)
+            self.signals.load_state_dict(saved.get("signals", []))
         if saved.get("num_threads", threads := torch.get_num_threads()) != threads:  # older checkpoints have none
             differs.append(f"--num_threads {threads} instead of {saved['num_threads']}")
         state.steps, state.metrics = saved["steps"], dict(saved["metrics"])

@@ -215,17 +215,11 @@ class IntrinsicRewards:
         """Return the state of this rank."""
         return {"running": self._running.clone(), "draws": self._draws.get_state()} if self.learns else {}
 
-    def load_state_dict(self, state: list[dict[str, Any]]) -> list[str]:
-        """Restore the state that `state_dict` returned; return reasons why the run is not bit-identical."""
-        by_name, differs = {entry["name"]: entry for entry in state}, []
-        for signal, _, optimizer in self._learning:
-            if signal.name not in by_name:
-                differs.append(f"the signal {signal.name} has no saved state")
-                continue
-            saved = by_name[signal.name]
+    def load_state_dict(self, state: list[dict[str, Any]]) -> None:
+        """Restore the state that `state_dict` returned, of the same signals in the same order."""
+        for (signal, _, optimizer), saved in zip(self._learning, state, strict=True):
             load_child_state(signal, saved["module"], f"the saved state of the signal {signal.name}")
             load_optimizer(optimizer, saved["optimizer"], f"the signal {signal.name}")
-        return differs
 
     def load_rank_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the state that `rank_state_dict` returned."""

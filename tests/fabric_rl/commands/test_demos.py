@@ -4,6 +4,7 @@ import json
 import re
 from functools import partial
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
@@ -130,6 +131,26 @@ def cartpole(tmp_path_factory):
     agent = PPOLightningAgent(envs.single_observation_space, envs.single_action_space)
     checkpoint.write(folder / EXPORTED, {"agent": agent.state_dict()})
     return folder
+
+
+def test_action_masks_are_recorded(tmp_path):
+    """The file has the masks of Taxi as they were, and the actions that they allow."""
+    env = {"class_path": "envs.GymnasiumEnvs", "init_args": {"env_id": "Taxi-v4", "num_envs": 2}}
+    (tmp_path / CONFIG).write_text(yaml.safe_dump({"env": env, "agent": "agents.PPOLightningAgent"}))
+    envs = GymnasiumEnvs("Taxi-v4", 1)
+    agent = PPOLightningAgent(envs.single_observation_space, envs.single_action_space)
+    checkpoint.write(tmp_path / EXPORTED, {"agent": agent.state_dict()})
+    file = tmp_path / "taxi.frd"
+    assert command("demos", "record", tmp_path, file, "--episodes", "3", "--sample") == 0
+    found = trajectories_of([file], partial(GymnasiumEnvs, "Taxi-v4"))
+    taxi = gymnasium.make("Taxi-v4").unwrapped
+    for shown in found:
+        steps = np.arange(len(shown.action))
+        assert not shown.action_mask.all() and shown.action_mask[steps, shown.action].all()
+        states = shown.obs[:-1].argmax(axis=1)  # one-hot
+        masks = [taxi.action_mask(int(state)) for state in states]
+        np.testing.assert_array_equal(shown.action_mask, np.array(masks, bool))
+    assert len(found) == 3
 
 
 def test_episodes_of_gymnasium_are_recorded(cartpole, tmp_path, capsys):

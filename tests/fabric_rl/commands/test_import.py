@@ -326,7 +326,8 @@ def test_all_behaviors_train_together_in_an_environment_with_as_many_roles(capsy
         ("Striker", "agents.PPOLightningAgent"),
     ]
     goalie, striker = (config["trainers"][name]["settings"] for name in roles)
-    assert (goalie["gamma"], goalie["train_interval"], goalie["batch_size"]) == (0.98, 8, 128)
+    assert (goalie["gamma"], goalie["train_interval"], goalie["batch_size"]) == (0.98, 1, 128)
+    assert goalie["num_update"] == 2  # 16 arenas, and 8 agent-steps for each update
     assert (striker["gamma"], striker["update_epochs"], striker["num_steps"]) == (0.99, 3, 128)
     # 2048 steps for a role that learns in every second arena
     assert config["env"]["init_args"]["num_arenas"] == 2 * 2048 // 128 and config["num_steps"] == 128
@@ -349,8 +350,8 @@ def test_intervals_and_names_of_roles_fit_the_run(capsys, tmp_path):
     same, other, _, config = convert(capsys, tmp_path, file, *TWO_ROLES)
     goalie = config["trainers"]["Goalie"]["settings"]
     assert config["num_steps"] == 64
-    assert (goalie["train_interval"], goalie["num_update"]) == (32, 3)  # 10.7 steps for each update
-    assert "steps_per_update 10.0 -> train_interval: 32, num_update: 3" in same + other
+    assert (goalie["train_interval"], goalie["num_update"]) == (1, 3)  # 32 arenas, and 10.7 agent-steps for each update
+    assert "steps_per_update 10.0 -> train_interval: 1, num_update: 3" in same + other
     [curriculum] = config["callbacks"][0]["init_args"]["curricula"].values()
     assert curriculum["measure"] == "Striker_v2/reward/episode_return" and "Striker_v2" in config["trainers"]
 
@@ -370,6 +371,37 @@ def test_a_setting_that_is_rounded_is_listed_once(capsys, tmp_path):
     [curriculum] = config["callbacks"][0]["init_args"]["curricula"].values()
     assert (curriculum["thresholds"], curriculum["min_lesson_length"]) == ([0.0, 0.5], 100)
     assert "gravity > min_lesson_length, signal_smoothing" in other
+
+
+def test_updates_for_each_agent_step_stay_the_same(capsys, tmp_path):
+    """ML-Agents counts the steps of all agents, and one for each update if the file does not say it."""
+    for given, envs, expected in (
+        ("steps_per_update: 20", 8, (2, 1)),  # 16 agent-steps, the nearest
+        ("steps_per_update: 2", 8, (1, 4)),
+        ("tau: 0.005", 8, (1, 8)),
+        ("train_interval: 4", 8, (4, 1)),  # of the old layout
+        ("num_update: 0", 1, (1, 1)),
+    ):
+        file = tmp_path / "sac.yaml"
+        file.write_text(f"behaviors:\n  A:\n    trainer_type: sac\n    hyperparameters: {{{given}}}\n")
+        *_, config = convert(capsys, tmp_path, file, "--env_id", "CartPole-v1", "--num_envs", str(envs))
+        assert (config["train_interval"], config["num_update"]) == expected, given
+
+
+def test_a_signal_without_demonstrations_leaves_the_reward_of_the_environment(capsys, tmp_path):
+    file = tmp_path / "imitation.yaml"
+    gail = "gail: {strength: 1.0, demo_path: Expert.demo}"
+    file.write_text(f"behaviors:\n  A:\n    trainer_type: ppo\n    reward_signals: {{{gail}}}\n")
+    _, _, impossible, config = convert(capsys, tmp_path, file, "--env_id", "CartPole-v1")
+    assert config["extrinsic_strength"] == 1.0 and "signals" not in config and "gail" in impossible
+
+
+def test_a_curriculum_without_measure_has_the_defaults_of_ml_agents(capsys, tmp_path):
+    file = tmp_path / "lessons.yaml"
+    file.write_text("thresholds: [4.0, 6.0]\nparameters: {gravity: [1, 5, 9.8]}\n")
+    *_, config = convert(capsys, tmp_path, file, "--env_id", "CartPole-v1")
+    [curriculum] = config["callbacks"][0]["init_args"]["curricula"].values()
+    assert (curriculum["measure"], curriculum["min_lesson_length"]) == ("reward", 1)
 
 
 def test_a_named_behavior_trains_alone(capsys, tmp_path):

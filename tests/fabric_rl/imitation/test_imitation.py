@@ -25,6 +25,7 @@ from fabric_rl.imitation import Cloning, Kickstart, cloning
 from fabric_rl.imitation.cloning import CloneArgs, imitation_loss, pretrain, to_batch, train_epoch
 from fabric_rl.imitation.kickstart import Reference
 from fabric_rl.learning.imitation import cloning_loss
+from fabric_rl.learning.normalize import ObsNormalizer
 from fabric_rl.metrics.loggers import MetricsFile
 from fabric_rl.metrics.metrics_csv import read_rows
 from fabric_rl.schedules import Linear
@@ -65,6 +66,16 @@ def test_pretraining_learns_a_rule(kind):
     unseen = to_batch(driven(2, seed=1), agent)
     assert imitation_loss(agent, unseen) < 0.3
     assert all(torch.equal(a, b) for a, b in zip(critic, head.parameters(), strict=True))
+
+
+def test_statistics_of_observations_do_not_count_padded_steps():
+    kinds = PPOLightningAgent, partial(RecurrentPPOAgent, **MEMORY)
+    agents = [kind(SEEN, Discrete(2), normalize_obs=True) for kind in kinds]
+    means = []
+    for agent in agents:
+        pretrain(agent, driven(steps=10), CloneArgs(epochs=1, batch_size=32))
+        means.append(next(part for part in agent.modules() if isinstance(part, ObsNormalizer)).mean)
+    torch.testing.assert_close(*means)
 
 
 def test_it_ends_with_the_best_weights_when_it_gets_no_better():

@@ -116,6 +116,20 @@ def test_one_role_alone_can_have_reward_signals():
     assert watch.metrics[3]["striker/curiosity/reward"] > 0 and "keeper/curiosity/reward" not in watch.metrics[3]
 
 
+def test_a_role_that_gets_a_reward_signal_keeps_the_value_head_that_it_had():
+    before, start = Weights(), Weights()
+    run(48, callbacks=[before])
+    start.on_train_start = start.on_train_end
+    roles = {"keeper": KEEPER, "striker": partial(STRIKER, value_heads=2)}
+    striker = RoleTrainer(OF_STRIKER.settings, signals=[Curiosity])
+    start.on_train_end = lambda state: None
+    agent = partial(RolesAgent, roles=roles)
+    run(48, callbacks=[start], agent=agent, striker=striker, weights={"agent": before.last})
+    head = "roles.striker.value_head.layer.weight"
+    assert len(start.last[head]) == 2 and torch.equal(start.last[head][:1], before.last[head])
+    assert start.last.keys() == before.last.keys()
+
+
 def test_actors_fill_their_rollouts_as_alone():
     """Together, with the other's actions in between, each role has what one agent for all rows would have."""
     pool = POOL()

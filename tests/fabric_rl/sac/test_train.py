@@ -120,6 +120,7 @@ def test_random_actions_may_last_for_a_round(fabric, held):
     class Notes(Callback):
         def on_learn_start(self, state):
             assert not state.agent.holds_actions  # whoever acts between two rounds is not concerned
+            assert not state.agent.acts_at_random
             taken.append(state.batch.action.view(4, 2).clone())
 
     args = TrainArgs(total_timesteps=32, batch_size=4, max_grad_norm=0)
