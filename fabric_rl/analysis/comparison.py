@@ -28,6 +28,7 @@ from fabric_rl.base.config_files import read_yaml
 from fabric_rl.base.settings import is_number
 from fabric_rl.base.text import did_you_mean
 from fabric_rl.metrics.metrics_csv import Curve, read_metrics
+from fabric_rl.runs.provenance import Provenance
 from fabric_rl.runs.records import CONFIG, DEFAULTS, RunRecord, find_run, flat_settings, list_runs, modules_of
 
 Numbers = NDArray[np.float64]
@@ -65,8 +66,10 @@ class Member:
         """Settings by their dotted names; empty if they cannot be read."""
         with suppress(OSError, ValueError):
             used = modules_of(self.record.folder).items()
-            code = {f"{_CODE}{name}": " then ".join(each[:8] for each in versions) for name, (_, versions) in used}
-            return DEFAULTS | flat_settings(read_yaml(self.record.folder / CONFIG) or {}) | code
+            found = {f"{_CODE}{name}": " then ".join(each[:8] for each in versions) for name, (_, versions) in used}
+            if origin := Provenance(self.record.folder).begun_with:  # instead of the run's own copy
+                found["initialize_from"] = origin
+            return DEFAULTS | flat_settings(read_yaml(self.record.folder / CONFIG) or {}) | found
         return {}
 
     @property
@@ -428,7 +431,7 @@ def _scores(
 def _scaled(finals: Mapping[str, Numbers], sign: int, given: tuple[float, float] | None) -> dict[str, Numbers]:
     """Return the final scores of all groups on a task, scaled to 0 (worst) and 1 (best)."""
     every = sign * (np.concatenate(list(finals.values())) if given is None else np.array(given))
-    worst, best = (every.min(), every.max()) if given is None else every
+    worst, best = every.min(), every.max()
     return {label: (sign * scores - worst) / ((best - worst) or 1.0) for label, scores in finals.items()}
 
 

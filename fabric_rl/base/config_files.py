@@ -23,6 +23,19 @@ _SETTINGS_OF_ENV_ID = {"env_id": "env_id", "num_envs": "num_envs", "env_kwargs":
 """Flag of `train_fabric.py` -> setting of `envs.GymnasiumEnvs`."""
 
 
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]  # PyYAML has no types
+    """Dumper that quotes texts such as `1e-4`, which PyYAML reads as text, but the parser as a number."""
+
+
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?[\d_.]+[eE][-+]?\d+$"), [*"-+.0123456789"])
+
+
+def dump_yaml(settings: Any) -> str:  # noqa: ANN401 - any YAML
+    """Return settings as YAML, in their order."""
+    text: str = yaml.dump(settings, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, sort_keys=False)
+    return text
+
+
 def read_yaml(path: str | Path, foreign: bool = False) -> Any:  # noqa: ANN401 - any YAML
     """Return the content of a YAML file.
 

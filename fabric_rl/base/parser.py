@@ -14,10 +14,10 @@ from pkgutil import resolve_name
 from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 
 import jsonargparse._typehints as typehints
-from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace, set_parsing_settings
+from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace, set_dumper, set_parsing_settings
 
 from fabric_rl.base.argv import flag_names, last_flag_value, resolve_presets
-from fabric_rl.base.config_files import read_configs
+from fabric_rl.base.config_files import dump_yaml, read_configs
 from fabric_rl.base.foreign_names import foreign_names
 from fabric_rl.base.messages import raise_union_error
 from fabric_rl.base.settings import Count, CountOrZero, weights_by_name
@@ -63,6 +63,7 @@ class FlagParser(ArgumentParser):
         kwargs.setdefault("formatter_class", ShortHelp)
         # A configuration may come from a stranger: no `os.system` as a class, and no class where the type is Any.
         set_parsing_settings(import_path_denylist=[], instantiate_subclass_spec_in_any=False)
+        set_dumper("yaml", dump_yaml)
         super().__init__(*args, allow_abbrev=False, **kwargs)
 
     def add_class_arguments(self, theclass: type[Any], *args: Any, **kwargs: Any) -> list[str]:  # noqa: ANN401

@@ -87,10 +87,10 @@ class _DebugTopic(Callback):
                 logger.info("debug %s: %s", self.name, line)
 
     def warn(self, state: TrainState, *lines: str) -> None:
-        """Warn on rank 0, once for each line."""
+        """Warn on rank 0, also of what was warned of before."""
         if state.fabric.is_global_zero:
             for line in lines:
-                warnings.warn(f"debug {self.name}: {line}", RuntimeWarning, stacklevel=3)
+                warnings.warn_explicit(f"debug {self.name}: {line}", RuntimeWarning, __file__, 1)
 
     def is_due(self, state: TrainState) -> bool:
         """Return True in the first of every `every` iterations."""

@@ -3,7 +3,7 @@
 import math
 import warnings
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from fabric_rl.base.settings import Count, Finite, check_settings
 from fabric_rl.base.text import did_you_mean
@@ -15,7 +15,8 @@ from fabric_rl.metrics.log import logger
 class EarlyStopping(Callback):
     """Stop the run when a metric reaches a threshold, or no longer improves; the run ends as after Ctrl+C.
 
-    Only iterations that measure the metric count. A resumed run continues with the counts of the checkpoint.
+    Only iterations that measure the metric count. A resumed run continues with the counts of the checkpoint, unless
+    `metric` or `mode` has changed.
     """
 
     metric: str
@@ -29,7 +30,13 @@ class EarlyStopping(Callback):
     mode: Literal["max", "min"] = "max"
     """Whether higher ("max") or lower values ("min") are better."""
 
-    _in_state_dict: ClassVar[dict[str, str]] = {"best": "_best", "reached": "_reached", "since_best": "_since_best"}
+    _in_state_dict: ClassVar[dict[str, str]] = {
+        "best": "_best",
+        "reached": "_reached",
+        "since_best": "_since_best",
+        "metric": "metric",
+        "mode": "mode",
+    }
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -37,6 +44,12 @@ class EarlyStopping(Callback):
             raise ValueError("EarlyStopping: set threshold, patience or both")
         self._best = float("-inf")
         self._reached = self._since_best = 0
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        own = {"metric": self.metric, "mode": self.mode}
+        state = own | state  # older checkpoints have neither
+        if own == {name: state[name] for name in own}:
+            super().load_state_dict(state)
 
     def on_iteration_end(self, state: TrainState) -> None:
         if self.metric not in state.metrics:

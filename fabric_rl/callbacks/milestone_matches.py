@@ -19,6 +19,7 @@ from fabric_rl.base.settings import Between, Count, CountOrZero, Positive, check
 from fabric_rl.base.state_schema import state_error_context
 from fabric_rl.callback import Callback, TrainState
 from fabric_rl.metrics.log import logger
+from fabric_rl.runs.folder import move_newer_best
 from fabric_rl.runs.records import BEST, SET_ASIDE, list_checkpoints
 from fabric_rl.selfplay.ratings.ladder import MEAN_RATING, rate
 from fabric_rl.selfplay.ratings.sequential import least_samples
@@ -111,6 +112,7 @@ class MilestoneMatches(Callback):
             )
         self._folder, state.learning_rate_factor = state.folder, self._factor
         if self._judged and state.fabric.is_global_zero:
+            move_newer_best(self._folder, state.steps)
             with state_error_context("the saved state of MilestoneMatches, with these team_sizes,"):
                 self._publish()
 

@@ -10,6 +10,7 @@ from fabric_rl.base.argv import DEFAULT_CONFIG, config_files, flag_names
 from fabric_rl.base.processes import available_cores
 from fabric_rl.base.tables import format_number
 from fabric_rl.cli.command_line import CommandLine, read_settings
+from fabric_rl.runs.start_or_resume import load_weights, resolve_checkpoint_path
 from fabric_rl.sweeps.train_processes import (
     BUSY,
     TrainProcesses,
@@ -55,10 +56,13 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
     ids = {f"{name}_seed{number}": number for number in numbers}
     for run_id in ids:
         check_run_id(run_id, "--group")
+    start = settings.arguments["start"]
+    origin = start.initialize_from and resolve_checkpoint_path("--initialize_from", runs_dir, start.initialize_from)
+    unchanged = settings.arguments["resolved_config"], load_weights(origin).path.absolute() if origin else None
     others = runs_dir.glob(f"{glob.escape(name)}_seed*")
     others = (other for other in others if other.name.removeprefix(f"{name}_seed").isdecimal())
     for folder in sorted({*(runs_dir / run_id for run_id in ids), *others}):
-        check_unchanged(folder, settings.arguments["resolved_config"])
+        check_unchanged(folder, *unchanged)
     left = [run_id for run_id in ids if finished_run(runs_dir / run_id) is None]
     trainings = TrainProcesses(min(available_cores() if parallel is None else parallel, max(1, len(left))), runs_dir)
     make_folder("--runs_dir", runs_dir)
@@ -67,7 +71,7 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
 
     def train(run_id: str) -> None:
         for folder in done[-1:]:  # the user may have edited a module meanwhile
-            check_unchanged(folder, settings.arguments["resolved_config"])
+            check_unchanged(folder, *unchanged)
         record, reason = trainings.train(run_id, [*words, f"--seed={ids[run_id]}"])
         if record:
             done.append(record.folder)

@@ -113,12 +113,18 @@ class LessonState:
         return True
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the lesson, the measure and the counted episodes."""
-        return {"lesson": self.lesson, "measured": self.measured, "window": [list(row) for row in self._window]}
+        """Return the lesson, the measure with its name, and the counted episodes."""
+        window, measure = [list(row) for row in self._window], self.curriculum.measure
+        return {"lesson": self.lesson, "measured": self.measured, "window": window, "measure": measure}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the state that `state_dict` returned; if the lesson no longer exists, use the last one."""
+        """Restore the state that `state_dict` returned; if the lesson no longer exists, use the last one.
+
+        With another measure, only the lesson is kept.
+        """
         self.lesson = min(state["lesson"], self.curriculum.num_lessons - 1)
+        if state.get("measure", self.curriculum.measure) != self.curriculum.measure:  # older checkpoints have none
+            return
         self.measured = state["measured"]
         self._window = deque((row[0], row[1], row[2]) for row in state["window"])
 

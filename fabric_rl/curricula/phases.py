@@ -176,22 +176,24 @@ class Phases(Callback):
             self._enter(state)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the names of the current and the start phase, the step at which the current one began, and streaks."""
+        """Return the current and the start phase, the step at which the current one began, and streaks."""
         return {
             "phase": self.phase.name,
             "start_phase": self.phases[self._start - 1].name,
+            "start_number": self._start,
             "begun_at": self._begun_at,
             "streaks": {skill.condition: row for skill, row in zip(self.phase.promotions, self._streaks, strict=True)},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue in the saved phase, or in `start_phase` if that has changed.
+        """Continue in the saved phase, or in `start_phase` if another one is chosen: neither its number nor its name.
 
         Raises:
             ValueError: The saved phase no longer exists.
         """
-        check_structure(state, self.state_dict(), "it")
-        if state["start_phase"] != self.phases[self._start - 1].name:
+        state = {"start_number": 0} | state  # older checkpoints have none
+        check_structure(state, own := self.state_dict(), "it")
+        if all(state[name] != own[name] for name in ("start_phase", "start_number")):
             self._begin(self._start, -1)
             return
         numbers = [number for number, phase in enumerate(self.phases, 1) if phase.name == state["phase"]]

@@ -13,11 +13,12 @@ from filelock import FileLock, Timeout
 
 from fabric_rl.args import check_run_id
 from fabric_rl.base.files import read_json, write_json
+from fabric_rl.base.tables import finite_or_none
 from fabric_rl.metrics.log import logger
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.provenance import CONFIG, ENVIRONMENT, INITIAL, WEIGHTS, Provenance, Weights
-from fabric_rl.runs.records import LOCK, checkpoint_name, checkpoint_steps, list_checkpoints
+from fabric_rl.runs.records import BEST, LOCK, SET_ASIDE, checkpoint_name, checkpoint_steps, list_checkpoints
 
 _CHECKPOINTS = "checkpoints"
 _MADE_AT_START = {"code.diff", CONFIG, ENVIRONMENT, WEIGHTS, INITIAL, LOCK, "log.txt"}
@@ -211,7 +212,7 @@ class Run:
         """Make a checkpoint the newest one of the run, so that the run continues from it even if it is killed now.
 
         Newer checkpoints are moved to `checkpoints/set_aside`: damaged ones, or those after a milestone that the run
-        returns to.
+        returns to. A newer summary is moved to `set_aside`.
 
         Returns:
             The number of moved checkpoints.
@@ -221,6 +222,8 @@ class Run:
             if checkpoint_steps(newer) >= steps and newer.resolve() != path.resolve():
                 move_aside(newer, self.checkpoints / "set_aside")
                 moved += 1
+        if (finite_or_none(self.read_summary().get("total_steps")) or 0) > steps:
+            move_aside(self.dir / "summary.json", self.dir / SET_ASIDE)
         if path.resolve().parent != self.checkpoints.resolve():
             checkpoint.write(self.checkpoints / checkpoint_name(steps), state)
         return moved
@@ -245,6 +248,14 @@ def move_aside(path: Path, folder: Path) -> None:
         target = folder / f"{path.stem}-{number}{path.suffix}"
     folder.mkdir(parents=True, exist_ok=True)
     os.replace(path, target)
+
+
+def move_newer_best(folder: Path, steps: int) -> None:
+    """Move the best weights of the run in `folder` to `set_aside/best` if they are from after `steps`."""
+    best = folder / BEST
+    if (newer := read_json(best / "meta.json").get("steps") or 0) > steps:
+        move_aside(best, folder / SET_ASIDE)
+        logger.info("newer best weights (%s steps) moved to %s", f"{newer:,}", folder / SET_ASIDE)
 
 
 def _replaced(folder: Path) -> Path:

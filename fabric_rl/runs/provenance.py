@@ -45,7 +45,7 @@ WEIGHTS, INITIAL = "weights.json", "initial.ckpt"
 EXPORTED, METADATA = "weights.ckpt", "metadata.json"
 """Files of an exported agent, see `fabric_rl.runs.trained.export`."""
 _VARIABLES = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "PYTHONHASHSEED")
-_OF_A_START = ("began", "command", "project", "steps", "modules")
+_OF_A_START = ("began", "command", "folder", "project", "steps", "modules")
 _HOW_IT_BEGAN = ("initialize_from", "inference", "deterministic")
 """Settings that describe how a run began; a resumed run keeps the old values."""
 MOST_BYTES = 1_000_000
@@ -58,6 +58,8 @@ _SOURCES = {".py", ".pyi", ".yaml", ".yml", ".sh"}
 """Suffixes of source files, which a patch includes even if git does not track them."""
 _MADE = ({"environment.json", "checkpoints"}, {"study.journal"})
 """Files that identify the folder of a run, and of a sweep."""
+_BINARY = "-\t-\t"
+"""Start of `git diff --numstat` for a binary file, before its name."""
 _CHANGE = re.compile(
     r"^(?:diff --git .*\n(?:(?!diff --git |--- |@@).*\n)*)?--- (?:a/(.+?)\t?|/dev/null)\n"
     r"\+\+\+ (?:b/(.+?)\t?|/dev/null)\n(?=@@)",
@@ -229,6 +231,12 @@ class Provenance:
                 f"--resume: run {self.folder.name} has no checkpoint yet, and {error}; {again}"
             ) from error
 
+    @property
+    def begun_with(self) -> str | None:
+        """Path of the checkpoint whose weights the run began with, or None."""
+        found = (self._read_weights_json() or {}).get("from")
+        return found if isinstance(found, str) else None
+
     def _read_weights_json(self) -> dict[str, Any] | None:
         """Return the content of `weights.json`; None if it is missing, empty if it is damaged."""
         path = self.folder / WEIGHTS
@@ -354,6 +362,8 @@ def git_state(folder: Path) -> dict[str, str | None]:
 def git_patch(folder: Path, besides: Path, commit: str = "HEAD") -> str:
     """Return a `git apply` patch to the current code from a commit or, without git, from an empty folder.
 
+    It leaves out binary files.
+
     Args:
         folder: Folder of a repository, or a folder without git; then only files directly in it are included.
         besides: Folder of all runs, which is left out, as are the files of other runs and sweeps.
@@ -364,7 +374,11 @@ def git_patch(folder: Path, besides: Path, commit: str = "HEAD") -> str:
     runs = os.path.realpath(besides)  # unlike resolve(), it accepts links that lead to themselves
     paths = [folder / name for name in sorted(names) if not Path(os.path.realpath(folder / name)).is_relative_to(runs)]
     paths = [path for path in paths if not _is_made(path, folder)]
-    patch = _git(folder, "-c", "core.quotepath=off", "diff", commit, "--no-color", "--no-ext-diff") or ""
+    sizes = (_git(folder, "diff", "--numstat", "-z", "--no-renames", commit) or "").split("\0")
+    binary = [":(exclude,literal)" + size[len(_BINARY) :] for size in sizes if size.startswith(_BINARY)]
+    usual = ("-c", "core.quotepath=off", "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false")
+    shown = ("--no-color", "--no-ext-diff", "--no-textconv")
+    patch = _git(folder, *usual, "diff", commit, *shown, "--", ".", *binary) or ""
     patch += "".join(_added(path, path.relative_to(folder).as_posix()) for path in paths)
     if len(patch) > MOST_BYTES:
         patch = patch[: patch.rindex("\n", 0, MOST_BYTES) + 1] + "... cut off: git apply will not accept it\n"

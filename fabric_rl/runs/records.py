@@ -157,10 +157,11 @@ class RunRecord:
 
     @property
     def status(self) -> str:
-        """`finished`, `stopped` (cleanly, before its end), `unfinished` (running, or killed), or `played`."""
+        """`finished`, `stopped` (cleanly, before its end), `unfinished` (running, killed, not saved), or `played`."""
         if self.summary.get("inference") is True:
             return "played"
-        if not self.summary or self.steps > (finite_or_none(self.summary.get("total_steps")) or 0):
+        written = finite_or_none(self.summary.get("total_steps")) or 0
+        if not self.summary or self.steps > written or "unsaved_steps" in self.summary:
             return "unfinished"
         return "stopped" if self.summary.get("stopped_early") else "finished"
 
@@ -240,7 +241,9 @@ def _is_run(folder: Path) -> bool:
 
 def _milestones(folder: Path) -> Iterator[Milestone]:
     for path in folder.glob("*/*"):
-        if path.is_dir() and path.name.isdecimal() and path.parent.name != SET_ASIDE:
+        own = path.name.isdecimal() and path.parent.name != SET_ASIDE
+        written = (path / "meta.json").is_file() or list_checkpoints(path)
+        if own and written:  # a killed run may leave neither
             meta = read_json(path / "meta.json")
             numbers = {key: finite_or_none(meta.get(key)) for key in ("mean_reward", "entropy", "kl", "rating")}
             time, fingerprint = _time(meta.get("timestamp")), meta.get("fingerprint")

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from fabric_rl.args import Saving
-from fabric_rl.base.files import read_json, write_json
+from fabric_rl.base.files import write_json
 from fabric_rl.metrics.log import logger
 from fabric_rl.runs import checkpoint
 from fabric_rl.runs.checkpoint import encode_state
-from fabric_rl.runs.folder import Run, move_aside
-from fabric_rl.runs.records import BEST, SET_ASIDE, checkpoint_name, checkpoint_steps
+from fabric_rl.runs.folder import Run, move_aside, move_newer_best
+from fabric_rl.runs.records import SET_ASIDE, checkpoint_name, checkpoint_steps
 from fabric_rl.session.monitor import TrainingMonitor
 from fabric_rl.session.session import Session
 
@@ -92,10 +92,7 @@ class Saver:
                     continue
                 move_aside(folder, aside / folder.parent.name)
                 moved += 1
-            best = self._run.dir / BEST
-            if (steps := read_json(best / "meta.json").get("steps") or 0) > self._session.state.steps:
-                move_aside(best, self._run.dir / SET_ASIDE)
-                logger.info("newer best weights (%s steps) moved to %s", f"{steps:,}", self._run.dir / SET_ASIDE)
+            move_newer_best(self._run.dir, self._session.state.steps)
         except OSError as error:
             logger.warning("newer files of %s cannot be moved to %s: %s", self._run.dir, SET_ASIDE, error)
         if moved:

@@ -65,12 +65,18 @@ def stopped_by_callback(record: RunRecord) -> str | None:
     return None if by in STOP_NAMES.values() else by
 
 
-def check_unchanged(folder: Path, settings: str) -> None:
-    """Raise a ValueError if a folder's run has other settings (YAML) or code, except for seed and num_threads."""
-    lines = Provenance(folder).changed_settings(settings)
-    lines = [line for line in lines if not line.startswith(("seed:", "num_threads:"))]
+def check_unchanged(folder: Path, settings: str, weights: Path | None) -> None:
+    """Raise a ValueError if a folder's run has other settings (YAML), first weights or code.
+
+    The seed, the number of threads and the folder of all runs may differ.
+    """
+    provenance = Provenance(folder)
+    lines = provenance.changed_settings(settings)
+    lines = [line for line in lines if not line.startswith(("seed:", "num_threads:", "runs_dir:"))]
+    if folder.is_dir() and (began := provenance.begun_with) != (own := None if weights is None else str(weights)):
+        lines.append(f"initialize_from: {began} -> {own}")
     trained = list_checkpoints(folder / "checkpoints") or finished_run(folder)
-    code = Provenance(folder).changed_modules(ever=True) if trained else []
+    code = provenance.changed_modules(ever=True) if trained else []
     for kind, found, joint in (("settings", lines, "; "), ("code", code, ", ")):
         if found:
             which = joint.join([*found[:3], *(["..."] if found[3:] else [])])

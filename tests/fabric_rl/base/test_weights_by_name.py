@@ -31,6 +31,13 @@ def weights(part):
     return part["init_args"]["weights"]
 
 
+def test_a_text_that_looks_like_a_number_stays_text(tmp_path):
+    text = read_settings(main, ["--group", "1e-4"], "", DEFAULT_CONFIG).arguments["resolved_config"]
+    (tmp_path / "config.yaml").write_text(text)
+    again = read_settings(main, ["--config", str(tmp_path / "config.yaml")], "", DEFAULT_CONFIG)
+    assert again.arguments["start"].group == "1e-4"
+
+
 @pytest.mark.slow
 def test_a_flag_changes_one_weight_and_keeps_the_others():
     found = settings([*QUICKSTART, "--env.reward.weights.GoalReward", "20", "--env.reward.weights.Touch", "2"])

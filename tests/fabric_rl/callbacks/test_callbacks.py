@@ -882,6 +882,18 @@ def test_a_run_says_why_it_stopped(fabric, caplog):
     assert "EarlyStopping: score was never a number (patience: 2); a resumed run" in caplog.text
 
 
+def test_counts_of_another_metric_are_not_continued():
+    stopping = EarlyStopping("score", threshold=5)
+    stopping._best, stopping._since_best = 9.0, 3
+    saved = stopping.state_dict()
+    for settings, kept in (({}, 9.0), ({"mode": "min"}, -math.inf), ({"metric": "loss"}, -math.inf)):
+        again = EarlyStopping(**{"metric": "score", "threshold": 5} | settings)
+        again.load_state_dict(saved)
+        assert (again._best, again.metric, again.mode) == (kept, settings.get("metric", "score"), again.mode)
+        again.load_state_dict({"best": 4.0, "reached": 0, "since_best": 1})  # of an older version
+        assert again._best == 4.0
+
+
 def test_a_resumed_run_counts_on(fabric, tmp_path):
     values = [5, 4, 3, 2, 1]
     run = Run(tmp_path / "run")

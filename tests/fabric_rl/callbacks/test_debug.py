@@ -77,6 +77,13 @@ def test_signs_are_told_when_they_appear():
     assert [len(lines) for lines in told] == [0] * 9 + [1, 0, 0]
 
 
+def test_a_sign_that_returns_is_told_again(fabric, recwarn):
+    part = DebugLearning()
+    for _ in range(2):
+        part.warn(TrainState(fabric, None, None, TrainArgs(total_timesteps=100)), "all advantages are equal")
+    assert [str(each.message) for each in recwarn] == ["debug learning: all advantages are equal"] * 2
+
+
 def test_gradients_are_those_of_the_backward_passes(fabric, counter_env, known_agent):
     history = History()
     debug = DebugLearning()

@@ -172,6 +172,20 @@ def test_one_that_is_better_becomes_the_best_without_waiting(fabric, tmp_path):
     assert "ratings_1v1" in json.loads((tmp_path / "ratings.json").read_text())
 
 
+def test_a_newer_best_is_set_aside(fabric, tmp_path):
+    """The run has gone back to its first milestone."""
+    state = state_of(fabric, run_folder(tmp_path, "good"))
+    checkpoint.write(tmp_path / "milestones/main/000000000001/step_000000000001.ckpt", {"steps": 1})
+    state.steps = 1
+    (tmp_path / "best").mkdir()
+    (tmp_path / "best/meta.json").write_text(json.dumps({"steps": 2}))
+    matches = MilestoneMatches(**FEW, team_sizes=[1])
+    matches._judged, matches._best = [{"milestone": "main/000000000001", "worse": False}], "main/000000000001"
+    matches.on_train_start(state)
+    assert json.loads((tmp_path / "set_aside/best/meta.json").read_text())["steps"] == 2
+    assert json.loads((tmp_path / "best/meta.json").read_text())["steps"] == 1
+
+
 SMALL = ["--num_steps", "16", "--accelerator", "cpu", "--plain", "--env", "envs.RocketSimPool", "--env.num_arenas", "2"]
 SMALL += ["--agent.actor_hidden_sizes", "[16]", "--agent.critic_hidden_sizes", "[16]", "--milestone_interval", "64"]
 SMALL += [

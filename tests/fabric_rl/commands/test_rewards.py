@@ -12,6 +12,7 @@ from envs import IdleBot, RocketSimPool
 from envs.audit.audit import audit_rewards
 from envs.audit.resets import reset_rows
 from envs.audit.trace import reward_trace
+from fabric_rl.base.config_files import expand_config
 from fabric_rl.commands.checks import check_table, draw_audit, draw_resets, draw_trace, pay_table
 from fabric_rl.commands.output import png_of
 
@@ -67,6 +68,24 @@ def test_audit_command_passes_an_honest_reward(command, tmp_path):
     kept = json.loads(out.read_text())
     assert kept["passed"] is True and [part["name"] for part in kept["parts"]] == ["TouchReward", "GoalReward"]
     assert kept["total"]["own_goal"] == -10
+
+
+def test_later_files_override_earlier_ones(tmp_path):
+    over, more = tmp_path / "over.yaml", tmp_path / "more.yaml"
+    over.write_text("env: {class_path: envs.RocketSimPool, init_args: {tick_skip: 4}}")
+    more.write_text("num_steps: 64")
+    flags = [
+        "audit-rewards",
+        "--config",
+        "rocket_1v1_quickstart",
+        f"--config={over}",
+        "--config",
+        str(more),
+        "--seed=1",
+    ]
+    command, first, second, last = expand_config(flags, ["env"])
+    assert (command, last) == ("audit-rewards", "--seed=1") and "GoalReward" in first
+    assert json.loads(second.removeprefix("--env="))["init_args"] == {"tick_skip": 4}
 
 
 def test_audit_command_fails_one_that_pays_own_goals(command, tmp_path):

@@ -111,6 +111,9 @@ def test_a_course_goes_on_where_it_was_saved():
     other.load_state_dict(c.state_dict())
     assert c.update(1, 12, 1) == other.update(1, 12, 1)
     assert vars(c) | {"curriculum": None} == vars(other) | {"curriculum": None}
+    by_progress = course("progress", signal_smoothing=True)
+    by_progress.load_state_dict(c.state_dict())
+    assert (by_progress.lesson, by_progress.measured, len(by_progress._window)) == (c.lesson, None, 0)
     shorter = course(thresholds=())
     c.lesson = 2
     shorter.load_state_dict(c.state_dict())

@@ -127,13 +127,19 @@ def test_a_loaded_state_goes_on_unless_the_start_is_another_now():
     walk(phases, [{"touch": 1.0}] * 3 + [{"goal": 1.0}])
     saved = phases.state_dict()
     streaks = {"goal >= 0.1": 1}
-    assert saved == {"phase": "BronzeSkills1", "start_phase": "BallTouching", "begun_at": 200, "streaks": streaks}
+    begun = {"start_phase": "BallTouching", "start_number": 1, "begun_at": 200}
+    assert saved == {"phase": "BronzeSkills1", "streaks": streaks} | begun
     again = three()
     again.load_state_dict(saved)
     assert again.number == 2 and again.state_dict() == saved
     by_hand = three(start_phase=3)
     by_hand.load_state_dict(saved)
     assert by_hand.number == 3
+    first, second, third = three().phases
+    for edited in ([second, third], [Phase("New"), first, second, third], [Phase("Touching"), second, third]):
+        renamed = Phases(edited)  # the first phase has another name now, but none was chosen
+        renamed.load_state_dict(saved)
+        assert renamed.phase.name == "BronzeSkills1"
     with pytest.raises(ValueError, match="the checkpoint's phase BronzeSkills1 is not one of the phases in"):
         Phases([Phase("BallTouching")]).load_state_dict(saved)
 

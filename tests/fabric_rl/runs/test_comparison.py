@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 import fabric_rl
+from fabric_rl.analysis import comparison
 from fabric_rl.analysis.comparison import (
     ALL,
     chosen_metric,
@@ -175,6 +176,13 @@ def test_evaluations_count_where_all_runs_have_them():
     logged = {"a": dict.fromkeys(("reward/episode_return", "eval/return")), "b": {"reward/episode_return": None}}
     assert chosen_metric(None, logged) == "reward/episode_return"
     assert chosen_metric(None, {"a": logged["a"]}) == "eval/return"
+
+
+def test_costs_are_scaled_so_that_the_lowest_is_best():
+    finals = {"a": np.array([100.0, 110.0]), "b": np.array([400.0, 390.0])}
+    scaled = comparison._scaled(finals, -1, (0, 500))
+    np.testing.assert_allclose(scaled["a"], [0.8, 0.78])
+    np.testing.assert_allclose(scaled["b"], [0.2, 0.22])
 
 
 def test_several_tasks_are_scaled_and_counted_alike(runs):

@@ -146,6 +146,11 @@ def test_what_is_set_aside_stays_beside_what_was(tmp_path):
         checkpoint.write(run.checkpoints / checkpoint_name(200), {"steps": 200})
         good = checkpoint.write(run.checkpoints / checkpoint_name(100), state)
         assert good is None and run.rewind_to(run.checkpoints / checkpoint_name(100), state) == 1
+        run.write_summary({"total_steps": 200})
+    assert not list((tmp_path / "r/set_aside").glob("*-3*"))  # two summaries were newer
+    run.write_summary({"total_steps": 100})
+    run.rewind_to(run.checkpoints / checkpoint_name(100), state)
+    assert run.read_summary() == {"total_steps": 100}
     names = sorted(path.name for path in (run.checkpoints / "set_aside").iterdir())
     assert names == [f"step_000000000200{number}.ckpt" for number in ("-2", "-3", "")]
 
@@ -333,6 +338,21 @@ def test_the_patch_makes_of_the_commit_what_was_there(project, tmp_path):
     paths = [path for path in copy.rglob("*") if path.is_file() and ".git" not in path.parts]
     there = {path.relative_to(copy).as_posix(): path.read_bytes().decode() for path in paths}
     assert there == {"agent.py": "lr = 2\n", "more/env.py": files["more/env.py"], "ünï.yaml": files["ünï.yaml"]}
+
+
+@pytest.mark.parametrize("setting", ["diff.noprefix", "diff.mnemonicPrefix"])
+def test_a_patch_applies_with_any_settings_and_beside_changed_pictures(project, tmp_path, setting):
+    (project / "picture.png").write_bytes(b"\0\1")
+    git(project, "add", ".")
+    git(project, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "picture")
+    git(project, "config", setting, "true")
+    (project / "picture.png").write_bytes(b"\0\2")
+    (project / "agent.py").write_text("lr = 2\n")
+    patch, copy = git_patch(project, project / "runs"), tmp_path / "copy"
+    git(tmp_path, "clone", "-q", str(project), str(copy))
+    subprocess.run(["git", "apply"], cwd=copy, input=patch.encode(), check=True)
+    assert (copy / "agent.py").read_text() == "lr = 2\n" and (copy / "picture.png").read_bytes() == b"\0\1"
+    assert code.differing_sources((patch, "")) == ["agent.py"]
 
 
 def test_a_folder_without_git_has_its_sources(tmp_path):

@@ -76,6 +76,18 @@ def test_a_finished_run_that_was_resumed_and_went_on_is_unfinished(tmp_path):
     assert (run.status, run.steps) == ("unfinished", 300)
 
 
+def test_a_run_that_could_not_save_its_last_checkpoint_is_unfinished(tmp_path):
+    summary = {"total_steps": 300, "stopped_early": False, "unsaved_steps": 100}
+    assert load_run(make_run(tmp_path, "r", [[300, 1, 2]], summary)).status == "unfinished"
+
+
+def test_a_folder_that_a_killed_run_has_left_is_no_milestone(tmp_path):
+    folder = make_run(tmp_path, "r", milestones=[("main", 100, META)])
+    (folder / "milestones/main/000000000200").mkdir()
+    (folder / "milestones/main/000000000200/step.ckpt.abc.tmp").write_text("half")
+    assert [m.steps for m in load_run(folder).milestones] == [100]
+
+
 def test_milestones_that_the_run_has_gone_back_from_are_counted_only(tmp_path):
     kept, left = ("main", 100, META), [("set_aside/main", 200, META), ("set_aside/7", "300-2", META)]
     run = load_run(make_run(tmp_path, "r", milestones=[kept, *left]))

@@ -263,7 +263,7 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path, overlap):
     names = sorted(whole)
     with pytest.raises(CheckpointError, match="signals: the run had rnd, curiosity, not rnd; use the same"):
         run(1024, BOTH[:1], run=Run.create(tmp_path, "other"), resume=whole[names[0]], **common)
-    with pytest.raises(CheckpointError, match="the run had rnd, curiosity, not curiosity, rnd; .* in the same order"):
+    with pytest.raises(CheckpointError, match="the run had rnd, curiosity, not curiosity, rnd; use"):
         run(1024, BOTH[::-1], run=Run.create(tmp_path, "turned"), resume=whole[names[0]], **common)
     run(1024, run=Run.create(tmp_path, "again"), resume=whole[names[0]], **common)
     again = load_checkpoint(tmp_path / "again")[1]
