@@ -116,7 +116,10 @@ class TrainArgs:
             ValueError: The sizes of rollout, minibatch, batch and experience buffer do not fit together.
         """
         default = max(sequence_length, rollout_steps // 16 // sequence_length * sequence_length)
-        size = self.minibatch_size or min(default, self.batch_size or default)
+        size = self.minibatch_size or default
+        if self.batch_size and not self.minibatch_size:  # its largest part up to the default
+            parts = range(sequence_length, min(default, self.batch_size) + 1, sequence_length)
+            size = next((part for part in reversed(parts) if self.batch_size % part == 0), self.batch_size)
         batch = self.batch_size or size
         for name, steps in (("minibatch_size", size), ("batch_size", batch)):
             if steps > rollout_steps:  # the first iteration has nothing else, whatever --exp_buffer_size

@@ -219,8 +219,8 @@ class GaussianHead(PolicyHead):
 
     The entropy of a squashed Gaussian has no closed form. It is computed as the entropy of the base Gaussian plus the
     expectation of the log-determinant by Gauss-Hermite quadrature with 16 points, which is noise-free and
-    differentiable. Up to a standard deviation of 1.6, it is exact to 0.01; for wide ones (4 and more) it is too low by
-    3 %.
+    differentiable. Up to a standard deviation of 1.6, it is exact to 0.01; for wide ones (4 and more) it is off by up
+    to 3 %.
 
     With `state_dependent_std`, the deviations are `0.55 + 0.45 tanh(.)`. If the Box also has finite bounds and samples
     are not squashed, the means are a tanh too, and both are in units of half the Box's width, as in rlgym-ppo.

@@ -8,7 +8,8 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.actions.base import ANALOGUE, BUTTONS, ActionParser, Controls, RowControls
+from envs.actions.base import ANALOGUE, BUTTONS, ActionParser, Controls, RowControls, nested_parsers
+from envs.actions.situations import StateAwareTable
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
 from fabric_rl.base.settings import Count
@@ -170,11 +171,18 @@ class ClipAction(_Combinator):
 class DelayAction(_Combinator):
     """Delay controls by `steps` steps; controls are zero in the first `steps` steps of an episode.
 
-    An inner state-aware table looks further ahead by the same number of steps.
+    An inner state-aware table looks further ahead by the same number of steps, and no row falls back on the floor,
+    which the car may leave by a jump that is still waiting.
     """
 
     steps: Count
     """Steps from a choice to its effect, at least 1."""
+
+    def look_ahead(self, tick_skip: int, action_delay_ticks: int, steps: int = 1) -> None:
+        super().look_ahead(tick_skip, action_delay_ticks, steps)
+        for part in nested_parsers(self):
+            if isinstance(part, StateAwareTable):
+                part.choices_wait = True
 
     def _steps_ahead(self, steps: int) -> int:
         return steps + self.steps

@@ -77,17 +77,25 @@ class StateAwareTable(ActionTable):
         """The all-zero row."""
         self.fallbacks = np.stack([_equivalent_rows(self.table, s) for s in range(NUM_SITUATIONS)])
         """`[situations, n]` int64, the row that each row falls back to; its own index if it needs no fallback."""
+        self.choices_wait = False
+        """True if earlier choices may not have acted yet, as in `DelayAction`; no row falls back on the floor then."""
         self._valid: Bool = self.fallbacks == np.arange(len(self.table))
         self._fallen_back = np.zeros(2, np.int64)  # number of actions that fell back, and of all actions
 
     def parse(self, actions: NDArray[Any], state: GameState) -> Controls:
         self._check(actions)
-        applied = self.fallbacks[classify_situations(state, self.horizon_ticks).reshape(-1), actions]
+        applied = self.fallbacks[self._situations(state).reshape(-1), actions]
         self._fallen_back += (((applied != actions) & state.present.reshape(-1)).sum(), state.present.sum())
         return super().parse(applied, state)
 
     def mask(self, state: GameState) -> Bool:
-        return self._valid[classify_situations(state, self.horizon_ticks)]
+        return self._valid[self._situations(state)]
+
+    def _situations(self, state: GameState) -> NDArray[np.int64]:
+        found = classify_situations(state, self.horizon_ticks)
+        if self.choices_wait:  # one of them may be a jump
+            found[found % EMPTY == FLOOR] -= FLOOR
+        return found
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         """Return `action/fallback_share`: (actions that fell back, actions) since the last call."""

@@ -47,13 +47,14 @@ class _Generators:
     @contextmanager
     def active(self) -> Iterator[None]:
         """Draw from these generators."""
-        before = np.random.get_bit_generator()
+        python, before = random.getstate(), np.random.get_bit_generator()
         random.setstate(self._python)
         np.random.set_bit_generator(self._numpy)
         try:
             yield
         finally:
             self._python = random.getstate()
+            random.setstate(python)
             np.random.set_bit_generator(before)
 
 

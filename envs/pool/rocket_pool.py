@@ -39,7 +39,7 @@ from envs.pool.videos import EpisodeVideos, RocketSimVis
 from envs.resets import Kickoff, StateSetter
 from envs.rewards.base import Reward
 from envs.rewards.car import default_reward
-from envs.rewards.combinators import RewardSignals
+from envs.rewards.combinators import AnnealedReward, RewardSignals
 from envs.sim.arena import SimArena, init_rocketsim
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
@@ -351,6 +351,12 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
     def _phased(self) -> list[Phased]:
         parts = (part for tree in (self.reward, self.state_setter) for part in tree.walk())
         return [part for part in parts if isinstance(part, Phased)]
+
+    def continue_from(self, steps: int) -> None:
+        """Continue annealed rewards as if this pool had made `steps` steps; `ProcessPool` calls it after a restart."""
+        for part in self.reward.walk():
+            if isinstance(part, AnnealedReward):
+                part.continue_from(steps)
 
     def enable_teacher(self, enabled: bool) -> None:
         """Choose whether infos contain the teacher's actions; training without imitation disables them to save time."""

@@ -1,5 +1,6 @@
 """ProcessPool: any vector environment, in shards over worker processes that are restarted when they fail."""
 
+import copy
 import functools
 import inspect
 import itertools
@@ -134,6 +135,8 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         sides = [(first + s.sides[0], s.sides[1]) for first, s in zip(self._starts, specs, strict=False) if s.sides]
         self.sides = tuple(np.concatenate(parts) for parts in zip(*sides, strict=True)) or None
         self._obs: Array | None = None
+        self._begun: dict[int, StepResult] = {}  # of workers that were restarted between two steps
+        self._steps = [0] * workers
 
     def __getattr__(self, name: str) -> NoReturn:
         if name in ("state", "arenas"):
@@ -154,6 +157,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             seed = self._seed = check_seed("ProcessPool", seed, "reset(seed=...)")
         seeds = [None if seed is None else seed + start for start in self._starts[:-1]]
         infos = self._ask("reset", [(each, options) for each in seeds], stop=True)
+        self._begun.clear()
         obs, *_, joined = _concatenated([w.result(each) for w, each in zip(self._workers, infos, strict=True)])
         self._obs = obs.copy()
         return obs, joined
@@ -237,7 +241,10 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         if not all(spec.resumable for spec in self._specs):
             raise CannotBeSavedError("ProcessPool: the environment has no state_dict or load_state_dict")
         obs = None if self._obs is None else self._obs.copy()
-        return {"parts": self._ask_all("state_dict"), "obs": obs, "seed": self._seed}
+        parts = self._ask_all("state_dict")
+        begun = {str(k): list(result) for k, result in self._begun.items()}
+        counts = {"restarts": list(self._restarts), "steps": list(self._steps)}
+        return {"parts": parts, "obs": obs, "seed": self._seed, "begun": begun} | counts
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the `state_dict` of a pool with the same number of workers.
@@ -254,6 +261,9 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         self._ask("load_state_dict", [(part,) for part in parts])
         self._obs = None if state["obs"] is None else np.array(state["obs"])
         self._seed = state["seed"]
+        self._begun = {int(k): tuple(result) for k, result in state.get("begun", {}).items()}
+        none = [0] * self.num_workers  # older states
+        self._restarts, self._steps = list(state.get("restarts", none)), list(state.get("steps", none))
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ANN401 - Gymnasium's signature
         """Stop the workers."""
@@ -264,21 +274,23 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             raise RuntimeError("ProcessPool: call reset() before step()")
         actions = check_actions("ProcessPool", actions, self.single_action_space, rows.stop - rows.start)
         self._settle(workers)
-        for k in workers:
+        for k in (k for k in workers if k not in self._begun):
             own = self._rows(k)
             self._workers[k].post_step(actions[own.start - rows.start : own.stop - rows.start])
 
     def _step_results(self, workers: range) -> StepResult:
         assert self._obs is not None
-        replies = self._replies(workers, self.timeout_seconds)
+        replies = self._replies([k for k in workers if k not in self._begun], self.timeout_seconds)
         if not self.restart:
             self._raise_failures(replies)
+        for k, reply in replies.items():
+            if isinstance(reply, WorkerError):
+                self._restart(k, reply)
         stepped = _concatenated(
-            [
-                self._restart(k, reply) if isinstance(reply, WorkerError) else self._workers[k].result(reply)
-                for k, reply in replies.items()
-            ]
+            [self._begun.pop(k) if k in self._begun else self._workers[k].result(replies[k]) for k in workers]
         )
+        for k in workers:
+            self._steps[k] += 1
         self._obs[self._rows(workers[0]).start : self._rows(workers[-1]).stop] = stepped[0]
         return stepped
 
@@ -301,7 +313,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
                 if error.lost:  # otherwise the error belongs to the interrupted call
                     self._restart(k, error)
 
-    def _replies(self, workers: range, timeout_seconds: float) -> dict[int, Any]:
+    def _replies(self, workers: Sequence[int], timeout_seconds: float) -> dict[int, Any]:
         """Return the reply of each worker to its posted command, or the exception of one that failed."""
         replies: dict[int, Any] = {}
         for k in workers:
@@ -321,6 +333,11 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         for worker, own in zip(self._workers, arguments, strict=True):
             worker.post(command, *own)
         replies = self._replies(everyone, START_SECONDS)
+        for k, reply in replies.items():
+            if self.restart and isinstance(reply, WorkerError) and reply.lost:
+                self._restart(k, reply)
+                self._workers[k].post(command, *arguments[k])
+                replies |= self._replies([k], START_SECONDS)
         self._raise_failures(replies, stop)
         return list(replies.values())
 
@@ -333,8 +350,8 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
         for k, error in failures.items():
             raise error.raised_by(self._label(k))
 
-    def _restart(self, k: int, problem: WorkerError) -> StepResult:
-        """Restart a worker after `problem`, with a warning; return a result in which all its episodes are truncated.
+    def _restart(self, k: int, problem: WorkerError) -> None:
+        """Restart a worker after `problem`, with a warning; the result of its next step truncates all its episodes.
 
         Raises:
             RuntimeError: The worker has failed too often, or fails immediately.
@@ -349,6 +366,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             worker.connect()
             for command, arguments in self._settings.items():
                 worker.call(command, *arguments)
+            worker.call("continue_from", self._steps[k])
             begun = worker.call("reset", self._seed + self._starts[k] + _RESTART_SEED * self._restarts[k], None)
         except WorkerError as error:
             self._fail(k, error)
@@ -359,7 +377,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             infos["reward_signals"] = np.zeros((len(obs), len(self.reward_signals)), np.float32)
         if self.sides is not None:
             infos["result"] = np.full(len(obs), 0.5, np.float32)
-        return obs, np.zeros(len(obs), reward_dtype), none, every, infos
+        self._begun[k] = copy.deepcopy((obs, np.zeros(len(obs), reward_dtype), none, every, infos))
 
     def _count_failure(self, k: int, problem: WorkerError) -> None:
         """Log a failure and warn; raise the problem if there are too many."""

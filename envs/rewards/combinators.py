@@ -141,6 +141,10 @@ class AnnealedReward(WrappedReward):
         """The weight of the next step."""
         return float(np.interp(self._taken, self.steps, self.weights))
 
+    def continue_from(self, steps: int) -> None:
+        """Set n, the number of steps so far."""
+        self._taken = steps
+
     def hold(self, weight: float) -> None:
         """Keep this weight from now on."""
         self.steps, self.weights = (0,), (weight,)

@@ -150,7 +150,8 @@ class Learner(FrozenLearner):
         self._experience.append(batch if self._experience.maxlen == 1 else batch.map(torch.clone))
         advice = (
             f"use a smaller one (with --batch_size {self.args.batch_size or minibatch_size}, optimizer steps stay "
-            "the same), or --callbacks+=fabric_rl.callbacks.AdaptiveBatchSize, which finds one that fits"
+            "the same), or --callbacks+=fabric_rl.callbacks.AdaptiveBatchSize --callbacks.start 64, which finds the "
+            "largest that fits"
         )
         named = oom_hint(self.fabric.device, f"--minibatch_size {minibatch_size}", advice)
         with named, single_thread(if_small=is_small(self.agent, minibatch_size)):

@@ -18,7 +18,7 @@ from fabric_rl.base.state_schema import CannotBeSavedError, HasState, load_child
 from fabric_rl.learning.normalize import ReturnScaler
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import Sums
-from fabric_rl.ranks.sharding import unsharded
+from fabric_rl.ranks.sharding import unsharded, whole_state
 from fabric_rl.rollouts.collect import RECENT_EPISODES, RECENT_RETURN, EpisodeStats, collect
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.types import ActorCritic, HasMetrics, HasTimers, SettingError
@@ -59,6 +59,7 @@ class Collector:
         self.seconds, self.metrics = 0.0, Sums()
         self._scaler, self._gamma, self._timers = scaler, gamma, timers
         self._ready = False  # whether the next rollout is already collected
+        self._ends_episodes = False  # whether all episodes end with the rollout that is already collected
         self._learns_next = False
         self._took = 0.0
 
@@ -87,6 +88,8 @@ class Collector:
         if self._scaler is not None:
             reward, done = self.rollout.env_reward, self.rollout.done
             reward.copy_(self._scaler.scale(reward, done, self._gamma, self.peers))
+            if self._ends_episodes:
+                self._forget_open_returns()
         return self.rollout
 
     def while_learning(self, another: bool) -> AbstractContextManager[None]:
@@ -212,11 +215,19 @@ class Collector:
     def _begin_new_episodes(self, iteration: int) -> None:
         seed = stream_seed(self._seed, "new episodes", iteration, self.seed_scheme) + self._first
         self._begin_rollouts(*self.envs.reset(seed=seed), keep=self._ready)
-        self.begin_episodes()
+        if self._ready:  # that rollout, which is not scaled yet, ends the episodes
+            self.episodes.begin()
+            self._ends_episodes = True
+        else:
+            self.begin_episodes()
 
     def begin_episodes(self) -> None:
         """Discard the unfinished episodes, because all sub-environments begin new ones."""
         self.episodes.begin()
+        self._forget_open_returns()
+
+    def _forget_open_returns(self) -> None:
+        self._ends_episodes = False
         if self._scaler is not None:
             self._scaler.load_statistics(self._scaler.state_dict())
 
@@ -267,7 +278,7 @@ class OverlappedCollector(Collector):
         if not another:
             yield
             return
-        self._actor.load_state_dict(self.agent.state_dict())
+        self._actor.load_state_dict(whole_state(self.agent.state_dict(), keep=True))
         self._actor.progress.copy_(self.agent.progress)
         if self._stream is not None:
             self._stream.wait_stream(torch.cuda.current_stream(self.fabric.device))

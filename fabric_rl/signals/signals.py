@@ -216,7 +216,9 @@ class IntrinsicRewards:
         return {"running": self._running.clone(), "draws": self._draws.get_state()} if self.learns else {}
 
     def load_state_dict(self, state: list[dict[str, Any]]) -> None:
-        """Restore the state that `state_dict` returned, of the same signals in the same order."""
+        """Restore the state that `state_dict` returned, of the same signals in the same order, where they learn."""
+        if not self.learns:
+            return
         for (signal, _, optimizer), saved in zip(self._learning, state, strict=True):
             load_child_state(signal, saved["module"], f"the saved state of the signal {signal.name}")
             load_optimizer(optimizer, saved["optimizer"], f"the signal {signal.name}")

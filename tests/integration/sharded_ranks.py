@@ -140,6 +140,8 @@ def main(folder):
         "fsdp": train_once(fsdp, Agent, place("fsdp")),
         "ddp_accumulated": train_once(ddp, Agent, place("ddp_accumulated"), 2, minibatch_size=4, batch_size=8),
         "fsdp_accumulated": train_once(fsdp, Agent, place("fsdp_accumulated"), 2, minibatch_size=4, batch_size=8),
+        "ddp_overlap": train_once(ddp, Agent, place("ddp_overlap"), 2, overlap=True),
+        "fsdp_overlap": train_once(fsdp, Agent, place("fsdp_overlap"), 2, overlap=True),
         "adam": train_once(fsdp, AdamAgent, place("adam")),
     }
     second = {name: read(list_checkpoints(Path(folder, name, "checkpoints"))[1]) for name in ("adam", "ddp", "fsdp")}

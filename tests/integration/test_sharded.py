@@ -59,7 +59,7 @@ def assert_close(one, other, tolerance, where="state"):
         assert (one == other) if not hasattr(one, "all") else (one == other).all(), where
 
 
-@pytest.mark.parametrize("suffix", ["", "_accumulated"])
+@pytest.mark.parametrize("suffix", ["", "_accumulated", "_overlap"])
 def test_weights_and_momentum_are_those_of_ddp(ranks, folder, suffix):
     """With plain SGD and every step clipped: gradients and their norm are means over both ranks."""
     ddp, fsdp = last(folder, f"ddp{suffix}"), last(folder, f"fsdp{suffix}")

@@ -5,9 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from envs import GameState, RandomState, RocketSimPool, TimeoutCondition
+from envs import ExplicitState, GameState, RandomState, RocketSimPool, TimeoutCondition
 from envs.actions import (
     ActionParser,
+    ActionTable,
     ClipAction,
     ContinuousAction,
     DelayAction,
@@ -18,6 +19,7 @@ from envs.actions import (
     StateAwareTable,
     StickyButtons,
 )
+from envs.actions.situations import hybrid_rows
 from fabric_rl.base.state_schema import load_child_state
 
 JUMP, BOOST, HANDBRAKE = 5, 6, 7
@@ -307,6 +309,23 @@ def test_the_state_of_another_parser_is_refused(other):
     begin(other, state, 0)
     with pytest.raises(ValueError, match=r"^the parser does not fit DelayAction: .*waiting"):
         load_child_state(parser, other.state_dict(), "the parser")
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_jump_that_waits_leaves_the_pitch_of_the_next_choice(steps):
+    """A table with the same rows that never fall back moves the car in the same way."""
+    rows = hybrid_rows()
+    jump, pitch = (rows.tolist().index(row) for row in ([1, 0, 0, 0, 0, 1, 0, 0], [0, 0, -1, 0, 0, 0, 0, 0]))
+    spins = []
+    for table in (HybridTable(), ActionTable(rows)):
+        start = ExplicitState(car_pos=[(0, -3000, 17)], ball_pos=(0, 3000, 93.15))
+        pool = RocketSimPool(1, (1, 0), action=DelayAction(table, steps), state_setter=start, num_threads=1)
+        pool.reset(seed=0)
+        for action in (jump, *[pitch] * steps, *[0] * steps, 0):
+            pool.step(np.array([action]))
+        spins.append(pool.state.world.car_ang_vel[0, 0].copy())
+        pool.close()
+    assert np.array_equal(*spins) and np.abs(spins[0]).max() > 0.5
 
 
 @pytest.mark.parametrize(

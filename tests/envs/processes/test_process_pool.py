@@ -12,7 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from envs import ContinuousAction, GymnasiumEnvs, HybridTable, MultiDiscreteAction, ProcessPool, RocketSimPool
+from envs import (
+    AnnealedReward,
+    ContinuousAction,
+    GymnasiumEnvs,
+    HybridTable,
+    MultiDiscreteAction,
+    ProcessPool,
+    RocketSimPool,
+    SaveBoostReward,
+)
 from envs.processes.process_pool import GOOD_STEPS, divide_arenas
 from tests.envs.fakes import assert_same
 from tests.envs.processes.process_pool_parts import (
@@ -131,6 +140,44 @@ def test_a_lost_worker_is_reported_or_started_again(action, message):
     assert (pool.step(actions_with(0, 0))[0][:2] == 1).all()
     assert pool.drain_metrics()["game/worker_restarts"] == (1, 1)
     pool.close()
+
+
+def kill(pool, worker):
+    process = pool._workers[worker]._process
+    process.kill()
+    process.join()
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_between_two_steps_truncates_its_episodes_in_the_next(close):
+    """Also if a state that was saved in between is restored."""
+    pool, other = (close(ProcessPool(partial(short_games, 4), 2, restart=True)) for _ in range(2))
+    pool.reset(seed=0)
+    play(pool, 3)
+    kill(pool, 0)
+    with pytest.warns(RuntimeWarning, match="restarted worker 0"):
+        assert pool.drain_metrics()["game/worker_restarts"] == (1, 1)
+    other.load_state_dict(pool.state_dict())
+    last = pool._obs.copy()
+    for each in (pool, other):
+        obs, rewards, terminated, truncated, infos = each.step(np.zeros(8, np.int64))
+        assert truncated[:4].all() and not terminated[:4].any() and not rewards[:4].any()
+        np.testing.assert_array_equal(infos["final_obs"][:4], last[:4])
+        assert (obs[:4] != last[:4]).any()
+    assert_same(play(pool, 20, seed=1), play(other, 20, seed=1))
+    assert other._restarts == pool._restarts == [1, 0]  # so the next restart has another seed
+
+
+@pytest.mark.slow
+def test_annealed_rewards_go_on_in_a_worker_that_is_started_again(close):
+    reward = AnnealedReward(SaveBoostReward(), [0, 10], [1, 0])
+    pool = close(ProcessPool(partial(RocketSimPool, 2, reward=reward, num_threads=1), 2, restart=True))
+    pool.reset(seed=0)
+    play(pool, 12)
+    kill(pool, 0)
+    with pytest.warns(RuntimeWarning, match="restarted worker 0"):
+        pool.step(np.zeros(4, np.int64))
+    assert not pool.step(np.zeros(4, np.int64))[1].any()
 
 
 @pytest.mark.parametrize("action", [2, 5], ids=["crashed", "SystemExit"])

@@ -465,6 +465,24 @@ def test_each_reward_signal_is_reported_as_the_environment_pays_it(fabric):
     assert scaler.sigma[0] > 2 * scaler.sigma[1]
 
 
+def test_new_episodes_behind_a_rollout_that_was_collected_ahead_have_returns_of_their_own(fabric):
+    env, agent = ManySided(), TwoHeads()
+    rollout, scaler = Rollout(3, env, agent=agent), ReturnScaler(2)
+    agent.modules = lambda: ()
+    collector = Collector(fabric, fabric, env, agent, rollout, scaler, torch.tensor(0.9), Timers())
+    collector.begin(0, first=0)
+    collector.next_rollout()
+    collector._collect()
+    collector._ready = True
+    collector._begin_new_episodes(1)
+    before = scaler.state_dict()["open"]
+    assert before.any()  # the episodes go on in the rollout that is collected
+    collector.next_rollout()
+    assert scaler.sigma[0] > 3 and not scaler.state_dict()["open"].any()  # and end with it
+    collector.next_rollout()
+    torch.testing.assert_close(scaler.state_dict()["open"], before)  # those of the first three steps again
+
+
 @torch.no_grad()
 def test_values_of_the_whole_rollout_at_once(setup_counter, monkeypatch):
     """An agent that gives no values step by step gets the same rollout, in pieces of any size."""

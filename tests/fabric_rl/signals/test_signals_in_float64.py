@@ -158,6 +158,8 @@ def played(kind, rollouts=4):
                     part.weight.data *= 2
         fabric, args = Fabric(accelerator="cpu", devices=1), TrainArgs(total_timesteps=1, update_epochs=2)
         owner = IntrinsicRewards(signals, args, fabric, fabric, pool.num_envs)
+        player = IntrinsicRewards(signals, args, fabric, fabric, pool.num_envs, learns=False)
+        player.load_state_dict(owner.state_dict())  # a player has no state of its own
         for _ in range(rollouts):
             with torch.no_grad():
                 collect(pool, agent, rollout)
