@@ -69,6 +69,9 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             has none.
     """
 
+    timers_are_parallel = True
+    """The workers of `drain_timers` run at the same time."""
+
     def __init__(
         self,
         factory: VectorEnvFactory,

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from agents import RolesAgent
 from envs.factories import unwrap_partial
 from fabric_rl.base.argv import config_files
 from fabric_rl.base.files import write_text
@@ -57,8 +58,10 @@ def tune(
         raise ValueError("--minutes and --seconds must be above 0")
     settings = training_settings(training, "tune")
     config = yaml.safe_load(settings.arguments["resolved_config"])
-    agent = unwrap_partial(settings.arguments["agent"]).function
-    if inspect.isclass(agent) and issubclass(agent, OffPolicyAgent):
+    agent = unwrap_partial(settings.arguments["agent"])
+    roles = agent.arguments()["roles"].values() if agent.function is RolesAgent else ()
+    made = [agent.function, *(unwrap_partial(role).function for role in roles)]
+    if any(inspect.isclass(each) and issubclass(each, OffPolicyAgent) for each in made):
         raise ValueError("--agent: fabric-rl tune measures agents that learn from rollouts, not SAC")
     end = time.monotonic() + 60 * minutes
     found: list[tuple[Candidate, list[float]]] = []

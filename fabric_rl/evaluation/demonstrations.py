@@ -222,12 +222,21 @@ def choose_algorithm(
     """
     made, learns = unwrap_partial(agent).function, not inference
     signals = [with_demonstrations(signal, env) for signal in signals] if learns else signals
-    if isinstance(made, type) and issubclass(made, RolesAgent):
+    has_roles = isinstance(made, type) and issubclass(made, RolesAgent)
+    roles: Mapping[str, AgentFactory] = unwrap_partial(agent).arguments().get("roles") or {} if has_roles else {}
+    kinds = [unwrap_partial(role).function for role in roles.values()] or [made]
+    off_policy = [isinstance(kind, type) and issubclass(kind, OffPolicyAgent) for kind in kinds]
+    if type(estimator) is not GAE and all(off_policy):
+        raise ValueError("--estimator is only for PPO, because SAC does not estimate advantages; leave the flag out")
+    given = [f"--{field.name}" for field in fields(sac) if getattr(sac, field.name) != field.default]
+    if given and not any(off_policy):
+        raise ValueError(f"leave out {', '.join(given)}, which only agents that learn with SAC use")
+    if has_roles:
         if signals:
             raise ValueError("--signals: set the signals of each role, --trainers.ROLE.signals (docs/two_policies.md)")
         if sac.demonstrations:
             raise ValueError("--demonstrations does not work with --agent agents.RolesAgent; leave it out")
-        for number, name in enumerate(unwrap_partial(agent).arguments()["roles"] if learns else ()):
+        for number, name in enumerate(roles if learns else ()):
             if name in trainers:
                 own = [with_demonstrations(signal, env, number) for signal in trainers[name].signals]
                 trainers = {**trainers, name: replace(trainers[name], signals=own)}
@@ -237,17 +246,12 @@ def choose_algorithm(
             f"--trainers is for --agent agents.RolesAgent; {made} has one trainer, so set the flags themselves"
         )
     loop = getattr(made, "training_loop", None)
-    if not (isinstance(made, type) and issubclass(made, OffPolicyAgent)):
-        given = [f"--{field.name}" for field in fields(sac) if getattr(sac, field.name) != field.default]
-        if given:
-            raise ValueError(f"leave out {', '.join(given)}, which only agents that learn with SAC use")
+    if not any(off_policy):
         if loop is not None:
             if signals or type(estimator) is not GAE:
                 raise ValueError(f"--signals and --estimator are only for PPO, not for {made.__name__}")
             return cast(Callable[..., dict[str, Any]], loop)
         return partial(train, estimator=estimator, signals=signals)
-    if type(estimator) is not GAE:
-        raise ValueError("--estimator is only for PPO, because SAC does not estimate advantages; leave the flag out")
     files = () if inference else sac.demonstrations
     shown = trajectories_of(files, env, "--demonstrations", rewards=True) if files else ()
     return partial(loop or train_off_policy, sac=sac, signals=signals, demonstrations=shown)

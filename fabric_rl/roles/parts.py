@@ -17,7 +17,7 @@ from fabric_rl.learning.learner import FrozenLearner
 from fabric_rl.metrics.timers import Timers
 from fabric_rl.ranks.collectives import Sums
 from fabric_rl.ranks.sharding import whole_state
-from fabric_rl.rollouts.collect import EPISODE_RETURN, RECENT_RETURN, Actor, collect_together
+from fabric_rl.rollouts.collect import RECENT_RETURN, Actor, collect_together
 from fabric_rl.rollouts.collectors import Collector
 from fabric_rl.rollouts.rollout import reward_signals
 from fabric_rl.rollouts.step_checks import select_rows
@@ -25,8 +25,8 @@ from fabric_rl.session.session import Session
 from fabric_rl.signals.signals import add_value_heads
 from fabric_rl.types import ActorCritic, OffPolicyAgent
 
-_POOLED = (EPISODE_RETURN, "game/episode_length", "reward/step")
-"""Metrics that are also logged for all roles together."""
+_POOLED = ("reward/", "game/episode_length")
+"""First letters of metrics that are also logged for all roles together."""
 
 
 class RoleEnv(VectorEnv):
@@ -177,7 +177,7 @@ class RolesCollector(Collector):
         for role in self.roles:
             own = role.session.collector.drain_rollout(slice(role.filled - self.num_steps, role.filled))
             found |= {f"{role.name}/{name}": pair for name, pair in own.items()}
-            for name in _POOLED:
+            for name in (name for name in own if name.startswith(_POOLED)):
                 total, count = found.get(name, (0.0, 0.0))
                 found[name] = (total + own[name][0], count + own[name][1])
         return found

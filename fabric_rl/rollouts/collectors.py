@@ -131,7 +131,7 @@ class Collector:
         if isinstance(self.envs, HasTimers):
             with self._timers("environment"):
                 for name, (seconds, count) in self.envs.drain_timers().items():
-                    self._timers.add(name, seconds, count)
+                    self._timers.add(name, seconds, count, getattr(self.envs, "timers_are_parallel", False))
         return local | self.recent_returns()
 
     def drain_rollout(self, steps: slice = slice(None)) -> Sums:

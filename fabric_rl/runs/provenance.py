@@ -369,7 +369,8 @@ def git_patch(folder: Path, besides: Path, commit: str = "HEAD") -> str:
         besides: Folder of all runs, which is left out, as are the files of other runs and sweeps.
         commit: Commit to start from.
     """
-    new = _git(folder, "ls-files", "--others", "--exclude-standard", "-z")
+    kinds = ["--others"] if _git(folder, "rev-parse", "--verify", commit) else ["--cached", "--others"]  # no commit yet
+    new = _git(folder, "ls-files", *kinds, "--exclude-standard", "-z")
     names = [path.name for path in folder.glob("*.*")] if new is None else new.split("\0")
     runs = os.path.realpath(besides)  # unlike resolve(), it accepts links that lead to themselves
     paths = [folder / name for name in sorted(names) if not Path(os.path.realpath(folder / name)).is_relative_to(runs)]

@@ -23,7 +23,7 @@ Rows = NDArray[np.intp]
 _STREAM = 0x0990
 """Number that separates this generator from others with the same seed."""
 _HANDED_ON = (
-    *("headlines", "drain_metrics", "drain_timers", "finish_videos"),
+    *("headlines", "drain_metrics", "drain_timers", "timers_are_parallel", "finish_videos"),
     *("check_phases", "set_phase", "check_parameters", "set_parameters", "find_symmetry", "enable_teacher"),
 )
 """Optional methods of an environment that are passed on, see `fabric_rl.types`."""

@@ -253,6 +253,7 @@ def test_what_is_not_faster_is_not_written(monkeypatch, capsys, tmp_path, minute
     [
         (["--minutes", "0"], "--minutes and --seconds must be above 0"),
         (["--agent", "agents.SACLightningAgent"], "--agent: fabric-rl tune measures agents that learn from rollouts"),
+        (["--config", "keeper_striker"], "--agent: fabric-rl tune measures agents that learn from rollouts, not SAC"),
         (["--run_id", "x"], "leave out --run_id, which fabric-rl tune sets for every run"),
         (["--num_steps", "0"], "--num_steps"),
     ],

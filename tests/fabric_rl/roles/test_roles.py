@@ -26,6 +26,8 @@ from fabric_rl import (
 )
 from fabric_rl.base.state_schema import CannotBeSavedError
 from fabric_rl.callbacks import SymmetryAugmentation
+from fabric_rl.evaluation.demonstrations import choose_algorithm
+from fabric_rl.learning.gae import GAE
 from fabric_rl.roles.parts import RoleEnv
 from fabric_rl.roles.train import role_settings
 from fabric_rl.rollouts.collect import Actor, collect_together
@@ -198,6 +200,21 @@ def test_a_rollout_in_two_parts_is_the_rollout_at_once(agent):
 def test_settings_that_a_role_cannot_have_are_one_line(given, off_policy, message):
     with pytest.raises(ValueError, match=message):
         role_settings(given, TrainArgs(num_steps=8), SACArgs(), off_policy)
+
+
+def test_settings_of_an_algorithm_that_no_role_has_are_refused():
+    both = {
+        name: partial(RolesAgent, roles={"a": role, "b": role}) for name, role in (("ppo", STRIKER), ("sac", KEEPER))
+    }
+    with pytest.raises(ValueError, match="leave out --buffer_size, which only agents that learn with SAC use"):
+        choose_algorithm(both["ppo"], POOL, GAE(), SACArgs(buffer_size=5), (), inference=False)
+    with pytest.raises(ValueError, match="--estimator is only for PPO"):
+        choose_algorithm(both["sac"], POOL, Other(), SACArgs(), (), inference=False)
+    assert callable(choose_algorithm(AGENT, POOL, Other(), SACArgs(buffer_size=5), (), inference=False))
+
+
+class Other(GAE):
+    """Another estimator."""
 
 
 @pytest.mark.parametrize(

@@ -355,6 +355,15 @@ def test_a_patch_applies_with_any_settings_and_beside_changed_pictures(project, 
     assert code.differing_sources((patch, "")) == ["agent.py"]
 
 
+def test_a_repository_without_a_commit_has_its_sources_staged_or_not(tmp_path):
+    (tmp_path / "agent.py").write_text("lr = 1\n")
+    (tmp_path / "env.py").write_text("a = 1\n")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "agent.py")
+    patch = git_patch(tmp_path, tmp_path / "runs")
+    assert "+++ b/agent.py" in patch and "+++ b/env.py" in patch
+
+
 def test_a_folder_without_git_has_its_sources(tmp_path):
     (tmp_path / "agent.py").write_text("lr = 1\n")
     assert git_state(tmp_path) == {"folder": str(tmp_path), "commit": None, "branch": None, "changed_files": None}
