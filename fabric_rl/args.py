@@ -40,8 +40,9 @@ class TrainArgs:
     update_epochs: Count = 10
     """Passes over each rollout."""
     minibatch_size: Count | None = None
-    """Steps per rank in one forward and backward pass. Default: a sixteenth of the rollout. Steps that do not fill a
-    whole batch are left out of that epoch; each epoch shuffles the steps again."""
+    """Steps per rank in one forward and backward pass. Default: a sixteenth of the rollout, or the largest part of
+    `batch_size` up to that. Steps that do not fill a whole batch are left out of that epoch; each epoch shuffles the
+    steps again."""
     batch_size: Count | None = None
     """Steps per optimizer step and rank: a multiple of `minibatch_size`, at most a rollout. Gradients of several
     minibatches are accumulated, which needs the memory of only one. Default: one minibatch (SAC: 256)."""
@@ -118,8 +119,9 @@ class TrainArgs:
         default = max(sequence_length, rollout_steps // 16 // sequence_length * sequence_length)
         size = self.minibatch_size or default
         if self.batch_size and not self.minibatch_size:  # its largest part up to the default
-            parts = range(sequence_length, min(default, self.batch_size) + 1, sequence_length)
-            size = next((part for part in reversed(parts) if self.batch_size % part == 0), self.batch_size)
+            largest = min(default, self.batch_size)
+            parts = range(max(1, largest // 8 // sequence_length) * sequence_length, largest + 1, sequence_length)
+            size = next((part for part in reversed(parts) if self.batch_size % part == 0), largest)
         batch = self.batch_size or size
         for name, steps in (("minibatch_size", size), ("batch_size", batch)):
             if steps > rollout_steps:  # the first iteration has nothing else, whatever --exp_buffer_size

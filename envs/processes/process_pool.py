@@ -369,7 +369,7 @@ class ProcessPool(VectorEnv[Array, Array, Array]):
             worker.connect()
             for command, arguments in self._settings.items():
                 worker.call(command, *arguments)
-            worker.call("continue_from", self._steps[k])
+            worker.call("continue_from", self._steps[k] + 1)  # the step that gets the result below counts
             begun = worker.call("reset", self._seed + self._starts[k] + _RESTART_SEED * self._restarts[k], None)
         except WorkerError as error:
             self._fail(k, error)

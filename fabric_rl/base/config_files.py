@@ -134,23 +134,31 @@ def _pairs(node: yaml.Node | None) -> Iterator[tuple[yaml.Node, yaml.Node]]:
 
 
 def read_section(config: str, name: str) -> Any:  # noqa: ANN401 - any YAML
-    """Return the section `env` or `agent` of a configuration of `train_fabric.py`, or None.
+    """Return the section `env` or `agent` of a configuration of `train_fabric.py`, or None; see `read_sections`."""
+    return read_sections([config], name)[-1]
 
-    An `env_id` replaces the `env`, as in training.
+
+def read_sections(configs: Sequence[str], name: str) -> list[Any]:
+    """Return the section `env` or `agent` of each file, or None; later ones override earlier ones.
+
+    An `env_id` in any of them replaces every `env`, as in training.
 
     Raises:
-        ValueError: The file cannot be read.
+        ValueError: A file cannot be read.
     """
-    try:
-        settings = read_yaml(config) or {}
-    except OSError as error:
-        raise ValueError(f"--config {config}: {one_line(str(error))}") from error
-    if not isinstance(settings, dict):
-        raise ValueError(f"--config {config}: this is not a YAML file of settings")
-    if name == "env" and settings.get("env_id") is not None:
-        own = {own: settings[name] for name, own in _SETTINGS_OF_ENV_ID.items() if settings.get(name) is not None}
-        return {"class_path": "envs.GymnasiumEnvs", "init_args": own}
-    return settings.get(name)
+    files: list[dict[str, Any]] = []
+    for config in configs:
+        try:
+            files.append(read_yaml(config) or {})
+        except OSError as error:
+            raise ValueError(f"--config {config}: {one_line(str(error))}") from error
+        if not isinstance(files[-1], dict):
+            raise ValueError(f"--config {config}: this is not a YAML file of settings")
+    of_id = {key: each[key] for each in files for key in _SETTINGS_OF_ENV_ID if key in each}
+    if name == "env" and of_id.get("env_id") is not None:
+        own = {_SETTINGS_OF_ENV_ID[key]: value for key, value in of_id.items() if value is not None}
+        return [{"class_path": "envs.GymnasiumEnvs", "init_args": own}]
+    return [each.get(name) for each in files]
 
 
 def to_flag(name: str, section: Any) -> str:  # noqa: ANN401 - any YAML
@@ -174,7 +182,7 @@ def expand_config(flags: Sequence[str], names: Sequence[str], preset: str | None
         if preset is None or "--env" in given:
             return list(flags)
         configs, names = [preset], [name for name in names if f"--{name}" not in given]
-    sections = [(name, read_section(config, name)) for config in configs for name in names]
+    sections = [(name, each) for name in names for each in read_sections(configs, name)]
     command, *others = remove_flags(flags, ["--config"])
     return [command, *(to_flag(name, each) for name, each in sections if each is not None), *others]
 

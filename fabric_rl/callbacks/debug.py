@@ -28,6 +28,9 @@ from fabric_rl.runs.records import list_checkpoints
 from fabric_rl.runs.trained import policy
 from fabric_rl.types import Minibatch, OffPolicyAgent
 
+_WARNED: dict[Any, Any] = {}
+"""Warnings that are shown once, as in `warnings.warn_explicit`."""
+
 TOP_ACTIONS = 10
 FALLBACKS = "action/fallback_share"
 """Metric of action parsers that may replace an impossible action."""
@@ -86,11 +89,12 @@ class _DebugTopic(Callback):
             for line in lines:
                 logger.info("debug %s: %s", self.name, line)
 
-    def warn(self, state: TrainState, *lines: str) -> None:
-        """Warn on rank 0, also of what was warned of before."""
+    def warn(self, state: TrainState, *lines: str, again: bool = False) -> None:
+        """Warn on rank 0, once for each line, or `again`."""
         if state.fabric.is_global_zero:
             for line in lines:
-                warnings.warn_explicit(f"debug {self.name}: {line}", RuntimeWarning, __file__, 1)
+                registry: dict[Any, Any] = {} if again else _WARNED
+                warnings.warn_explicit(f"debug {self.name}: {line}", RuntimeWarning, __file__, 1, registry=registry)
 
     def is_due(self, state: TrainState) -> bool:
         """Return True in the first of every `every` iterations."""
@@ -220,7 +224,7 @@ class DebugLearning(_DebugTopic):
         if self.is_due(state):
             pieces = [f"{name.removeprefix('debug/')} {number:.3g}" for name, number in found.items()]
             self.log(state, ", ".join(pieces) or "nothing was observed")
-        self.warn(state, *self._signs.new(state.metrics))
+        self.warn(state, *self._signs.new(state.metrics), again=True)
 
     def on_train_end(self, state: TrainState, error: BaseException | None = None) -> None:
         for handle in self._handles:

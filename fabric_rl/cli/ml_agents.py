@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import yaml
@@ -16,6 +17,8 @@ _OPEN = ("", "agent.roles", "trainers")
 """Sections whose settings are written on separate lines."""
 _LEAST = 1e-3
 """Least number of steps per update, so that ratios stay finite."""
+_FINEST = 8
+"""Largest denominator of a ratio of steps and updates."""
 
 
 @dataclass
@@ -205,7 +208,8 @@ class Conversion:
         if "steps_per_update" in self._given or not of_old_layout:
             source, remark = "steps_per_update", f"steps_per_update for {number} learning agents" if number > 1 else ""
             each = max(_LEAST, self._value(source)) / number  # steps of a sub-environment for each update
-            interval = max(1, round(each))
+            ratio = Fraction(max(each, 1 / each)).limit_denominator(_FINEST)
+            interval = ratio.numerator if each > 1 else ratio.denominator
         else:
             source, remark, interval = "train_interval", "", max(1, self._value("train_interval"))
             each = interval / max(1, self._value("num_update"))

@@ -58,7 +58,7 @@ def seeds(training: Sequence[str], seeds: str = "0..4", group: str | None = None
         check_run_id(run_id, "--group")
     start = settings.arguments["start"]
     origin = start.initialize_from and resolve_checkpoint_path("--initialize_from", runs_dir, start.initialize_from)
-    unchanged = settings.arguments["resolved_config"], load_weights(origin).path.absolute() if origin else None
+    unchanged = settings.arguments["resolved_config"], load_weights(origin).agent if origin else None
     others = runs_dir.glob(f"{glob.escape(name)}_seed*")
     others = (other for other in others if other.name.removeprefix(f"{name}_seed").isdecimal())
     for folder in sorted({*(runs_dir / run_id for run_id in ids), *others}):

@@ -253,9 +253,13 @@ def move_aside(path: Path, folder: Path) -> None:
 def move_newer_best(folder: Path, steps: int) -> None:
     """Move the best weights of the run in `folder` to `set_aside/best` if they are from after `steps`."""
     best = folder / BEST
-    if (newer := read_json(best / "meta.json").get("steps") or 0) > steps:
+    if (newer := read_json(best / "meta.json").get("steps") or 0) <= steps:
+        return
+    try:
         move_aside(best, folder / SET_ASIDE)
         logger.info("newer best weights (%s steps) moved to %s", f"{newer:,}", folder / SET_ASIDE)
+    except OSError as error:
+        logger.warning("newer best weights of %s cannot be moved to %s: %s", folder, SET_ASIDE, error)
 
 
 def _replaced(folder: Path) -> Path:

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import torch
 import yaml
 from torch import Tensor
 
@@ -237,6 +238,13 @@ class Provenance:
         found = (self._read_weights_json() or {}).get("from")
         return found if isinstance(found, str) else None
 
+    def has_begun_with(self, weights: Mapping[str, Tensor] | None) -> bool:
+        """Return whether the run began with these weights, or with new ones if None."""
+        if weights is None or not self._initial.exists():
+            return (weights is None) == (self.begun_with is None)
+        own = read_initial(self._initial)
+        return own.keys() == weights.keys() and all(torch.equal(own[name], weights[name]) for name in own)
+
     def _read_weights_json(self) -> dict[str, Any] | None:
         """Return the content of `weights.json`; None if it is missing, empty if it is damaged."""
         path = self.folder / WEIGHTS
@@ -377,9 +385,8 @@ def git_patch(folder: Path, besides: Path, commit: str = "HEAD") -> str:
     paths = [path for path in paths if not _is_made(path, folder)]
     sizes = (_git(folder, "diff", "--numstat", "-z", "--no-renames", commit) or "").split("\0")
     binary = [":(exclude,literal)" + size[len(_BINARY) :] for size in sizes if size.startswith(_BINARY)]
-    usual = ("-c", "core.quotepath=off", "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false")
-    shown = ("--no-color", "--no-ext-diff", "--no-textconv")
-    patch = _git(folder, *usual, "diff", commit, *shown, "--", ".", *binary) or ""
+    shown = ("--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "-U3")
+    patch = _git(folder, "-c", "core.quotepath=off", "diff", commit, *shown, "--", ".", *binary) or ""
     patch += "".join(_added(path, path.relative_to(folder).as_posix()) for path in paths)
     if len(patch) > MOST_BYTES:
         patch = patch[: patch.rindex("\n", 0, MOST_BYTES) + 1] + "... cut off: git apply will not accept it\n"

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +14,7 @@ from queue import SimpleQueue
 from typing import TypeVar
 
 from filelock import FileLock, Timeout
+from torch import Tensor
 
 from fabric_rl.base.processes import cores
 from fabric_rl.base.text import escape_control_characters
@@ -56,7 +57,8 @@ def make_folder(flag: str, folder: Path) -> None:
 def finished_run(folder: Path) -> RunRecord | None:
     """Return the run in a folder if it is finished or was stopped by a callback, otherwise None."""
     record = load_run(folder) if folder.is_dir() else None
-    return record if record and (record.status == "finished" or stopped_by_callback(record)) else None
+    stopped = record and record.status == "stopped" and stopped_by_callback(record)
+    return record if record and (record.status == "finished" or stopped) else None
 
 
 def stopped_by_callback(record: RunRecord) -> str | None:
@@ -65,7 +67,7 @@ def stopped_by_callback(record: RunRecord) -> str | None:
     return None if by in STOP_NAMES.values() else by
 
 
-def check_unchanged(folder: Path, settings: str, weights: Path | None) -> None:
+def check_unchanged(folder: Path, settings: str, weights: Mapping[str, Tensor] | None) -> None:
     """Raise a ValueError if a folder's run has other settings (YAML), first weights or code.
 
     The seed, the number of threads and the folder of all runs may differ.
@@ -73,8 +75,8 @@ def check_unchanged(folder: Path, settings: str, weights: Path | None) -> None:
     provenance = Provenance(folder)
     lines = provenance.changed_settings(settings)
     lines = [line for line in lines if not line.startswith(("seed:", "num_threads:", "runs_dir:"))]
-    if folder.is_dir() and (began := provenance.begun_with) != (own := None if weights is None else str(weights)):
-        lines.append(f"initialize_from: {began} -> {own}")
+    if provenance.config.exists() and not provenance.has_begun_with(weights):
+        lines.append("the weights of --initialize_from")
     trained = list_checkpoints(folder / "checkpoints") or finished_run(folder)
     code = provenance.changed_modules(ever=True) if trained else []
     for kind, found, joint in (("settings", lines, "; "), ("code", code, ", ")):

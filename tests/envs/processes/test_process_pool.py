@@ -173,11 +173,14 @@ def test_annealed_rewards_go_on_in_a_worker_that_is_started_again(close):
     reward = AnnealedReward(SaveBoostReward(), [0, 10], [1, 0])
     pool = close(ProcessPool(partial(RocketSimPool, 2, reward=reward, num_threads=1), 2, restart=True))
     pool.reset(seed=0)
-    play(pool, 12)
+    play(pool, 5)
     kill(pool, 0)
     with pytest.warns(RuntimeWarning, match="restarted worker 0"):
         pool.step(np.zeros(4, np.int64))
-    assert not pool.step(np.zeros(4, np.int64))[1].any()
+    pool.drain_metrics()
+    for weight in (0.4, 0.3, 0.2, 0.1, 0):
+        pool.step(np.zeros(4, np.int64))
+        assert pool.drain_metrics()["reward_weight/SaveBoostReward"] == pytest.approx((2 * weight, 2))
 
 
 @pytest.mark.parametrize("action", [2, 5], ids=["crashed", "SystemExit"])

@@ -79,8 +79,9 @@ def test_signs_are_told_when_they_appear():
 
 def test_a_sign_that_returns_is_told_again(fabric, recwarn):
     part = DebugLearning()
+    state = TrainState(fabric, None, None, TrainArgs(total_timesteps=100))
     for _ in range(2):
-        part.warn(TrainState(fabric, None, None, TrainArgs(total_timesteps=100)), "all advantages are equal")
+        part.warn(state, "all advantages are equal", again=True)
     assert [str(each.message) for each in recwarn] == ["debug learning: all advantages are equal"] * 2
 
 

@@ -350,8 +350,11 @@ def test_intervals_and_names_of_roles_fit_the_run(capsys, tmp_path):
     same, other, _, config = convert(capsys, tmp_path, file, *TWO_ROLES)
     goalie = config["trainers"]["Goalie"]["settings"]
     assert config["num_steps"] == 64
-    assert (goalie["train_interval"], goalie["num_update"]) == (1, 3)  # 32 arenas, and 10.7 agent-steps for each update
-    assert "steps_per_update 10.0 -> train_interval: 1, num_update: 3" in same + other
+    assert (goalie["train_interval"], goalie["num_update"]) == (
+        64,
+        205,
+    )  # 32 arenas, and 10 agent-steps for each update
+    assert "steps_per_update 10.0 -> train_interval: 64, num_update: 205" in same + other
     [curriculum] = config["callbacks"][0]["init_args"]["curricula"].values()
     assert curriculum["measure"] == "Striker_v2/reward/episode_return" and "Striker_v2" in config["trainers"]
 
@@ -376,7 +379,9 @@ def test_a_setting_that_is_rounded_is_listed_once(capsys, tmp_path):
 def test_updates_for_each_agent_step_stay_the_same(capsys, tmp_path):
     """ML-Agents counts the steps of all agents, and one for each update if the file does not say it."""
     for given, envs, expected in (
-        ("steps_per_update: 20", 8, (2, 1)),  # 16 agent-steps, the nearest
+        ("steps_per_update: 20", 8, (5, 2)),
+        ("steps_per_update: 10", 15, (2, 3)),
+        ("steps_per_update: 3", 2, (3, 2)),
         ("steps_per_update: 2", 8, (1, 4)),
         ("tau: 0.005", 8, (1, 8)),
         ("train_interval: 4", 8, (4, 1)),  # of the old layout

@@ -86,6 +86,10 @@ def test_later_files_override_earlier_ones(tmp_path):
     command, first, second, last = expand_config(flags, ["env"])
     assert (command, last) == ("audit-rewards", "--seed=1") and "GoalReward" in first
     assert json.loads(second.removeprefix("--env="))["init_args"] == {"tick_skip": 4}
+    more.write_text("env_id: CartPole-v1")
+    over.write_text("num_envs: 3\nenv: {class_path: envs.RocketSimPool}")
+    [_, env] = expand_config(["clone", "--config", str(more), "--config", str(over)], ["env"])
+    assert json.loads(env.removeprefix("--env="))["init_args"] == {"env_id": "CartPole-v1", "num_envs": 3}
 
 
 def test_audit_command_fails_one_that_pays_own_goals(command, tmp_path):

@@ -120,7 +120,7 @@ def test_a_seed_that_fails_stops_no_other_and_what_is_done_stays(capsys, tmp_pat
     assert "already exists with other settings (gamma: 0.99 -> 0.9); choose another --group" in capsys.readouterr().err
     assert command(*(f"{runs}/" if word is runs else word for word in words), "--seeds", "3") == 0
     assert command(*words, "--initialize_from", run.folder, "--seeds", "3") == 2
-    assert "other settings (initialize_from: None -> " in capsys.readouterr().err
+    assert "other settings (the weights of --initialize_from)" in capsys.readouterr().err
     assert command("runs", "--runs_dir", runs) == 0
     assert "Group" in (table := capsys.readouterr().out) and " few " in table
 

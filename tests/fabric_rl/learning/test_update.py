@@ -178,13 +178,15 @@ def test_sizes_that_fit():
     assert TrainArgs(num_steps=16, batch_size=64, exp_buffer_size=130, minibatch_size=32).minibatch_for(64) == 32
     assert TrainArgs(num_steps=16, exp_buffer_size=130).rollouts_kept(64) == 2
     assert TrainArgs(num_steps=64, batch_size=2).minibatch_for(64) == 2
-    for batch, sequence, expected in ((96, 1, 48), (1000, 1, 50), (96, 16, 48), (97, 1, 1), (64, 1, 64), (62, 4, 62)):
+    for batch, sequence, expected in ((96, 1, 48), (1000, 1, 50), (96, 16, 48), (64, 1, 64), (62, 4, 62)):
         own = TrainArgs(num_steps=128, batch_size=batch)
         if batch % sequence:
             with pytest.raises(ValueError, match=r"must be a multiple of --agent\.sequence_length"):
                 own.minibatch_for(1024, sequence)
         else:
             assert own.minibatch_for(1024, sequence) == expected
+    with pytest.raises(ValueError, match="--batch_size 97 must be a multiple of --minibatch_size 64"):  # not of 1 step
+        TrainArgs(num_steps=128, batch_size=97).minibatch_for(1024)
 
 
 def test_groups_are_clipped_by_their_own_norms(fabric):
