@@ -114,6 +114,8 @@ class PacketPlayer:
             self._acts = self._decided = self._idle
         else:
             reader.follow(packet)
+        if frame >= self._acts_from:  # the decision before, if no packet came between the two
+            self._acts = self._decided
         if frame >= self._due:
             self._decide(reader, packet, index, begins)
             self._acts_from = self._due + self._wait  # may be in the past after a late packet

@@ -183,8 +183,10 @@ class LiveParameters:
         return {name: values.copy() for name, values in self._values.items()}
 
     def largest(self, name: str) -> float:
-        """Return the largest value of a parameter in later episodes, at least its default."""
-        return max([self._defaults[name], *(self._samplers[name].ends() if name in self._samplers else ())])
+        """Return a bound of a parameter's values in later episodes, at least its default."""
+        sampler = self._samplers.get(name)
+        ends = () if sampler is None else sampler.ends() if sampler.ends_are_bounds else (self._known[name].high,)
+        return max([self._defaults[name], *ends])
 
     @property
     def delayed(self) -> bool:

@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ class Sampler(Component, ABC):
     def sample(self, rng: np.random.Generator) -> float:
         """Draw one finite value; all randomness comes from `rng`."""
 
+    ends_are_bounds: ClassVar[bool] = False
+    """True if no sample is outside of `ends`."""
+
     def ends(self) -> Sequence[float]:
         """Return values that must be valid for the parameter, checked before training; none by default.
 
@@ -30,6 +33,8 @@ class Sampler(Component, ABC):
 @dataclass(eq=False, repr=False)
 class Constant(Sampler):
     """Always return the same value."""
+
+    ends_are_bounds = True
 
     value: Finite
     """The value."""
@@ -44,6 +49,8 @@ class Constant(Sampler):
 @dataclass(eq=False, repr=False)
 class Uniform(Sampler):
     """Sample uniformly from [min_value, max_value), like ML-Agents' `uniform`."""
+
+    ends_are_bounds = True
 
     min_value: Finite
     """Minimum."""
@@ -83,6 +90,8 @@ class MultirangeUniform(Sampler):
 
     First an interval is chosen with a probability proportional to its width, then a value in its [min, max).
     """
+
+    ends_are_bounds = True
 
     intervals: Sequence[tuple[Finite, Finite]]
     """List of [min, max]."""

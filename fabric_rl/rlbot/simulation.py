@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
 from envs.actions import ContinuousAction
+from envs.adapters.rlbot_packets import format_team_sizes
 from envs.dones import GoalCondition
 from envs.matches.matches import SIDES, Player, PoolFactory
 from envs.matches.statistics import MatchKickoffs
@@ -55,9 +56,11 @@ class SimulationSettings(NamedTuple):
         ours, theirs = load_player(str(folder), False, runs_dir), load_player(opponent, False, runs_dir)
         assert ours.trained_in is not None
         recipe = ours.trained_in
-        (blue, orange), skip = (recipe.playable_sizes() or recipe.team_sizes)[0], recipe.tick_skip
-        if blue != orange:
-            raise ValueError(f"{folder} was trained for {blue}v{orange}, but a flight needs teams of the same size")
+        sizes, skip = recipe.playable_sizes() or recipe.team_sizes, recipe.tick_skip
+        blue = next((blue for blue, orange in sizes if blue == orange), None)
+        if blue is None:
+            known = format_team_sizes(sizes)
+            raise ValueError(f"{folder} was trained for {known}, but a flight needs teams of the same size")
         players = ours.build(blue, skip), theirs.build(blue, skip)
         steps = max(1, round(minutes * 60 * TICKS_PER_SECOND / skip))
         delay = max(GAME_DELAY_TICKS, ours.trained_in.action_delay_ticks)

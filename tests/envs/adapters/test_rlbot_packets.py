@@ -257,6 +257,9 @@ def test_decisions_come_every_tick_skip_and_a_lost_packet_delays_one():
     assert [seen[0] for seen in policy.seen] == [0, 10, 16, 24]
     found, _, _ = played([f for f in range(100, 130) if f != 108], delay=8)  # of the second decision
     assert [found[f] for f in (106, 107, 114, 115, 122, 123)] == [0, 0.01, 0.01, 0.02, 0.02, 0.03]
+    for every, delay in ((2, 8), (4, 6), (8, 4)):  # no packet comes between an action and the next decision
+        found, policy, _ = played(range(100, 164, every), delay=delay)
+        assert [round(x * 100) for x in found.values() if x][:: 8 // every] == [*range(1, len(policy.seen))]
     phases = {f: PAUSED for f in range(104, 108)} | {f: COUNTDOWN for f in range(120, 130)} | {130: KICKOFF}
     found, policy, _ = played(range(100, 140), phases=phases)
     assert found[105] == found[125] == 0 and found[103] == 0.01 and found[130] == 0.04

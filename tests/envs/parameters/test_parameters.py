@@ -66,6 +66,11 @@ def test_samplers():
     draws = [Gaussian(10, 2).sample(dice) for _ in range(4000)]
     assert (np.mean(draws), np.std(draws)) == (pytest.approx(10, abs=0.15), pytest.approx(2, abs=0.1))
     assert Gaussian(10, 0).sample(dice) == 10
+    samplers = {"boost_pad_cooldown_big": Gaussian(10, 5), "ball_max_speed": Uniform(3000, 7000)}
+    pool = RocketSimPool(1, parameters=ParameterRandomizer(samplers), num_threads=1)
+    bounds = [pool._parameters.largest(name) for name in (*samplers, "boost_pad_cooldown_small")]
+    assert bounds[0] > 20 and bounds[1] == pytest.approx(7000) and bounds[2] == 4
+    pool.close()
     dice, sampler = rng(), MultirangeUniform([[7, 10], [15, 16]])
     draws = np.array([sampler.sample(dice) for _ in range(4000)])
     low, high = draws[draws < 12], draws[draws > 12]
