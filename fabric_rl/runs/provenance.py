@@ -135,11 +135,12 @@ class Provenance:
 
     def rewrite_missing(self) -> None:
         """Rewrite the files of `write` that are missing; even the whole folder may be missing."""
-        missing = {name: text for name, text in self._texts().items() if not (self.folder / name).exists()}
+        missing = [name for name in self._texts() if not (self.folder / name).exists()]
         if missing:
             self.folder.mkdir(parents=True, exist_ok=True)
-        for name, text in missing.items():
-            write_text(self.folder / name, text)
+        texts = self._texts() if missing else {}  # again, because `initial.ckpt` may just have been lost with them
+        for name in missing:
+            write_text(self.folder / name, texts[name])
 
     def changed_settings(self, config: str) -> list[str]:
         """Return lines `name: old -> new` for settings that differ between `config.yaml` and `config`."""
