@@ -10,6 +10,7 @@ from tests.runs import assert_same, kill, outcome, saved, until
 SMALL = ["--agent.actor_hidden_sizes", "[8]", "--agent.critic_hidden_sizes", "[8]", "--plain", "--seed", 10]
 ROCKET = ["--env.num_arenas", 2, "--env.state_setter", "envs.RandomState", "--num_steps", 16, "--minibatch_size", 32]
 ROCKET += ["--agent.normalize_obs", "true", "--standardize_returns", "true", "--update_epochs", 2, *SMALL]
+RND = "[fabric_rl.signals.RND]"
 PARTS = "tests.integration.players_parts"
 MEMORY = ["--env", f"{PARTS}.Masked", "--agent", "agents.RecurrentPPOAgent", "--agent.sequence_length", 8, *SMALL]
 MEMORY += ["--agent.burn_in", 4, "--agent.memory_size", 8, "--num_steps", 16, "--minibatch_size", 32]
@@ -84,7 +85,7 @@ def test_two_trainers_are_one(forks, tmp_path, players, more):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("settings", "tasks"), [(ROCKET, 3), (MEMORY, 2)])
+@pytest.mark.parametrize(("settings", "tasks"), [(ROCKET, 3), (MEMORY, 2), ([*ROCKET, "--signals", RND], 2)])
 def test_killed_and_resumed_is_bit_identical(forks, tmp_path, settings, tasks):
     flags = [*settings, "--total_timesteps", 1024 * (tasks - 1), "--checkpoint_every_timesteps", 128 * (tasks - 1)]
     flags += ["--num_players", tasks - 1]
