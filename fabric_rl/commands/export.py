@@ -250,12 +250,13 @@ def _write(name: str, folder: Path, form: str, runs_dir: Path, bot: str) -> None
         about |= {"role": role or None, "layout": {}}
         if recipe and isinstance(env, RocketSimPool):
             blue, orange = env.state.num_blue, env.state.num_orange
-            if form == "rlbot" and not recipe.playable_sizes():
+            sizes = recipe.playable_sizes()
+            if form == "rlbot" and not sizes:
                 raise ValueError(
                     f"--format rlbot: {name} sees {blue}v{orange}, which is none of the team sizes of its training; "
                     "train it with observations that have zero_padding"
                 )
-            about |= {"team_sizes": recipe.playable_sizes() or recipe.team_sizes, "tick_skip": env.tick_skip}
+            about |= {"team_sizes": sizes or recipe.team_sizes, "tick_skip": env.tick_skip}
             about["action_delay_ticks"] = env.action_delay_ticks
             about["layout"] = layout_as_json(env.obs_builder, env.action_parser, blue, orange)
         elif form == "rlbot":

@@ -1,6 +1,5 @@
 """`fabric-rl tune`: finds the settings that train fastest on this machine."""
 
-import inspect
 import shlex
 import signal
 import statistics
@@ -13,14 +12,12 @@ from typing import Any
 
 import yaml
 
-from agents import RolesAgent
-from envs.factories import unwrap_partial
 from fabric_rl.base.argv import config_files
 from fabric_rl.base.files import write_text
 from fabric_rl.commands.output import check_file
 from fabric_rl.commands.seeds import training_settings
+from fabric_rl.evaluation.demonstrations import off_policy_parts
 from fabric_rl.sweeps.tune import TURNS, Benchmark, Candidate, clearly_faster, find_fastest
-from fabric_rl.types import OffPolicyAgent
 
 _FIRST = "# By fabric-rl tune"
 
@@ -58,10 +55,7 @@ def tune(
         raise ValueError("--minutes and --seconds must be above 0")
     settings = training_settings(training, "tune")
     config = yaml.safe_load(settings.arguments["resolved_config"])
-    agent = unwrap_partial(settings.arguments["agent"])
-    roles = agent.arguments()["roles"].values() if agent.function is RolesAgent else ()
-    made = [agent.function, *(unwrap_partial(role).function for role in roles)]
-    if any(inspect.isclass(each) and issubclass(each, OffPolicyAgent) for each in made):
+    if any(off_policy_parts(settings.arguments["agent"])):
         raise ValueError("--agent: fabric-rl tune measures agents that learn from rollouts, not SAC")
     end = time.monotonic() + 60 * minutes
     found: list[tuple[Candidate, list[float]]] = []

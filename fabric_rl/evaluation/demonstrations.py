@@ -206,6 +206,19 @@ def with_demonstrations(signal: SignalFactory, env: EnvFactory, role: int | None
     return lambda *spaces: signal(*spaces).show(found)  # type: ignore[operator]  # checked above
 
 
+def roles_of(agent: AgentFactory) -> Mapping[str, AgentFactory]:
+    """Return the factories of the roles of a `RolesAgent` by name; empty for another agent."""
+    call = unwrap_partial(agent)
+    has_roles = isinstance(call.function, type) and issubclass(call.function, RolesAgent)
+    return call.arguments().get("roles") or {} if has_roles else {}
+
+
+def off_policy_parts(agent: AgentFactory) -> list[bool]:
+    """Return for each role of an agent, or for the agent itself, whether it learns off-policy, as SAC does."""
+    kinds = [unwrap_partial(part).function for part in roles_of(agent).values() or [agent]]
+    return [isinstance(kind, type) and issubclass(kind, OffPolicyAgent) for kind in kinds]
+
+
 def choose_algorithm(
     agent: AgentFactory,
     env: EnvFactory,
@@ -223,9 +236,8 @@ def choose_algorithm(
     made, learns = unwrap_partial(agent).function, not inference
     signals = [with_demonstrations(signal, env) for signal in signals] if learns else signals
     has_roles = isinstance(made, type) and issubclass(made, RolesAgent)
-    roles: Mapping[str, AgentFactory] = unwrap_partial(agent).arguments().get("roles") or {} if has_roles else {}
-    kinds = [unwrap_partial(role).function for role in roles.values()] or [made]
-    off_policy = [isinstance(kind, type) and issubclass(kind, OffPolicyAgent) for kind in kinds]
+    roles = roles_of(agent)
+    off_policy = off_policy_parts(agent)
     if type(estimator) is not GAE and all(off_policy):
         raise ValueError("--estimator is only for PPO, because SAC does not estimate advantages; leave the flag out")
     given = [f"--{field.name}" for field in fields(sac) if getattr(sac, field.name) != field.default]

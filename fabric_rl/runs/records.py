@@ -241,9 +241,8 @@ def _is_run(folder: Path) -> bool:
 
 def _milestones(folder: Path) -> Iterator[Milestone]:
     for path in folder.glob("*/*"):
-        own = path.name.isdecimal() and path.parent.name != SET_ASIDE
-        written = (path / "meta.json").is_file() or list_checkpoints(path)
-        if own and written:  # a killed run may leave neither
+        own = path.is_dir() and path.name.isdecimal() and path.parent.name != SET_ASIDE
+        if own and ((path / "meta.json").is_file() or list_checkpoints(path)):  # a killed run may leave neither
             meta = read_json(path / "meta.json")
             numbers = {key: finite_or_none(meta.get(key)) for key in ("mean_reward", "entropy", "kl", "rating")}
             time, fingerprint = _time(meta.get("timestamp")), meta.get("fingerprint")

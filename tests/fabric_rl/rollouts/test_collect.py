@@ -450,13 +450,19 @@ def test_an_environment_that_forgets_what_it_promised(key):
         collect(env, agent, rollout)
 
 
-def test_each_reward_signal_is_reported_as_the_environment_pays_it(fabric):
-    """At steps 1, 2, 3 `win` pays 1 and -1 times the step, `style` 0.5 and 0.25 times; what is scaled comes after."""
+def scaling(fabric):
+    """A collector of three steps that has begun, and the scaler of its two reward signals."""
     env, agent = ManySided(), TwoHeads()
     rollout, scaler = Rollout(3, env, agent=agent), ReturnScaler(2)
     agent.modules = lambda: ()
     collector = Collector(fabric, fabric, env, agent, rollout, scaler, torch.tensor(0.9), Timers())
     collector.begin(0, first=0)
+    return collector, scaler
+
+
+def test_each_reward_signal_is_reported_as_the_environment_pays_it(fabric):
+    """At steps 1, 2, 3 `win` pays 1 and -1 times the step, `style` 0.5 and 0.25 times; what is scaled comes after."""
+    collector, scaler = scaling(fabric)
     found = collector.next_rollout()
     assert collector.metrics["reward/win"] == (0, 6)
     assert collector.metrics["reward/style"] == (4.5, 6)
@@ -466,11 +472,7 @@ def test_each_reward_signal_is_reported_as_the_environment_pays_it(fabric):
 
 
 def test_new_episodes_behind_a_rollout_that_was_collected_ahead_have_returns_of_their_own(fabric):
-    env, agent = ManySided(), TwoHeads()
-    rollout, scaler = Rollout(3, env, agent=agent), ReturnScaler(2)
-    agent.modules = lambda: ()
-    collector = Collector(fabric, fabric, env, agent, rollout, scaler, torch.tensor(0.9), Timers())
-    collector.begin(0, first=0)
+    collector, scaler = scaling(fabric)
     collector.next_rollout()
     collector._collect()
     collector._ready = True
