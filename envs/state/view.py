@@ -148,7 +148,7 @@ class View:
     car_quaternion = _cars(layout.CAR_QUATERNION)
     """Rotation as a unit quaternion w, x, y, z."""
     ball_quaternion = _ball(layout.QUATERNION)
-    """Rotation as a unit quaternion w, x, y, z."""
+    """Always 1, 0, 0, 0 in the world's view: the rotation of the ball is not simulated."""
 
     @property
     def car_pitch_yaw_roll(self) -> Float:
