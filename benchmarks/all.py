@@ -58,17 +58,12 @@ BENCHMARKS = {
     ),
     "learner": Benchmark("--rounds 7", "--rounds 1 --steps 4000", writes=False),
     "end_to_end": Benchmark(
-        "--rounds 3",
-        "--rounds 1 --iterations 3 --warm_up 1 --batch 2000 --bare_steps 60 --settings threads processes",
+        "--rounds 3", "--rounds 1 --iterations 3 --warm_up 1 --batch 2000 --bare_steps 60 --settings threads processes"
     ),
     "peers": Benchmark(
-        "--rounds 3",
-        "--rounds 1 --iterations 3 --warm_up 1 --batch 2000 --buffers 1 --processes 4 --settings threads",
+        "--rounds 3", "--rounds 1 --iterations 3 --warm_up 1 --batch 2000 --buffers 1 --processes 4 --settings threads"
     ),
-    "scaling": Benchmark(
-        "--rounds 2",
-        "--rounds 1 --iterations 3 --warm_up 1 --batch 2000 --arenas 16 --steps 40",
-    ),
+    "scaling": Benchmark("--rounds 2", "--rounds 1 --iterations 3 --warm_up 1 --batch 2000 --arenas 16 --steps 40"),
     "seeds": Benchmark("", "--seeds 0,1 --steps 512", writes=False),
     "gpu_learner": Benchmark(
         f"--accelerator cuda --precision bf16-mixed --steps 100000 --minibatch_size 50000 --rounds 5 {_LARGE}",

@@ -21,10 +21,7 @@ from fabric_rl.sweeps.train_processes import finished_run
 
 ROOT = Path(__file__).parent.parent
 CONFIG = "configs/rocket_1v1_quickstart.yaml"
-METRICS = {
-    "game/touches_per_minute": "touches per minute (per car)",
-    "game/goals_per_minute": "goals per minute",
-}
+METRICS = {"game/touches_per_minute": "touches per minute (per car)", "game/goals_per_minute": "goals per minute"}
 Curves = list[NDArray[np.float64]]
 
 

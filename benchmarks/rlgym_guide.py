@@ -9,12 +9,7 @@ from rlgym.api import AgentID, RewardFunction, RLGym
 from rlgym.rocket_league import common_values
 from rlgym.rocket_league.action_parsers import LookupTableAction, RepeatAction
 from rlgym.rocket_league.api import GameState
-from rlgym.rocket_league.done_conditions import (
-    AnyCondition,
-    GoalCondition,
-    NoTouchTimeoutCondition,
-    TimeoutCondition,
-)
+from rlgym.rocket_league.done_conditions import AnyCondition, GoalCondition, NoTouchTimeoutCondition, TimeoutCondition
 from rlgym.rocket_league.obs_builders import DefaultObs
 from rlgym.rocket_league.reward_functions import CombinedReward, GoalReward
 from rlgym.rocket_league.sim import RocketSimEngine

@@ -37,12 +37,7 @@ MakeBatch = Callable[[Minibatch, ActorCritic], Minibatch | Transitions]
 
 
 def dry_run_parts(
-    fabric: Fabric,
-    envs: VectorEnv,
-    agent: ActorCritic,
-    seed: int,
-    signals: Sequence[str],
-    make_batch: MakeBatch,
+    fabric: Fabric, envs: VectorEnv, agent: ActorCritic, seed: int, signals: Sequence[str], make_batch: MakeBatch
 ) -> Minibatch | Transitions:
     """Reset the environment, act, step once and evaluate one minibatch; every rank calls it.
 

@@ -82,10 +82,7 @@ def train(
                 session.signals.add_intrinsic_rewards(rollout)
                 advantage, returns = session.estimate(rollout)  # [T, N]
             batch = hooks.on_learn_start(rollout.flat(advantage, returns))  # [T * N]
-            with (
-                collector.while_learning(another=state.goes_on),
-                monitor("learn"),
-            ):  # --overlap plays here
+            with collector.while_learning(another=state.goes_on), monitor("learn"):  # --overlap plays here
                 losses = learner.learn(batch, state.minibatch_size)  # epochs x minibatches of agent.training_step
                 losses |= session.signals.learn(rollout, signal_size)
             state.advance()

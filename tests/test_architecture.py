@@ -23,12 +23,7 @@ COMMANDS = Path("fabric_rl/commands")  # a roof: nobody imports it
 # Rooms of fabric_rl that may import agents and envs.
 WITH_ROCKET_LEAGUE = {COMMANDS, *map(Path, ("fabric_rl/evaluation", "fabric_rl/rlbot", "fabric_rl/sweeps"))}
 # The contracts and pure maths; a new loss file is added here.
-AGENTS_MAY_IMPORT_FROM_FABRIC_RL = {
-    "fabric_rl.base",
-    "fabric_rl.types",
-    "fabric_rl.learning",
-    "fabric_rl.schedules",
-}
+AGENTS_MAY_IMPORT_FROM_FABRIC_RL = {"fabric_rl.base", "fabric_rl.types", "fabric_rl.learning", "fabric_rl.schedules"}
 # Rooms (folders and files beside them) by floor: a room imports from lower floors, and from its own without a cycle.
 FLOORS = {
     "fabric_rl": [

@@ -12,14 +12,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from agents.parts.encoders import is_image, suggest_agent
-from agents.parts.heads import (
-    CategoricalHead,
-    GaussianOptions,
-    PolicyHead,
-    demonstrated_log_prob,
-    linear,
-    policy_head,
-)
+from agents.parts.heads import CategoricalHead, GaussianOptions, PolicyHead, demonstrated_log_prob, linear, policy_head
 from fabric_rl.base.settings import Count, NonNegative, Positive, check_settings
 from fabric_rl.learning.imitation import DemonstrationBatch, cloning_loss
 from fabric_rl.learning.ppo import ppo_loss

@@ -15,14 +15,7 @@ from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from torch import Tensor, nn
 from torch.distributions import Distribution, Independent, Normal
 
-from agents.parts.heads import (
-    HALF_LOG_2PI,
-    CategoricalHead,
-    bounds_of,
-    check_width,
-    linear,
-    squash_log_det,
-)
+from agents.parts.heads import HALF_LOG_2PI, CategoricalHead, bounds_of, check_width, linear, squash_log_det
 from fabric_rl.learning.sac import entropy_of, expected_q
 
 Critics = Callable[[Tensor | None], Tensor]

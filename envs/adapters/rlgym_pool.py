@@ -72,11 +72,7 @@ class RLGymPool(VectorEnv[Array, Array, Array]):
     """
 
     def __init__(
-        self,
-        build_env: Callable[[], AnyRLGym],
-        num_envs: int = 8,
-        seed: int = 0,
-        loggers: Sequence[StateLogger] = (),
+        self, build_env: Callable[[], AnyRLGym], num_envs: int = 8, seed: int = 0, loggers: Sequence[StateLogger] = ()
     ) -> None:
         """Build and reset the environments.
 

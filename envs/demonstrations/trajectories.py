@@ -11,14 +11,7 @@ from numpy.typing import NDArray
 from envs.actions import ActionParser, DelayAction, StickyButtons
 from envs.actions.base import get_action_mask, nested_parsers
 from envs.actions.nearest import nearest_actions, soft_labels
-from envs.demonstrations.file import (
-    ACTION_MASK,
-    INTENDED_CONTROLS,
-    WEIGHT,
-    Demonstration,
-    Episode,
-    states_from_columns,
-)
+from envs.demonstrations.file import ACTION_MASK, INTENDED_CONTROLS, WEIGHT, Demonstration, Episode, states_from_columns
 from envs.obs import ObsBuilder
 from envs.obs.base import build_obs
 from envs.rewards.base import Reward

@@ -23,14 +23,7 @@ from envs.obs.base import build_obs, build_obs_checked
 from envs.parameters import ParameterRandomizer
 from envs.parameters.live import TunableArenas
 from envs.pool import settings
-from envs.pool.episodes import (
-    HEADLINES,
-    EpisodeTracker,
-    GameCounts,
-    StepTimers,
-    check_snapshot,
-    load_components,
-)
+from envs.pool.episodes import HEADLINES, EpisodeTracker, GameCounts, StepTimers, check_snapshot, load_components
 from envs.pool.frame import render_frame
 from envs.pool.inspector import PoolInspector
 from envs.pool.players import Bot, CarSlots, GuestBots, compute_controls

@@ -7,16 +7,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league import common_values as game
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED
 
-from envs.rewards.base import (
-    ONE,
-    ZERO,
-    RememberingReward,
-    Reward,
-    team_sums,
-    team_to_cars,
-    zero_absent_cars,
-    zeros,
-)
+from envs.rewards.base import ONE, ZERO, RememberingReward, Reward, team_sums, team_to_cars, zero_absent_cars, zeros
 from envs.state.game_state import GameState
 from envs.state.layout import POS, Bool, Float
 from envs.state.quantities import length

@@ -7,13 +7,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_RADIUS, CAR_MAX_SPEED
 
 from envs.rewards.ball import VelocityBallToGoalReward
-from envs.rewards.base import (
-    ONE,
-    ZERO,
-    RememberingReward,
-    Reward,
-    zero_absent_cars,
-)
+from envs.rewards.base import ONE, ZERO, RememberingReward, Reward, zero_absent_cars
 from envs.rewards.combinators import CombinedReward, PerSecondReward
 from envs.rewards.events import GoalReward
 from envs.state.game_state import GameState

@@ -11,14 +11,7 @@ from numpy.typing import NDArray
 
 from envs.component import Phased, added_metrics, begin_rows, unique_names
 from envs.obs.combinators import slot_roles, team_roles
-from envs.rewards.base import (
-    Reward,
-    TermStatistics,
-    prefix_metrics,
-    team_sums,
-    team_to_cars,
-    zero_absent_cars,
-)
+from envs.rewards.base import Reward, TermStatistics, prefix_metrics, team_sums, team_to_cars, zero_absent_cars
 from envs.state.game_state import GameState
 from envs.state.layout import Bool, Float
 from envs.state.quantities import seconds_between

@@ -8,16 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED, BALL_RADIUS, CEILING_Z, GRAVITY, RAMP_HEIGHT
 
-from envs.rewards.base import (
-    ONE,
-    ZERO,
-    RememberingReward,
-    Reward,
-    team_sums,
-    team_to_cars,
-    zero_absent_cars,
-    zeros,
-)
+from envs.rewards.base import ONE, ZERO, RememberingReward, Reward, team_sums, team_to_cars, zero_absent_cars, zeros
 from envs.rewards.potential import flies_into_goal
 from envs.state.game_state import GameState
 from envs.state.layout import BLUE, ORANGE, POS, VEL, Float

@@ -417,11 +417,7 @@ def _notes_on_task(label: str, task: str, runs: Sequence[Member]) -> list[str]:
 
 
 def _scores(
-    group: str,
-    task: str,
-    reached: Mapping[str, Reached],
-    tasks: Sequence[Numbers],
-    interval: Callable[..., Estimate],
+    group: str, task: str, reached: Mapping[str, Reached], tasks: Sequence[Numbers], interval: Callable[..., Estimate]
 ) -> Scores:
     every = np.concatenate(tasks)
     averages = interval(iqm, tasks), float(every.mean()), float(np.median(every))

@@ -50,10 +50,7 @@ def cell(text: str | Text, style: str = "") -> Text:
 
 
 def table(
-    title: str,
-    columns: Sequence[str],
-    rows: Iterable[Sequence[str | Text] | None],
-    tight: bool = False,
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[str | Text] | None], tight: bool = False
 ) -> Table:
     """Return a table of plain text (markup is escaped).
 

@@ -292,11 +292,7 @@ def describe_environment() -> dict[str, Any]:
         # If fabric-rl is installed, a repository around it belongs to another project.
         "git": dict.fromkeys(project, None) | {"folder": own} if INSTALLED else git_state(Path(own)),
         "project": project,
-        "hardware": {
-            "processor": _processor(),
-            "cores": len(cores()),
-            "cores_of_machine": os.cpu_count(),
-        },
+        "hardware": {"processor": _processor(), "cores": len(cores()), "cores_of_machine": os.cpu_count()},
         "variables": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
     }
 

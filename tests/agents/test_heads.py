@@ -455,11 +455,7 @@ def test_orthogonal_heads_start_near_nothing(name):
 @pytest.mark.parametrize(
     ("space", "options", "message"),
     [
-        (
-            Dict(a=BOX),
-            None,
-            "supports Discrete, MultiDiscrete, MultiBinary and .* Box actions, but .* has Dict",
-        ),
+        (Dict(a=BOX), None, "supports Discrete, MultiDiscrete, MultiBinary and .* Box actions, but .* has Dict"),
         (Tuple([BOX]), None, "but the environment has Tuple"),
         (Box(0, 255, (3,), np.uint8), None, r"but the environment has Box\(0, 255"),
         (Box(-np.inf, 1, (2,)), SQUASH, r"--agent.squash needs an action Box with finite bounds, got Box\(-inf"),

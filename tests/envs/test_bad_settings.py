@@ -251,10 +251,7 @@ TYPES = [
     (gym("CartPole-v1", parameters={"length": 1}), "must be an envs ParameterRando"),
     (lambda: RLGymPool(lambda: 3, 1), "build_env .*must build an RLGym, got int"),
     (lambda: RLGymPool(build_env(), 1), "RLGymPool: build_env .* function .* got RLGym, which is already an RLGym"),
-    (
-        lambda: RLGymPool(build_env, 1, loggers=[3]),
-        r"loggers \(--env.loggers\) must be an envs StateLogger, got int",
-    ),
+    (lambda: RLGymPool(build_env, 1, loggers=[3]), r"loggers \(--env.loggers\) must be an envs StateLogger, got int"),
     (lambda: ProcessPool(lambda num_envs=2, seed=0: None, 1), "top level of a module"),
     (lambda: ProcessPool(lambda: None, 1), "must have a parameter seed, and num_arenas or num_envs"),
     (lambda: envs.RLGymReward(envs.GoalReward()), "RewardFunction"),

@@ -108,10 +108,7 @@ def field(name, change):
     ("methods", "message"),
     [
         ({"act": tuple}, r"^--agent KnownAgent.act\(\) must return a fabric_rl.ActOutput\(.*\), got a tuple of 4$"),
-        (
-            {"act": lambda chosen: None},
-            r"KnownAgent.act\(\) must return .*, got None \(is a return statement",
-        ),
+        ({"act": lambda chosen: None}, r"KnownAgent.act\(\) must return .*, got None \(is a return statement"),
         (field("action", torch.Tensor.float), r"act\(\): action must be integers of shape \[2\], got float32"),
         (field("action", lambda action: action[:, None]), r"act\(\): action must be .* got int64 of shape \[2, 1\]"),
         (field("action", lambda action: action + 5), r"act\(\): action 5 is not in the environment's Discrete\(5\)"),

@@ -44,8 +44,7 @@ def test_trained_agent_is_that_of_the_run(runs):
 
 def test_agent_for_other_spaces_is_refused(runs):
     with pytest.raises(
-        CheckpointError,
-        match=r"64.ckpt does not fit PPOLightningAgent.*\[16, 92\] in the checkpoint, \[16, 7\]",
+        CheckpointError, match=r"64.ckpt does not fit PPOLightningAgent.*\[16, 92\] in the checkpoint, \[16, 7\]"
     ):
         load_trained(runs / "plain").agent(spaces.Box(-1, 1, (7,)), spaces.Discrete(90))
 

@@ -48,10 +48,7 @@ def test_what_a_run_leaves_behind(first):
         (["--resume=false", "--run_id", "first"], "already exists"),
         (["--run_id", "b", "--resume"], "--run_id b: no such run to resume; the runs in "),
         (["--run_id", "first", "--resume", "--force"], "--force deletes the run that --resume continues"),
-        (
-            ["--resume", "first", "--run_id", "other"],
-            "--resume first already names the run to resume; leave",
-        ),
+        (["--resume", "first", "--run_id", "other"], "--resume first already names the run to resume; leave"),
         (["--run_id", ""], "--run_id is empty; set a name"),
         (["--run_id=", "--resume"], "--run_id is empty; set a name"),
         (["--force"], "--force needs --run_id"),

@@ -289,11 +289,7 @@ def pairs():
         "BoostKeepReward": (envs.BoostKeepReward(), boost_keep_reward.BoostKeepReward(), Demolished()),
         "DemoReward": (envs.DemoReward(2.0, 0.5), demo_reward.DemoReward(2.0, 0.5), LostBumps()),
         "DemoReward with bumps": (envs.DemoReward(2.0, 0.5, 0.7), demo_reward.DemoReward(2.0, 0.5, 0.7), OldBumps()),
-        "FlipResetReward": (
-            envs.FlipResetReward(1.0, 0.5),
-            flip_reset_reward.FlipResetReward(1.0, 0.5),
-            LongContact(),
-        ),
+        "FlipResetReward": (envs.FlipResetReward(1.0, 0.5), flip_reset_reward.FlipResetReward(1.0, 0.5), LongContact()),
         "GoalViewReward": (envs.GoalViewReward(0.99), goal_prob_reward.GoalViewReward(0.99), None),
         "SpeedTowardBallReward, signed": (per_second(speed(signed=True)), tools_speed(), None),
         "SpeedTowardBallReward": (per_second(speed()), tools_speed(False), None),

@@ -182,11 +182,7 @@ def test_interrupt_ends_workers_and_launcher_quietly(forks, tmp_path):
 
 @pytest.mark.parametrize(
     ("flag", "named"),
-    [
-        ("--accelerator=abacus", "'--accelerator'"),
-        ("--precision=12", "'--prec"),
-        ("--main-port=999999", "--main-port"),
-    ],
+    [("--accelerator=abacus", "'--accelerator'"), ("--precision=12", "'--prec"), ("--main-port=999999", "--main-port")],
 )
 def test_a_bad_flag_is_one_line(command, tmp_path, flag, named):
     result = command(*run_model(tmp_path, "--go", flags=(flag,)))

@@ -266,10 +266,7 @@ def broken_bots(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("bot", "said"),
-    [("Raises", "act(): KeyError: 'nothing'"), ("Ends", "act(): SystemExit: 0")],
-)
+@pytest.mark.parametrize(("bot", "said"), [("Raises", "act(): KeyError: 'nothing'"), ("Ends", "act(): SystemExit: 0")])
 def test_a_bot_that_fails_is_named(evaluate, broken_bots, bot, said):
     status, output, errors = evaluate(f"broken_bots.{bot}", "idle", "--matches", 2, "--minutes", 0.01)
     assert (status, output) == (1, "") and "Traceback" in errors

@@ -48,7 +48,7 @@ desired_kl: {low: 0.005, high: 0.05, when: {lr_schedule: kl_adaptive}}
             chosen |= setting.draw(trial, chosen)
         assert chosen == tried | {"lr_schedule": schedule} | more and type(chosen["update_epochs"]) is int
     assert flags_of(tried) == [
-        *("--agent.actor_lr=0.001", "--update_epochs=3", "--agent.actor_hidden_sizes=[16]", "--target_kl=null"),
+        *("--agent.actor_lr=0.001", "--update_epochs=3", "--agent.actor_hidden_sizes=[16]", "--target_kl=null")
     ]
 
 
@@ -81,10 +81,7 @@ desired_kl: {low: 0.005, high: 0.05, when: {lr_schedule: kl_adaptive}}
         ("config: [a.yaml, b.yaml]", "leave out config, which fabric-rl sweep sets for every run"),
         ("run_id: [a, b]", "leave out --run_id, which fabric-rl sweep sets for every run"),
         ("help: [1, 2]", "help"),
-        (
-            "gamma: {low: 0.9, high: 0.99, lag: true}",
-            "gamma: expected choices, low, high, log or when, got lag",
-        ),
+        ("gamma: {low: 0.9, high: 0.99, lag: true}", "gamma: expected choices, low, high, log or when, got lag"),
         ("gamma: {choices: [0.9], when: {seed: 1}}", "gamma: when refers to seed, which must come before it"),
         ("", "list settings by their flag names, such as gamma: [0.98, 0.99]"),
         ("a: [", "this is not a YAML file of settings"),

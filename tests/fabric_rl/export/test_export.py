@@ -237,13 +237,7 @@ def test_files_that_are_no_policies_are_one_line(exported, tmp_path):
     assert "onnx' (onnx), not to this model" in refused(spoilt(exported, tmp_path, model=str(other)))
     for lacks in ("sha256", "inputs", "memory_size", "model", "squash", "layout", "format"):
         assert "was not written by fabric-rl export" in refused(spoilt(exported, tmp_path, **{lacks: None}))
-    for wrong in (
-        {"memory_size": 10**9},
-        {"memory_size": -1},
-        {"memory_size": 0.5},
-        {"format": []},
-        {"versions": 1},
-    ):
+    for wrong in ({"memory_size": 10**9}, {"memory_size": -1}, {"memory_size": 0.5}, {"format": []}, {"versions": 1}):
         assert "was not written by fabric-rl export" in refused(spoilt(exported, tmp_path, **wrong))
     (tmp_path / "metadata.json").unlink()
     assert "was not written by fabric-rl export" in refused(model)
@@ -344,11 +338,7 @@ ARCHITECTURES = {
     "GRU": (agents.RecurrentPPOAgent, lambda: pool(envs.AdvancedObs()), {"cell": "gru"}),
     "attention": (agents.AttentionPPOAgent, lambda: pool(envs.EntityObs()), {}),
     "convolutions": (agents.ConvPPOAgent, lambda: grid(only_image), {"encoder": "match3"}),
-    "several inputs": (
-        agents.MultiInputPPOAgent,
-        lambda: grid(image_and_direction),
-        {"encoder": "match3"},
-    ),
+    "several inputs": (agents.MultiInputPPOAgent, lambda: grid(image_and_direction), {"encoder": "match3"}),
     "role": (agents.RolesAgent, lambda: pool(envs.TeamRoleObs(envs.DefaultObs())), ROLES),
     "SAC": (agents.SACLightningAgent, lambda: pool(envs.AdvancedObs(), envs.ContinuousAction()), NORMALISED),
     "SAC, discrete, memory": (agents.SACLightningAgent, lambda: pool(envs.AdvancedObs()), {"memory_size": 32}),

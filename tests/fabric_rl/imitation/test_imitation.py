@@ -336,8 +336,7 @@ def test_kickstarting_pulls_towards_the_reference():
 
 
 @pytest.mark.parametrize(
-    ("precision", "compiled"),
-    [("bf16-mixed", False), pytest.param("bf16-mixed", True, marks=pytest.mark.slow)],
+    ("precision", "compiled"), [("bf16-mixed", False), pytest.param("bf16-mixed", True, marks=pytest.mark.slow)]
 )
 def test_both_learn_the_same_in_bfloat16_and_compiled(precision, compiled):
     def losses(precision, compiled):

@@ -12,10 +12,7 @@ from agents import AttentionPPOAgent, ConvPPOAgent, PPOLightningAgent, Recurrent
 from fabric_rl import Minibatch, TrainArgs, learn
 from fabric_rl.ranks.devices import to_device, to_host
 
-DEVICES = [
-    "cpu",
-    pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")),
-]
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
 
 
 class HostReads(TorchDispatchMode):

@@ -339,11 +339,7 @@ def test_demonstrated_sequences_lie_beside_the_runs_own(fabric):
             {},
             r"^--per_alpha does not work with an agent that has --agent.memory_size; leave one of them out$",
         ),
-        (
-            {},
-            {"sequence_length": 5},
-            "^--batch_size 32 must be a multiple of --agent.sequence_length 5, because",
-        ),
+        ({}, {"sequence_length": 5}, "^--batch_size 32 must be a multiple of --agent.sequence_length 5, because"),
         (
             {"buffer_size": 11, "buffer_init_steps": 0},
             {},

@@ -273,8 +273,7 @@ def test_settings_of_ppo_are_refused(fabric, counter_env, name):
     other = {"normalize_advantages": False, "standardize_returns": True, "overlap": True, "gae_lambda": 0.5}
     args = TrainArgs(**{name: (other | {"combine_advantages": "mean"}).get(name, 1)})
     with pytest.raises(
-        ValueError,
-        match=rf"^leave out --{name}, which SAC does not use, or use an SAC preset \(configs/sac",
+        ValueError, match=rf"^leave out --{name}, which SAC does not use, or use an SAC preset \(configs/sac"
     ):
         train_off_policy(fabric, counter_env, Counts, args)
 
@@ -312,11 +311,7 @@ def test_more_rewards_than_the_buffer_holds_are_refused(counted):
     ("settings", "sac", "message"),
     [
         ({"batch_size": 10**12}, {}, r"^a minibatch of --batch_size 1000000000000 needs more memory than cpu has left"),
-        (
-            {},
-            {"train_interval": 10**12},
-            r"^a rollout of --train_interval 1000000000000 in 3 sub-environments needs",
-        ),
+        ({}, {"train_interval": 10**12}, r"^a rollout of --train_interval 1000000000000 in 3 sub-environments needs"),
     ],
 )
 def test_what_no_memory_holds_is_said_with_its_flag(counted, settings, sac, message):

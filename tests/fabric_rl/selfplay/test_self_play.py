@@ -193,19 +193,13 @@ def saved_after(fabric, folder, self_play, iterations=4):
 @pytest.mark.parametrize(
     "spoil, words",
     [
-        (
-            lambda own: own["roster"]["opponents"][1]["weights"].popitem(),
-            "pool's snapshot of 256 steps: .* missing",
-        ),
+        (lambda own: own["roster"]["opponents"][1]["weights"].popitem(), "pool's snapshot of 256 steps: .* missing"),
         (
             lambda own: own["roster"]["opponents"][1]["weights"]["policy_head.layer.bias"].fill_(float("nan")),
             "pool's snapshot of 256 steps: .*policy_head.layer.bias contains NaN",
         ),
         (lambda own: own["roster"]["opponents"].clear(), "SelfPlay does not fit: its pool of opponents is empty"),
-        (
-            lambda own: own["roster"].update(rating="much"),
-            r"SelfPlay does not fit: .*\['rating'\] is 'much'",
-        ),
+        (lambda own: own["roster"].update(rating="much"), r"SelfPlay does not fit: .*\['rating'\] is 'much'"),
         (
             lambda own: own["roster"]["opponents"][1]["weights"].update({"policy_head.layer.bias": "x"}),
             "pool's snapshot of 256 steps: .*policy_head.layer.bias: a str in the checkpoint",
