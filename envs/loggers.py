@@ -123,15 +123,15 @@ class GameMetrics(StateLogger):
     game time per car.
     """
 
-    _in_state_dict: ClassVar[dict[str, str]] = {"": "_cars", "sums": "_sums"}
+    _in_state_dict: ClassVar[dict[str, str]] = {"": "cars", "sums": "_sums"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._sums = dict.fromkeys(_SUMS, 0.0)
-        self._cars = StepDifference()
+        self.cars = StepDifference()
 
     def update(self, state: GameState, done: Bool) -> None:
-        sums, step, velocity = self._sums, self._cars.update(state), state.world.car_vel
+        sums, step, velocity = self._sums, self.cars.update(state), state.world.car_vel
         sums["alive"] += float(step.alive.sum())
         sums["speed"] += _dot(step.alive, np.sqrt(np.einsum("aci,aci->ac", velocity, velocity)))
         sums["boost"] += _dot(step.alive, step.boost)
@@ -144,9 +144,6 @@ class GameMetrics(StateLogger):
             for name, number in zip(COUNTED, step.new_counts.sum(axis=(0, 1)).tolist(), strict=True):
                 sums[name] += number
         sums["car_ticks"] += float(np.einsum("ac,a->", state.present, step.ticks))
-
-    def reset(self, mask: Bool, state: GameState) -> None:
-        self._cars.reset(mask, state)
 
     def drain_metrics(self) -> dict[str, tuple[float, float]]:
         sums, self._sums = self._sums, dict.fromkeys(_SUMS, 0.0)
@@ -195,10 +192,10 @@ class TurtleRecoveryLogger(StateLogger):
         self._part: NDArray[np.int64] = np.zeros((0, 0), np.int64)
         self._since: NDArray[np.int64] = np.zeros((0, 0), np.int64)
         self._counts = np.zeros(4)  # started, recovered, failed, ticks until recovery
-        self._cars = 0
+        self.cars = 0
 
     def update(self, state: GameState, done: Bool) -> None:
-        part, ticks, self._cars = self._part, state.episode_ticks[:, None], int(state.present.sum())
+        part, ticks, self.cars = self._part, state.episode_ticks[:, None], int(state.present.sum())
         lying = self.lies_on_roof(state)
         fresh = lying & (part == _READY)
         stands = state.on_ground & (state.world.car_up[..., 2] > self.UPRIGHT) & state.present & ~state.is_demoed
@@ -234,7 +231,7 @@ class TurtleRecoveryLogger(StateLogger):
         started, recovered, failed, ticks = self._counts.tolist()
         self._counts[:] = 0
         return {
-            "turtle/started": (started, float(self._cars)),
+            "turtle/started": (started, float(self.cars)),
             "turtle/recovery_rate": (recovered, recovered + failed),
             "turtle/recovery_ticks": (ticks, recovered),
         }

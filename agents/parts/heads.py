@@ -197,15 +197,11 @@ class GaussianOptions:
 
 
 def bounds_of(space: Box) -> tuple[Tensor, Tensor]:
-    """Return the lower and the upper bounds of a Box, each `[d]` float32."""
+    """Return the lower and the upper bounds of a Box, each `[d]` float32; raise a ValueError if they cannot scale."""
     low, high = (torch.from_numpy(np.asarray(bound, np.float32).flatten()) for bound in (space.low, space.high))
-    return low, high
-
-
-def check_width(low: Tensor, high: Tensor, space: Box) -> None:
-    """Raise a ValueError unless the bounds of a Box differ, and by a finite number."""
     if not bool(((high - low > 0) & torch.isfinite(high - low)).all()):
         raise ValueError(f"the bounds of an action Box must differ, and by less than 1e38, got {space}")
+    return low, high
 
 
 class GaussianHead(PolicyHead):
@@ -248,7 +244,6 @@ class GaussianHead(PolicyHead):
         self.weights: Tensor
         if self.squash or self.scaled:
             low, high = bounds_of(action_space)
-            check_width(low, high, action_space)
             self.register_buffer("low", low, persistent=False)
             self.register_buffer("high", high, persistent=False)
         if self.squash:

@@ -15,7 +15,7 @@ from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from torch import Tensor, nn
 from torch.distributions import Distribution, Independent, Normal
 
-from agents.parts.heads import HALF_LOG_2PI, CategoricalHead, bounds_of, check_width, linear, squash_log_det
+from agents.parts.heads import HALF_LOG_2PI, CategoricalHead, bounds_of, linear, squash_log_det
 from fabric_rl.learning.sac import entropy_of, expected_q
 
 Critics = Callable[[Tensor | None], Tensor]
@@ -44,10 +44,9 @@ class SquashedGaussianHead(nn.Module):
     def __init__(self, features: int, space: Box) -> None:
         """Build the layer; raise a ValueError for a Box without dimensions or finite bounds."""
         super().__init__()
-        low, high = bounds_of(space)
-        if not bool((torch.isfinite(low) & torch.isfinite(high)).all()):
+        if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
             raise ValueError(f"tanh needs an action Box with finite bounds, got {space}")
-        check_width(low, high, space)
+        low, high = bounds_of(space)
         if not len(low):
             raise ValueError(f"the action Box has no dimensions: {space}")
         self.inputs, self.outputs, self.shape = len(low), 1, space.shape

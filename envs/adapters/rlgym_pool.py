@@ -451,12 +451,12 @@ class LoggedGames:
         teams = [[car.team_num for car in state.cars.values()] for state in states]
         blue, orange = (max(team.count(number) for team in teams) for number in (0, 1))
         present = np.array([[*(np.arange(blue) < t.count(0)), *(np.arange(orange) < t.count(1))] for t in teams])
-        self._loggers, self._state = loggers, GameState(len(states), blue, orange, present)
-        self._state.clear(np.arange(len(states)))
+        self._loggers, self.state = loggers, GameState(len(states), blue, orange, present)
+        self.state.clear(np.arange(len(states)))
 
     def copy_state(self, index: int, game: Any) -> None:  # noqa: ANN401 - an RLGymState
         """Copy the state of environment `index`."""
-        state, world, slots = self._state, self._state.world, [0, self._state.num_blue]
+        state, world, slots = self.state, self.state.world, [0, self.state.num_blue]
         world.ball_pos[index], world.ball_vel[index] = game.ball.position, game.ball.linear_velocity
         world.ball_ang_vel[index] = game.ball.angular_velocity
         state.pad_timers[index] = game.boost_pad_timers
@@ -483,13 +483,13 @@ class LoggedGames:
 
     def begin(self, mask: Bool) -> None:
         """Reset the loggers for the environments of `mask [E]`; call `copy_state` for their initial states first."""
-        self._state.last_touch_car[mask], self._state.ticks_since_touch[mask] = -1, 0
-        self._state.complete()
+        self.state.last_touch_car[mask], self.state.ticks_since_touch[mask] = -1, 0
+        self.state.complete()
         for logger in self._loggers:
-            logger.reset(mask, self._state)
+            logger.reset(mask, self.state)
 
     def update(self, done: Bool) -> None:
         """Update the loggers after a step that ended the episodes in `done [E]`."""
-        self._state.complete()
+        self.state.complete()
         for logger in self._loggers:
-            logger.update(self._state, done)
+            logger.update(self.state, done)

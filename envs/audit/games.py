@@ -14,6 +14,7 @@ from envs.audit.report import FARMING_BOTS, PLAYING_BOTS, PartReport
 from envs.bots import BallChaser, IdleBot, KickoffThenShoot, RandomBot, TeamBots
 from envs.dones import DoneCondition, GoalCondition, NoTouchCondition, TimeoutCondition
 from envs.matches.matches import MatchTrace, PoolFactory, record_trace, record_traces
+from envs.matches.real_time import SlowBot
 from envs.pool.players import Bot, SplitBot
 from envs.resets import Kickoff, MixedStates, RandomState, StateSetter
 from envs.resets.base import CAR_REST_HEIGHT
@@ -79,7 +80,7 @@ class AuditGames:
         fine, window = TICK_SKIPS[0], TICK_SKIPS[-1]
         settings = self._rough_settings() | {"action": ContinuousAction(), "num_arenas": 8}
         settings |= {"tick_skip": fine, "action_delay_ticks": 0, "done": GoalOrTime(5.0, window)}
-        bots = HoldControls(TeamBots(BallChaser(), RandomBot(self._seed)), window // fine)
+        bots = SlowBot(TeamBots(BallChaser(), RandomBot(self._seed)), window // fine)
         trace = record_trace(self._recipe, bots, self._short, self._seed, **settings)
         return {skip: merge_steps(trace, skip // fine) for skip in TICK_SKIPS}
 
@@ -225,20 +226,6 @@ class GoalOrTime(DoneCondition):
         ended = state.goal_scored | (state.episode_ticks >= self.ticks)
         at_end: Bool = ended & (state.episode_ticks % self.window == 0)
         return at_end
-
-
-class HoldControls(Bot):
-    """Bot that repeats another bot's controls for several steps."""
-
-    def __init__(self, bot: Bot, steps: int) -> None:
-        self.bot, self.steps = bot, steps
-        self._age, self._controls = 0, np.zeros(0, np.float32)
-
-    def act(self, state: GameState) -> Float:
-        if self._age % self.steps == 0:
-            self._controls = self.bot.act(state)
-        self._age += 1
-        return self._controls
 
 
 def park(state: GameState, mask: Bool, cars: Bool) -> None:

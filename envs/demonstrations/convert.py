@@ -18,10 +18,8 @@ from rlgym.rocket_league.common_values import GOAL_THRESHOLD
 
 from envs.adapters.rlgym_pool import LoggedGames
 from envs.demonstrations.file import WEIGHT, columns_of_states, frame_from_state
-from envs.loggers import StateLogger
 from envs.pool.replay_format import Column
-from envs.state.game_state import GameState
-from envs.state.layout import TOUCHED, Bool, Float
+from envs.state.layout import TOUCHED, Float
 
 INFERRED = "inferred"
 """Column `[C]` of bits: 1, the car's state at the decision is interpolated; 2, the pitch, yaw and roll of its action
@@ -85,13 +83,6 @@ def convert(path: Path, tick_skip: int = 8, air_weight: float = 0.5) -> HumanGam
     return HumanGame([players[car] for car in cars], teams, [each for each in found if len(each[0]) > 1])
 
 
-class _Seen(StateLogger):
-    """Logger that keeps the last state as a frame."""
-
-    def update(self, state: GameState, done: Bool) -> None:
-        self.frame, self.on_ground = frame_from_state(state), state.on_ground[0].copy()
-
-
 class _HumanEpisode:
     """All frames of a replay from kickoff to goal."""
 
@@ -99,8 +90,7 @@ class _HumanEpisode:
         order = sorted(first.state.cars.items(), key=lambda item: item[1].team_num)  # stable, like that of the slots
         self.cars, self.teams = [uid for uid, _ in order], [int(car.team_num) for _, car in order]
         self._begin, self.terminated = first.state.tick_count, False
-        self._seen = _Seen()
-        self._games = LoggedGames([self._seen], [first.state])
+        self._games = LoggedGames([], [first.state])
         self._frames: list[dict[str, NDArray[Any]]] = []
         self._actions: list[Float] = []
         self._inferred: list[NDArray[np.uint8]] = []
@@ -111,10 +101,10 @@ class _HumanEpisode:
         state.tick_count = round(state.tick_count - self._begin)
         self._games.copy_state(0, state)
         self._games.update(np.zeros(1, np.bool_))
-        self._frames.append(self._seen.frame)
+        self._frames.append(frame_from_state(self._games.state))
         self._actions.append(np.stack([np.clip(frame.actions[uid], -1, 1) for uid in self.cars]).astype(np.float32))
         interpolated = np.array([frame.update_age[uid] > 0 for uid in self.cars])
-        self._inferred.append((interpolated + 2 * ~self._seen.on_ground).astype(np.uint8))
+        self._inferred.append((interpolated + 2 * ~self._games.state.on_ground[0]).astype(np.uint8))
         self.terminated = bool(frame.state.goal_scored)
 
     @property

@@ -11,7 +11,6 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.actions import ContinuousAction
 from envs.demonstrations.file import (
     ACTION_MASK,
     INTENDED_CONTROLS,
@@ -24,7 +23,7 @@ from envs.dones import GoalCondition, TimeoutCondition
 from envs.loggers import StateLogger
 from envs.pool.players import TeamBots, play
 from envs.pool.replay_format import Column
-from envs.pool.rocket_pool import RocketSimPool
+from envs.pool.rocket_pool import bot_pool
 from envs.resets import Kickoff, MixedStates, RandomState
 from envs.state.game_state import GameState
 from envs.state.layout import Bool
@@ -107,18 +106,9 @@ def record_states(
     recorder, draws = StateRecorder(writer), np.random.default_rng(seed)
     if noise:
         recorder.beside[INTENDED_CONTROLS] = np.zeros((2 * team_size, 8), np.float32)
-    pool = RocketSimPool(
-        num_arenas=1,
-        team_size=team_size,
-        action=ContinuousAction(),
-        state_setter=MixedStates([Kickoff(), RandomState(grounded_share=0.9)], [1 - random_starts, random_starts]),
-        done=[GoalCondition(), TimeoutCondition(EPISODE_SECONDS)],
-        tick_skip=tick_skip,
-        action_delay_ticks=delay,
-        num_threads=1,
-        seed=seed,
-        loggers=[recorder],
-    )
+    setter = MixedStates([Kickoff(), RandomState(grounded_share=0.9)], [1 - random_starts, random_starts])
+    done = [GoalCondition(), TimeoutCondition(EPISODE_SECONDS)]
+    pool = bot_pool(1, team_size, setter, done, tick_skip, delay, seed=seed, loggers=[recorder])
 
     def noisy(actions: NDArray[Any]) -> NDArray[Any]:
         if not noise:

@@ -7,13 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.actions import ContinuousAction
 from envs.checks import check_seed
 from envs.dones import BallOnGroundCondition, DoneCondition
 from envs.matches.matches import Player
 from envs.pool.players import Bot, play
 from envs.pool.recorder import ReplayRecorder
-from envs.pool.rocket_pool import RocketSimPool
+from envs.pool.rocket_pool import bot_pool
 from envs.resets.base import CAR_REST_HEIGHT, PerArenaSetter
 from envs.resets.training_packs import Pack, place_shot
 from envs.state.game_state import GameState
@@ -75,18 +74,7 @@ def run_exam(
     exam = _Exam(packs, at_once)
     bot = player(seed)
     recorders = [] if record is None else [record(bot)]
-    pool = RocketSimPool(
-        num_arenas=len(exam.at),
-        team_size=team_size,
-        action=ContinuousAction(),
-        state_setter=exam,
-        done=exam,
-        tick_skip=tick_skip,
-        action_delay_ticks=action_delay_ticks,
-        num_threads=num_threads,
-        seed=seed,
-        loggers=recorders,
-    )
+    pool = bot_pool(len(exam.at), team_size, exam, exam, tick_skip, action_delay_ticks, num_threads, seed, recorders)
 
     def only_the_first_car(actions: NDArray[Any]) -> NDArray[Any]:
         return np.where(np.arange(pool.num_envs)[:, None] % pool.num_cars == 0, actions, 0)
@@ -141,7 +129,7 @@ class _Exam(PerArenaSetter, DoneCondition):
         self.passed = np.zeros(len(self.shots), np.bool_)
         self.at: NDArray[np.int64] = np.full(min(at_once, len(self.shots)), -1)
         self.handed_out = 0
-        self._ground = BallOnGroundCondition()
+        self.ground = BallOnGroundCondition()
         self._order = np.argsort(-self.limits, kind="stable")
 
     def _apply_one(self, state: GameState, arena: int, rng: np.random.Generator) -> None:
@@ -151,10 +139,7 @@ class _Exam(PerArenaSetter, DoneCondition):
         place_exam_shot(state, arena, self.shots[shot], bool(self.goalie[shot]))
 
     def check(self, state: GameState) -> Bool:
-        over = shot_over(state, self.limits[self.at], self._ground) & (self.at >= 0)
+        over = shot_over(state, self.limits[self.at], self.ground) & (self.at >= 0)
         shots, scored = self.at[over], state.scoring_team[over]
         self.passed[shots] = np.where(self.goalie[shots], scored != ORANGE, scored == BLUE)
         return over
-
-    def reset(self, mask: Bool, state: GameState) -> None:
-        self._ground.reset(mask, state)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.actions import ContinuousAction
 from envs.checks import check_seed, parse_team_sizes
 from envs.component import Phased
 from envs.dones import GoalCondition, PastGoal
@@ -20,7 +19,7 @@ from envs.matches.statistics import CELLS, MAPS, Counts, GameStatistics, MatchKi
 from envs.pool.players import Bot, SplitBot, TeamBots, play
 from envs.pool.recorder import ReplayRecorder
 from envs.pool.replay_format import CHUNK_FRAMES, Sink
-from envs.pool.rocket_pool import RocketSimPool
+from envs.pool.rocket_pool import RocketSimPool, bot_pool
 from envs.processes.process_pool import ProcessPool
 from envs.rewards.base import Reward
 from envs.rewards.car import default_reward
@@ -157,18 +156,8 @@ def play_matches(
         own_seeds = [np.random.SeedSequence(seed, spawn_key=(0, pair)) for pair in pairs]
         pool_seed, *dice = np.random.SeedSequence(seed, spawn_key=(1, number)).generate_state(3).tolist()
         kickoffs, score = MatchKickoffs(SIDES * own_seeds, SIDES * team_size), GameStatistics()
-        pool = RocketSimPool(
-            num_arenas=SIDES * PAIRS_AT_ONCE,
-            team_size=team_size,
-            action=ContinuousAction(),
-            state_setter=kickoffs,
-            done=GoalCondition(),
-            tick_skip=tick_skip,
-            action_delay_ticks=action_delay_ticks,
-            num_threads=num_threads,
-            seed=pool_seed,
-            loggers=[score],
-        )
+        arenas, timing = SIDES * PAIRS_AT_ONCE, (tick_skip, action_delay_ticks)
+        pool = bot_pool(arenas, team_size, kickoffs, GoalCondition(), *timing, num_threads, pool_seed, [score])
         bots = _BothSides(player(dice[0]), opponent(dice[1]))
         with closing(pool):
             for step, _ in enumerate(islice(play(pool, bots, change=kickoffs.delay_actions(pool)), steps + 1)):
@@ -223,17 +212,8 @@ class RecordedMatch:
         self.recorder = ReplayRecorder(sink, bots, about, rewards, chunk_frames=chunk_frames, holds=[goal])
         self._kickoffs = MatchKickoffs([np.random.SeedSequence(seed)], 2 * team_size)
         self._steps: Iterator[GameState] = iter(())
-        self._pool = RocketSimPool(
-            num_arenas=1,
-            team_size=team_size,
-            action=ContinuousAction(),
-            state_setter=self._kickoffs,
-            done=goal,
-            tick_skip=tick_skip,
-            action_delay_ticks=action_delay_ticks,
-            num_threads=1,
-            seed=seed,
-            loggers=[self.recorder],
+        self._pool = bot_pool(
+            1, team_size, self._kickoffs, goal, tick_skip, action_delay_ticks, seed=seed, loggers=[self.recorder]
         )
         self.step_seconds = float(tick_skip / TICKS_PER_SECOND)
 

@@ -100,19 +100,8 @@ class PoolInspector:
         holds = [PastGoal(condition) for condition in own]
         recorder = ReplayRecorder(sink, TeamBots(bot, bot), about, reward_terms(pool.reward), holds=holds)
         sizes = self._team_sizes()
-        spare = type(pool)(
-            1,
-            sizes,
-            action=ContinuousAction(),
-            state_setter=setter,
-            done=holds,
-            tick_skip=pool.tick_skip,
-            action_delay_ticks=pool.action_delay_ticks,
-            num_threads=1,
-            seed=seed,
-            first_arena=seed % len(sizes),
-            loggers=[recorder],
-        )
+        settings: dict[str, Any] = {"seed": seed, "first_arena": seed % len(sizes), "loggers": [recorder]}
+        spare = spare_pool(pool, 1, sizes, action=ContinuousAction(), state_setter=setter, done=holds, **settings)
         try:
             steps = play(spare, bot)
             next(steps)
@@ -132,17 +121,8 @@ class PoolInspector:
             choose: Policy, see `envs.pool.players.PolicyFn`.
         """
         pool, sizes = self._pool, self._team_sizes()
-        probed = type(pool)(
-            max(PROBED_ARENAS, len(sizes)),
-            sizes,
-            copy.deepcopy(pool.obs_builder),
-            copy.deepcopy(pool.action_parser),
-            state_setter=TurtledStart(),
-            done=TimeoutCondition(2 * PROBE_SECONDS),
-            tick_skip=pool.tick_skip,
-            action_delay_ticks=pool.action_delay_ticks,
-            num_threads=1,
-        )
+        parts = copy.deepcopy(pool.obs_builder), copy.deepcopy(pool.action_parser), None, TurtledStart()
+        probed = spare_pool(pool, max(PROBED_ARENAS, len(sizes)), sizes, *parts, TimeoutCondition(2 * PROBE_SECONDS))
         obs, infos = probed.reset()
         state, begins = probed.state, np.ones(probed.num_envs, np.bool_)
         took = np.full(state.present.shape, np.inf)
@@ -162,3 +142,9 @@ class PoolInspector:
         """Return the team sizes (blue, orange) that occur in the pool's arenas, sorted."""
         blue = self._state.num_blue
         return sorted({(int(row[:blue].sum()), int(row[blue:].sum())) for row in self._state.present})
+
+
+def spare_pool(pool: "RocketSimPool", *settings: Any, **others: Any) -> "RocketSimPool":  # noqa: ANN401
+    """Return another pool of the same class with one thread, and with as many ticks in a step."""
+    others |= {"tick_skip": pool.tick_skip, "action_delay_ticks": pool.action_delay_ticks, "num_threads": 1}
+    return type(pool)(*settings, **others)

@@ -11,7 +11,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import TICKS_PER_SECOND
 
-from envs.actions import ActionParser, LookupTable
+from envs.actions import ActionParser, ContinuousAction, LookupTable
 from envs.actions.base import get_action_mask, parse_actions
 from envs.actions.nearest import nearest_actions
 from envs.checks import check_finite, check_seed, parse_team_sizes, to_action_array
@@ -473,3 +473,19 @@ class RocketSimPool(VectorEnv[Float, NDArray[np.int64], NDArray[Any]]):
         scoring = self.state.scoring_team[arena_of]
         result = np.where(scoring < 0, 0.5, scoring == self._slots.team_of).astype(np.float32)
         return {"final_obs": self._slots.cars_of(obs.copy()), "_final_obs": done[arena_of], "result": result}
+
+
+def bot_pool(
+    num_arenas: int,
+    team_size: int | tuple[int, int],
+    state_setter: StateSetter,
+    done: DoneCondition | Sequence[DoneCondition],
+    tick_skip: int,
+    action_delay_ticks: int,
+    num_threads: int | None = 1,
+    seed: int = 0,
+    loggers: Sequence[StateLogger] = (),
+) -> RocketSimPool:
+    """Return a pool whose actions are the controls of bots, for `envs.pool.players.play`."""
+    parts = None, ContinuousAction(), None, state_setter, done, tick_skip, action_delay_ticks
+    return RocketSimPool(num_arenas, team_size, *parts, num_threads, seed, loggers=loggers)

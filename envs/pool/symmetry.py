@@ -15,6 +15,7 @@ from envs.actions.base import REVERSED, get_action_mask, mirror_controls, nested
 from envs.component import Phased
 from envs.dones import DoneCondition, TimeoutCondition, check_done
 from envs.obs import ObsBuilder
+from envs.pool.inspector import spare_pool
 from envs.resets import MixedStates, RandomState, mirror_left_right
 from envs.resets.mixtures import MIRROR_X
 from envs.resets.simple import Scramble
@@ -80,17 +81,9 @@ def reflect_state(state: GameState) -> GameState:
 
 def _play(pool: "RocketSimPool") -> list[GameState]:
     """Return the states of a game with the pool's team sizes; the first one begins the episodes."""
-    sizes = pool.team_sizes
-    spare = type(pool)(
-        max(ARENAS, len(sizes)),
-        sizes,
-        action=ContinuousAction(),
-        state_setter=MixedStates([RandomState(), Scramble()], [1, 1]),  # no kickoffs: two pads may be equally near
-        done=TimeoutCondition(2 * SECONDS),
-        tick_skip=pool.tick_skip,
-        action_delay_ticks=pool.action_delay_ticks,
-        num_threads=1,
-    )
+    sizes, setter = pool.team_sizes, MixedStates([RandomState(), Scramble()], [1, 1])  # at kickoffs, pads may tie
+    parts = None, ContinuousAction(), None, setter, TimeoutCondition(2 * SECONDS)
+    spare = spare_pool(pool, max(ARENAS, len(sizes)), sizes, *parts)
     spare.reset(seed=0)
     rng, states, steps = np.random.default_rng(0), [], max(4, round(SECONDS * spare.metadata["render_fps"]))
     for step in range(steps):

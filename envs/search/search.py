@@ -19,14 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BALL_MAX_SPEED, CAR_MAX_SPEED, TICKS_PER_SECOND
 
-from envs.actions import ContinuousAction
 from envs.actions.tables import lookup_rows
 from envs.checks import check_seed
 from envs.dones import BallOnGroundCondition, DoneCondition, TimeoutCondition
 from envs.loggers import StateLogger
 from envs.matches.exam import LONGEST_FLIGHT_SECONDS, shot_over
 from envs.pool.players import Bot, TeamBots, compute_controls, play
-from envs.pool.rocket_pool import RocketSimPool
+from envs.pool.rocket_pool import bot_pool
 from envs.resets.base import PerArenaSetter
 from envs.resets.initial_states import inside_field
 from envs.search.goals import Goal, check_progress
@@ -138,7 +137,8 @@ def search(
     """
     attempts = _Attempts(starts, goal, guides, rules, check_seed("search", seed))
     bot = _FirstCar(_Guides(guides, attempts.guide), opponent)
-    with closing(_pool(attempts, attempts, rules, team_size, rules.num_arenas, num_threads)) as pool:
+    timing = rules.tick_skip, rules.action_delay_ticks
+    with closing(bot_pool(rules.num_arenas, team_size, attempts, attempts, *timing, num_threads)) as pool:
         steps = play(pool, bot, seed, attempts.vary)
         next(steps)
         while attempts.open:
@@ -161,9 +161,9 @@ def replay(
 
     The loggers, such as an `envs.ReplayRecorder`, see every state.
     """
-    setter = _Placed(start)
+    setter, timing = _Placed(start), (rules.tick_skip, rules.action_delay_ticks)
     limit = np.array([min(start.seconds, rules.seconds)])
-    with closing(_pool(setter, TimeoutCondition(1e6), rules, team_size, 1, 1, loggers)) as pool:
+    with closing(bot_pool(1, team_size, setter, TimeoutCondition(1e6), *timing, loggers=loggers)) as pool:
         steps = play(pool, _FirstCar(_Played(controls), opponent))
         yield next(steps), False
         goal.reset(np.ones(1, np.bool_), pool.state)
@@ -176,28 +176,6 @@ def replay(
             yield state, reached
             if reached:
                 return
-
-
-def _pool(
-    setter: PerArenaSetter,
-    done: DoneCondition,
-    rules: Rules,
-    team_size: tuple[int, int],
-    num_arenas: int,
-    num_threads: int | None,
-    loggers: Sequence[StateLogger] = (),
-) -> RocketSimPool:
-    return RocketSimPool(
-        num_arenas=num_arenas,
-        team_size=team_size,
-        action=ContinuousAction(),
-        state_setter=setter,
-        done=done,
-        tick_skip=rules.tick_skip,
-        action_delay_ticks=rules.action_delay_ticks,
-        num_threads=num_threads,
-        loggers=loggers,
-    )
 
 
 class _Attempt(NamedTuple):
@@ -255,12 +233,12 @@ class _Attempts(PerArenaSetter, DoneCondition):
         arenas = rules.num_arenas
         self.works = [_Work(number) for number in range(len(starts))]
         self.open = list(self.works)
-        self._starts, self._goal, self._rules = starts, goal, rules
+        self._starts, self.goal, self._rules = starts, goal, rules
         rows = [each.action_rows for each in guides if each.action_rows is not None]
         self._rows = np.unique(np.concatenate(rows or [lookup_rows()]), axis=0)
         self._num_guides, self.guide = len(guides), np.zeros(arenas, np.int64)
         self._rng = np.random.default_rng(seed)
-        self._ground = BallOnGroundCondition()
+        self.ground = BallOnGroundCondition()
         self._work = [self.works[0]] * arenas
         self._step, self._prescribed, self._hold = np.zeros((3, arenas), np.int64)
         self._cause, self._touch_at, self._guided, self._calm = np.zeros((4, arenas), np.int64)
@@ -357,9 +335,9 @@ class _Attempts(PerArenaSetter, DoneCondition):
         self._step += 1
         for work in self._work:
             work.cost += work in self.open
-        over: Bool = shot_over(state, self._seconds, self._ground) | (self._step >= self._rules.horizon)
+        over: Bool = shot_over(state, self._seconds, self.ground) | (self._step >= self._rules.horizon)
         self._touch_at = np.where(state.quantities.touched[:, 0], self._step, self._touch_at)
-        progress = check_progress(self._goal, state, over)
+        progress = check_progress(self.goal, state, over)
         better = progress > self._best
         self._best = np.where(better, progress, self._best)
         last = np.where(self._touch_at > 0, self._touch_at, self._step)  # later decisions do not move the ball
@@ -419,10 +397,6 @@ class _Attempts(PerArenaSetter, DoneCondition):
     @staticmethod
     def _keep(work: _Work, attempt: _Attempt) -> None:
         work.elite = sorted([*work.elite, attempt], key=lambda each: -each.progress)[:ELITE]
-
-    def reset(self, mask: Bool, state: GameState) -> None:
-        self._goal.reset(mask, state)
-        self._ground.reset(mask, state)
 
 
 class _FirstCar(TeamBots):

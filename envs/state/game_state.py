@@ -327,19 +327,14 @@ class GameState(StateArrays):
         state = cls(shape[0] if len(shape) == 3 else 1, blue, cars - blue)
         state.clear(np.arange(state.num_arenas))
         every, each, vectors = slice(None), (state.num_arenas, cars), (state.num_arenas, cars, 3)
-        world, ball = state.world, (state.num_arenas, 3)
+        world = state.world
         angles = _broadcast_finite("car_rotation", car_rotation, vectors)
         state.set_car_rotation(every, angles[..., 0], angles[..., 1], angles[..., 2])
-        world.car_pos[:], world.car_vel[:] = (
-            _broadcast_finite("car_pos", car_pos, vectors),
-            _broadcast_finite("car_vel", car_vel, vectors),
-        )
-        world.car_ang_vel[:] = _broadcast_finite("car_ang_vel", car_ang_vel, vectors)
-        world.ball_pos[:], world.ball_vel[:] = (
-            _broadcast_finite("ball_pos", ball_pos, ball),
-            _broadcast_finite("ball_vel", ball_vel, ball),
-        )
-        world.ball_ang_vel[:] = _broadcast_finite("ball_ang_vel", ball_ang_vel, ball)
+        numbers = {"car_pos": car_pos, "car_vel": car_vel, "car_ang_vel": car_ang_vel}
+        numbers |= {"ball_pos": ball_pos, "ball_vel": ball_vel, "ball_ang_vel": ball_ang_vel}
+        for name, values in numbers.items():
+            target = getattr(world, name)
+            target[:] = _broadcast_finite(name, values, target.shape)
         state.ball_rows[:, 0, layout.FORWARD.start : layout.UP.stop] = np.eye(3).reshape(9)  # not visible
         state.boost[:] = _broadcast_finite("boost", boost, each)
         state.demo_respawn_timer[:] = _broadcast_finite("demo_respawn_timer", demo_respawn_timer, each)
