@@ -56,7 +56,7 @@ def commands_page() -> str:
                     "Another name for [`fabric-rl league`](#fabric-rl-league).\n"
                 )
                 continue
-            own = _subparser(command_parser(name), name)
+            own = _subparser(command_parser(name)[0], name)
             lines.append(_command(own, f"fabric-rl {name}"))
             for inner in command.commands:
                 lines += [

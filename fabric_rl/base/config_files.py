@@ -133,11 +133,6 @@ def _pairs(node: yaml.Node | None) -> Iterator[tuple[yaml.Node, yaml.Node]]:
                 yield from value.value
 
 
-def read_section(config: str, name: str) -> Any:  # noqa: ANN401 - any YAML
-    """Return the section `env` or `agent` of a configuration of `train_fabric.py`, or None; see `read_sections`."""
-    return read_sections([config], name)[-1]
-
-
 def read_sections(configs: Sequence[str], name: str) -> list[Any]:
     """Return the section `env` or `agent` of each file, or None; later ones override earlier ones.
 

@@ -55,18 +55,15 @@ class Inspector(Protocol):
 
     def first_states(self) -> int:
         """Record the initial states of the episodes that have just begun, and return their number."""
-        return 0
 
     def describe_resets(self) -> list[str]:
         """Return lines about the recorded states, or the reason why there are none."""
 
     def reset_rows(self) -> list[dict[str, Any]]:
         """Return the recorded states as rows of a table, all with the same keys."""
-        return []
 
     def reset_problems(self) -> list[str]:
         """Return one line for each problem in the recorded states."""
-        return []
 
 
 @runtime_checkable

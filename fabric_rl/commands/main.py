@@ -152,19 +152,14 @@ def overview() -> str:
     return "\n".join([*lines, "", _HELP])
 
 
-def command_parser(name: str) -> ArgumentParser:
-    """Return the parser with the flags of one command, for the reference (docs/cli.md)."""
-    return _parser_and_functions(name)[0]
-
-
-def _parser_and_functions(name: str) -> tuple[_CommandParser, dict[str, Callable[..., Any]]]:
+def command_parser(name: str) -> tuple[_CommandParser, dict[str, Callable[..., Any]]]:
     """Return the parser with the flags of one command, and its functions by their commands: `runs`, `runs show`."""
     parser = _CommandParser(prog=_PROGRAM, description=_ABOUT, exit_on_error=False)
     return parser, _add_commands(parser, COMMANDS, only=name)
 
 
 def _run(words: list[str]) -> int:
-    parser, functions = _parser_and_functions(words[0])
+    parser, functions = command_parser(words[0])
     command, path = COMMANDS.get(words[0], Command("", "")), f"{_PROGRAM} {words[0]}"
     for name in words[1:2]:
         if name in command.commands:

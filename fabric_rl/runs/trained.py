@@ -20,7 +20,7 @@ from lightning import LightningModule
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fabric_rl.base.config_files import read_section, to_flag
+from fabric_rl.base.config_files import read_sections, to_flag
 from fabric_rl.base.files import read_error_context, read_json, write_text
 from fabric_rl.base.messages import one_line
 from fabric_rl.base.parser import FlagParser
@@ -152,7 +152,7 @@ def load_trained(
     return Trained(Path(name).name, weights.path, env, agent, weights.agent)
 
 
-def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") -> Path:
+def export(name: str | Path, folder: Path, runs_dir: str | Path = "runs") -> None:
     """Export an agent without its run to a new folder, to keep or share it: `weights.ckpt` and `config.yaml`.
 
     You can use the folder like the path of a run to load weights: `load_trained`, `--initialize_from`,
@@ -164,23 +164,15 @@ def export(name: str | Path, folder: str | Path, runs_dir: str | Path = "runs") 
         folder: The new folder.
         runs_dir: Folder that contains all runs.
 
-    Returns:
-        The path of the folder.
-
     Raises:
         CheckpointError: As in `load_trained`.
-        FileExistsError: The folder already exists.
-        OSError: The folder is not writable.
+        OSError: The folder already exists, or is not writable.
     """
     weights = load_weights(resolve_checkpoint_path("agent", runs_dir, str(name)))
-    target = Path(folder)
-    if target.exists():
-        raise FileExistsError(f"{target} already exists; choose a new folder")
     settings = inference_config(weights.path)
-    target.mkdir(parents=True)
-    write_text(target / CONFIG, settings)
-    checkpoint.write(target / EXPORTED, {"agent": weights.agent})
-    return target
+    folder.mkdir(parents=True)
+    write_text(folder / CONFIG, settings)
+    checkpoint.write(folder / EXPORTED, {"agent": weights.agent})
 
 
 def inference_config(weights: Path) -> str:
@@ -197,7 +189,7 @@ def inference_config(weights: Path) -> str:
 def _section(weights: Path, name: str) -> Any:  # noqa: ANN401 - a class path, or a class with its settings
     """Return the section `env` or `agent` of a run's configuration; raise a one-line ValueError if it is missing."""
     config = str(find_config(weights))
-    section = read_section(config, name)
+    section = read_sections([config], name)[-1]
     if section is None:
         raise ValueError(
             f"{config} does not say which {name} the agent was trained with; pass it to "
