@@ -19,8 +19,6 @@ from torch.optim import Optimizer
 
 UNIT_NUMBERS = 1_000_000
 """Minimum number of parameters for an `nn.Sequential` to be a unit, in an agent that does not name its units."""
-WORKS_ON_CPU = hasattr(FSDPModule, "set_force_sum_reduction_for_comms")
-"""False for older versions of torch, which need a GPU or compute wrong mean gradients on the CPU."""
 
 
 class ShardedStrategy(ModelParallelStrategy):
@@ -31,8 +29,8 @@ class ShardedStrategy(ModelParallelStrategy):
     elements), else all outermost `nn.Sequential` with at least `UNIT_NUMBERS` parameters. All other parameters belong
     to one more unit, the agent itself. `training_step` must call a unit (`self.encoder(x)`) to use its weights.
 
-    Results equal those of DDP except for rounding, with any number of ranks, on GPUs (NCCL) and, with `WORKS_ON_CPU`,
-    on CPUs (gloo). Mixed precision is autocast, as with DDP: weights and communication stay float32.
+    Results equal those of DDP except for rounding, with any number of ranks, on GPUs (NCCL) and CPUs (gloo). Mixed
+    precision is autocast, as with DDP: weights and communication stay float32.
     """
 
     def __init__(self) -> None:
@@ -84,14 +82,14 @@ def unsharded(module: nn.Module) -> Iterator[None]:
     for unit in units:
         unit.unshard()
         if unit is not module:
-            _reshard_after_forward(unit, False)
+            unit.set_reshard_after_forward(False, recurse=False)
     try:
         yield
     finally:
         for unit in units:
             unit.reshard()
             if unit is not module:
-                _reshard_after_forward(unit, True)
+                unit.set_reshard_after_forward(True, recurse=False)
 
 
 @contextmanager
@@ -171,21 +169,15 @@ def _shard(agent: nn.Module, mesh: DeviceMesh) -> nn.Module:
             f"--strategy fsdp cannot shard the 0-dimensional parameter {scalars[0]} of {name}; give it the shape [1], "
             "or use --strategy ddp"
         )
-    if device == "cpu" and not WORKS_ON_CPU:
-        raise ValueError(
-            f"--strategy fsdp needs a GPU with torch {torch.__version__}; use a newer torch, --accelerator gpu or "
-            "--strategy ddp"
-        )
     units = _units(agent)
     agent.to(torch.device(device, torch.cuda.current_device()) if device == "cuda" else device)
     with torch.no_grad():
         for tensor in (*agent.parameters(), *agent.buffers()):  # as DDP does
             dist.broadcast(tensor, src=0)
     ranks = init_device_mesh(device, (dist.get_world_size(),))
-    toggles = hasattr(FSDPModule, "set_reshard_after_forward")
     for part in reversed(list(agent.modules())):  # inner units before outer ones, the agent itself last
         if part in units or part is agent:
-            fully_shard(part, mesh=ranks, reshard_after_forward=part is not agent and toggles)
+            fully_shard(part, mesh=ranks, reshard_after_forward=part is not agent)
             if device == "cpu":  # some versions of gloo sum when asked for the mean
                 cast(Any, part).set_force_sum_reduction_for_comms(True)
     register_fsdp_forward_method(agent, "training_step")
@@ -216,9 +208,3 @@ def _large_sequentials(module: nn.Module) -> Iterator[nn.Module]:
             yield child
         elif not isinstance(child, nn.Sequential):
             yield from _large_sequentials(child)
-
-
-def _reshard_after_forward(unit: Any, wanted: bool) -> None:  # noqa: ANN401 - a method that older versions lack
-    """Set whether a unit drops its weights between forward and backward; older versions of torch keep them."""
-    if hasattr(unit, "set_reshard_after_forward"):
-        unit.set_reshard_after_forward(wanted, recurse=False)

@@ -10,7 +10,7 @@ from torch import nn
 from agents import PPOLightningAgent
 from envs import GymnasiumEnvs
 from fabric_rl import Minibatch, TrainArgs, learn, train
-from fabric_rl.ranks.sharding import UNIT_NUMBERS, WORKS_ON_CPU, _units
+from fabric_rl.ranks.sharding import UNIT_NUMBERS, _units
 from fabric_rl.runs.checkpoint import read
 from fabric_rl.runs.records import list_checkpoints
 
@@ -25,8 +25,6 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def ranks(forks, folder):
     """What each of the two ranks has filed; see sharded_ranks.py."""
-    if not WORKS_ON_CPU:
-        pytest.skip("this version of torch shards on GPUs only")
     statuses, _, err = forks.wait(forks.ranks(2, folder, program="tests.integration.sharded_ranks:main"))
     assert statuses == [0, 0], err
     return [torch.load(folder / f"rank{rank}.pt", weights_only=True) for rank in (0, 1)]
@@ -151,7 +149,6 @@ def test_large_sequentials_are_units_unless_the_agent_names_some():
     assert _units(agent) == set()
 
 
-@pytest.mark.skipif(not WORKS_ON_CPU, reason="this version of torch shards on GPUs only")
 def test_one_rank_is_sharded_with_the_same_numbers(forks, tmp_path):
     """On the command line, where the launcher starts no other process."""
     flags = ["--env_id", "CartPole-v1", "--num_envs", 2, "--num_steps", 16, "--minibatch_size", 16, "--plain"]
