@@ -159,45 +159,49 @@ class SACLightningAgent(OffPolicyAgent):
     def distributions(self, obs: Tensor, state: Tensor | None, action_mask: Tensor | None) -> list[Distribution]:
         return [self.policy_head.distribution(self._params(self._encode_step(obs, state)[0]), action_mask)]
 
+    def update_parts(self) -> dict[str, list[nn.Parameter]]:
+        """Return the critics, with the memory, and then policy and temperature, which learn from the new critics."""
+        policy = [*self.actor.parameters(), *self.policy_head.parameters(), self.log_temperature]
+        return {"critics": list(self.critics.parameters()), "policy": policy}
+
     def training_step(self, minibatch: Transitions) -> tuple[Tensor, Stats]:  # type: ignore[override]  # as the base's
-        """Return the summed losses of critics, policy and temperature; they share no parameters."""
+        """Return the loss of the part that learns, or the sum of both; they share no parameters."""
+        steps = {"critics": self._critic_step, "policy": self._policy_step}
+        found = [step(minibatch) for name, step in steps.items() if minibatch.part in (None, name)]
+        stats = {name: figure.detach() for _, stats in found for name, figure in stats.items()}
+        return torch.stack([loss for loss, _ in found]).sum(), stats
+
+    def _critic_step(self, minibatch: Transitions) -> tuple[Tensor, Stats]:
         obs, next_obs = self._encode_minibatch(minibatch, self.critics)
-        fixed, next_fixed = obs.detach(), next_obs.detach()  # the policy loss does not train the memory
-        head, temperature = self.policy_head, self.log_temperature.exp().detach()
+        head, next_fixed = self.policy_head, next_obs.detach()
         with torch.no_grad():
             target_obs = self._encode_minibatch(minibatch, self.target_critics)[1] if self.memory_size else next_fixed
             expected = head.value(
                 self._params(next_fixed), minibatch.next_action_mask, bind_obs(self.target_critics, target_obs)
             )
             reward, discount = (x.reshape(len(x), -1) for x in (minibatch.reward, minibatch.discount))
-            target = reward + discount * soft_value(*expected, temperature)
-        critics, frozen = bind_obs(self.critics, obs), bind_obs(self.critics.frozen, fixed)
-        if not head.inputs:  # critics without action input give the same Q-values in both calls
-            choices = self.critics(obs)
-            critics, frozen = lambda _: choices, lambda _: choices.detach()
-        q = head.q_of(minibatch.action, critics)
-        q_loss = critic_loss(q, target, minibatch.weight)
+            target = reward + discount * soft_value(*expected, self.log_temperature.exp())
+        q = head.q_of(minibatch.action, bind_obs(self.critics, obs))
+        loss = critic_loss(q, target, minibatch.weight)
+        error = (q - target).abs().mean(dim=0).sum(dim=-1)
+        return loss, {"critic_loss": loss, "q": q.sum(dim=-1).mean(), "td_error": error}
 
-        params = self._params(fixed)
-        expected_q, entropy = head.value(params, minibatch.action_mask, frozen)
+    def _policy_step(self, minibatch: Transitions) -> tuple[Tensor, Stats]:
+        with torch.no_grad():  # the policy loss does not train the memory
+            obs = self._encode_minibatch(minibatch, self.critics)[0]
+        head, temperature = self.policy_head, self.log_temperature.exp().detach()
+        params = self._params(obs)
+        expected_q, entropy = head.value(params, minibatch.action_mask, bind_obs(self.critics.frozen, obs))
         policy_loss = -soft_value(expected_q, entropy, temperature).sum(dim=1).mean()
         aim: float | Tensor | None = self.target_entropy
         if aim is None:
             aim = head.default_target_entropy(params, minibatch.action_mask)
-        reference, kl = self.reference, None
-        if reference is not None:
-            kl = reference.divergence(head, params, minibatch)
-            policy_loss = policy_loss + reference.coef(self.progress.to(params.device)) * kl
-        loss = q_loss + policy_loss + temperature_loss(self.log_temperature, entropy, aim)
-        stats = {
-            "critic_loss": q_loss,
-            "policy_loss": policy_loss,
-            "entropy": entropy.mean(),
-            "temperature": temperature,
-            "q": q.sum(dim=-1).mean(),
-            "td_error": (q - target).abs().mean(dim=0).sum(dim=-1),
-        } | ({} if kl is None else {"reference_kl": kl})
-        return loss, {name: figure.detach() for name, figure in stats.items()}
+        stats = {"policy_loss": policy_loss, "entropy": entropy.mean(), "temperature": temperature}
+        if self.reference is not None:
+            kl = self.reference.divergence(head, params, minibatch)
+            policy_loss = policy_loss + self.reference.coef(self.progress.to(params.device)) * kl
+            stats |= {"policy_loss": policy_loss, "reference_kl": kl}
+        return policy_loss + temperature_loss(self.log_temperature, entropy, aim), stats
 
     def policy_params(self, obs: Tensor, state: Tensor | None = None) -> Tensor:
         """Return the policy parameters `[N, P]` for the inputs of `act`."""

@@ -251,12 +251,15 @@ class Transitions(NamedTuple):
     """`[B]` float32, weight of each transition in the critics' loss, or None for equal weights."""
     sequences: Sequences | None = None
     """For an agent with memory, or with `sequence_length` L above 1: its sequences; the steps are `[L, S]`, flat."""
+    part: str | None = None
+    """The part that learns, see `OffPolicyAgent.update_parts`; None: all."""
 
 
 class OffPolicyAgent(ActorCritic):
     """Base class of agents that learn from replayed steps, see `fabric_rl.train_off_policy`.
 
     `training_step` gets `Transitions` and returns one loss for all networks. `value` is only used to display values.
+    If `update_parts` names parts, the trainer calls it once for each, with its name in `minibatch.part`.
 
     Attributes:
         acts_at_random: If True, `act` samples (allowed) actions uniformly, unless `deterministic`. Set by the trainer.
@@ -271,6 +274,10 @@ class OffPolicyAgent(ActorCritic):
     def training_step(self, minibatch: Transitions) -> tuple[Tensor, Stats]:  # type: ignore[override]  # see there
         """Return loss and statistics (see `ActorCritic`); `td_error` may be `[B]`, for `--per_alpha` to sample by."""
         raise NotImplementedError
+
+    def update_parts(self) -> dict[str, list[nn.Parameter]]:
+        """Return the parameters of parts that learn one after another from the same minibatch; {}: all at once."""
+        return {}
 
     def update_targets(self, tau: float) -> None:
         """Update all target networks after an optimizer step: `target += tau (network - target)`."""

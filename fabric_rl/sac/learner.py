@@ -66,6 +66,10 @@ class ReplayLearner(FrozenLearner):
         self._least = max(sac.buffer_init_steps, sequence * rollout.num_envs * fabric.world_size)
         self._return_settings = (sac.n_step, gamma, rollout.episodic, self._signals.rewards if self._signals else None)
         self._weights: list[Tensor] = list(agent.parameters())
+        parts = agent.update_parts()
+        self._others: dict[str | None, list[Tensor]] = {  # what learns in the other parts
+            name: [p for other, theirs in parts.items() if other != name for p in theirs] for name in parts
+        } or {None: []}
         self._copies = {name: p.detach().clone() for name, p in agent.named_parameters()}
         self._small = is_small(agent, args.batch_size or 1)
 
@@ -105,16 +109,24 @@ class ReplayLearner(FrozenLearner):
         for _ in range(self._sac.num_update * self.fabric.world_size):
             with self._timers("draw"):
                 drawn, minibatch = self._minibatch(minibatch_size)
-            with self._timers("forward"), self.fabric.autocast():
-                loss, stats = self._model.training_step(minibatch)
-            with self._timers("backward"):
-                self.fabric.backward(loss)
-            stats = {"loss": loss.detach(), **stats}
-            if self.args.max_grad_norm:
-                stats["grad_norm"] = clip_gradients(self.fabric, self._model, self.optimizer, self.args)
+            stats: dict[str, Tensor] = {"loss": torch.zeros((), device=self.fabric.device)}
+            for part, others in self._others.items():
+                with self._timers("forward"), self.fabric.autocast():
+                    loss, told = self._model.training_step(minibatch._replace(part=part))
+                if others and self.fabric.world_size > 1:  # DDP waits for every gradient
+                    loss = loss + 0 * torch.stack([p.sum() for p in self._weights if p.requires_grad]).sum()
+                with self._timers("backward"):
+                    self.fabric.backward(loss)
+                for parameter in others:
+                    parameter.grad = None
+                stats |= told | {"loss": stats["loss"] + loss.detach()}
+                if self.args.max_grad_norm:
+                    norm = clip_gradients(self.fabric, self._model, self.optimizer, self.args)
+                    stats["grad_norm"] = torch.hypot(norm, stats.get("grad_norm", torch.zeros_like(norm)))
+                with self._timers("optimizer"):
+                    self.optimizer.step()
+                    self.optimizer.zero_grad()
             with self._timers("optimizer"):
-                self.optimizer.step()
-                self.optimizer.zero_grad()
                 self.agent.update_targets(self._sac.tau)
             if self._sac.per_alpha:
                 if stats.get("td_error", loss).dim() != 1:

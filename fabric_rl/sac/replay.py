@@ -561,5 +561,5 @@ def concat_sequences(first: Transitions, second: Transitions, length: int) -> Tr
         beside("burn_in_obs", 1),
         beside("burn_in_start", 1),
     )
-    columns = [joined(pair) for pair in zip(*(part[:-1] for part in parts), strict=True)]  # `sequences` is the last
+    columns = [joined(pair) for pair in zip(*(part[:-2] for part in parts), strict=True)]  # before `sequences`
     return Transitions(*columns)._replace(sequences=sequences)  # type: ignore[arg-type]  # None only where it was

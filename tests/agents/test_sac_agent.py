@@ -115,6 +115,31 @@ def test_each_loss_moves_parameters_of_its_own(space, masked):
         torch.testing.assert_close(got, expected.grad)
 
 
+@EVERY
+def test_the_parts_are_the_whole(space):
+    """The losses of both parts add up, and each has gradients for its own parameters only."""
+    agent = build(space, layer_norm=True)
+    batch = transitions(agent)
+    torch.manual_seed(2)
+    whole, stats = agent.training_step(batch)
+    whole.backward()
+    expected = {name: p.grad for name, p in agent.named_parameters() if p.requires_grad}
+    agent.zero_grad()
+    torch.manual_seed(2)
+    parts, told, learned = agent.update_parts(), {}, []
+    for part, own in parts.items():
+        loss, more = agent.training_step(batch._replace(part=part))
+        loss.backward()
+        whole, told = whole - loss, told | more
+        learned += own
+        assert {id(p) for p in agent.parameters() if p.grad is not None} == {id(p) for p in learned}
+    assert list(parts) == ["critics", "policy"] and whole.abs() < 1e-5
+    torch.testing.assert_close(told, stats)
+    assert {id(p) for p in learned} == {id(p) for p in agent.parameters() if p.requires_grad}
+    for name, grad in expected.items():
+        torch.testing.assert_close(agent.get_parameter(name).grad, grad)
+
+
 @DISCRETE
 def test_nothing_is_drawn_to_learn_from_discrete_actions(space):
     agent = build(space)

@@ -442,6 +442,58 @@ def test_an_agent_may_have_a_loop_and_a_name_of_its_own(counted, fabric, counter
     assert not [name for name in names if name.startswith("sac/")]
 
 
+class Watched(SACLightningAgent):
+    """Keeps the part, the observations and the weights of each training step."""
+
+    def training_step(self, minibatch):
+        parts = {name: [p.detach().clone() for p in own] for name, own in self.update_parts().items()}
+        self.seen = [*getattr(self, "seen", []), (minibatch.part, minibatch.obs, parts)]
+        return super().training_step(minibatch)
+
+
+def test_the_policy_learns_from_critics_that_have_learned_from_the_same_steps(fabric):
+    made = []
+
+    def build(*spaces):
+        made.append(Watched(*spaces, **SMALL))
+        return made[0]
+
+    env, sac = partial(GymnasiumEnvs, "Pendulum-v1", 1), SACArgs(buffer_init_steps=16)
+    train_off_policy(fabric, env, build, TrainArgs(total_timesteps=32, batch_size=8), plain=True, sac=sac)
+    seen = made[0].seen
+    assert [part for part, _, _ in seen] == ["critics", "policy"] * 17
+    for (_, obs, before), (_, again, after), (_, other, later) in zip(seen[::2], seen[1::2], seen[2::2], strict=False):
+        assert torch.equal(obs, again) and not torch.equal(obs, other)
+        for part, moved in (("critics", (True, False)), ("policy", (False, True))):
+            weights = [torch.cat([p.flatten() for p in each[part]]) for each in (before, after, later)]
+            assert (not torch.equal(*weights[:2]), not torch.equal(*weights[1:])) == moved
+
+
+class Extended(SACLightningAgent):
+    """Has a parameter that belongs to no part."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.extra = nn.Parameter(torch.zeros(1))
+
+    def training_step(self, minibatch):
+        loss, stats = super().training_step(minibatch)
+        return loss + (self.extra - 1).square().sum(), stats
+
+
+def test_parameters_of_no_part_learn_too(fabric):
+    made = []
+
+    def build(*spaces):
+        made.append(Extended(*spaces, **SMALL))
+        made[0].configure_optimizers = lambda: torch.optim.SGD(made[0].parameters(), lr=0.1)
+        return made[0]
+
+    env, sac = partial(GymnasiumEnvs, "CartPole-v1", 1), SACArgs(buffer_init_steps=16)
+    train_off_policy(fabric, env, build, TrainArgs(total_timesteps=64, batch_size=8), plain=True, sac=sac)
+    assert made[0].extra.item() > 0.5
+
+
 @pytest.mark.parametrize("space", [Discrete(2), Box(-2, 2, (1,))])
 def test_both_kinds_of_actions_train(fabric, space):
     env = partial(GymnasiumEnvs, "CartPole-v1" if isinstance(space, Discrete) else "Pendulum-v1", 2)
