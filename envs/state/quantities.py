@@ -1,6 +1,5 @@
 """Quantities: values that several rewards read from one state, computed once: distances, touches, demolitions."""
 
-from functools import cached_property as cached
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,6 +7,7 @@ from numpy.typing import NDArray
 from rlgym.rocket_league.common_values import BACK_NET_Y, TICKS_PER_SECOND
 
 from envs.state.layout import BOOST_PICKUPS, POS, SAVES, VEL, Bool, Float
+from envs.state.view import cached
 
 if TYPE_CHECKING:
     from envs.state.game_state import GameState

@@ -1,7 +1,7 @@
 """View: ball, cars and pads as seen from one side of the field; derived and cached attributes, quaternions of axes."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,28 @@ class Derived(property, Generic[T]):
 
         def __get__(self, owner: object, kind: type | None = None, /) -> T:  # type: ignore[override]
             """Return `read(owner)`."""
+
+
+class cached(Generic[T]):
+    """A property that is computed on first access, without the lock that functools.cached_property may use."""
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        """Wrap a function of the owner, or a method without arguments."""
+        self.function = function
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> "cached[T]": ...
+    @overload
+    def __get__(self, owner: object, kind: type) -> T: ...
+    def __get__(self, owner: Any, kind: type) -> Any:
+        """Store the value in the owner's `__dict__`, where the next access finds it."""
+        if owner is None:
+            return self
+        value = owner.__dict__[self._name] = self.function(owner)
+        return value
 
 
 class ReadOnlyArray(np.ndarray[Any, Any]):
