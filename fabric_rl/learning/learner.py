@@ -64,10 +64,11 @@ class FrozenLearner:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state shared by all ranks; every rank must call this, but only rank 0 gets whole tensors."""
-        keep = self.fabric.is_global_zero
+        keep, optimizer = self.fabric.is_global_zero, self.optimizer.state_dict()
+        optimizer["state"] = dict(sorted(optimizer["state"].items()))  # else in the order of the first steps
         return {
             "agent": whole_state(self.agent.state_dict(), keep),
-            "optimizer": whole_state(self.optimizer.state_dict(), keep),
+            "optimizer": whole_state(optimizer, keep),
             "precision": self._precision.state_dict(),
             "kl_adaptive": None if self._kl_adaptive is None else self._kl_adaptive.state_dict(),
         }
