@@ -192,10 +192,10 @@ class TurtleRecoveryLogger(StateLogger):
         self._part: NDArray[np.int64] = np.zeros((0, 0), np.int64)
         self._since: NDArray[np.int64] = np.zeros((0, 0), np.int64)
         self._counts = np.zeros(4)  # started, recovered, failed, ticks until recovery
-        self.cars = 0
+        self._cars = 0
 
     def update(self, state: GameState, done: Bool) -> None:
-        part, ticks, self.cars = self._part, state.episode_ticks[:, None], int(state.present.sum())
+        part, ticks, self._cars = self._part, state.episode_ticks[:, None], int(state.present.sum())
         lying = self.lies_on_roof(state)
         fresh = lying & (part == _READY)
         stands = state.on_ground & (state.world.car_up[..., 2] > self.UPRIGHT) & state.present & ~state.is_demoed
@@ -231,7 +231,7 @@ class TurtleRecoveryLogger(StateLogger):
         started, recovered, failed, ticks = self._counts.tolist()
         self._counts[:] = 0
         return {
-            "turtle/started": (started, float(self.cars)),
+            "turtle/started": (started, float(self._cars)),
             "turtle/recovery_rate": (recovered, recovered + failed),
             "turtle/recovery_ticks": (ticks, recovered),
         }

@@ -105,7 +105,7 @@ def read_settings(
         parser.set_defaults({"agent": None})  # else a chosen class would start with the settings of the default class
     with locate_config_errors(words):
         config = parser.parse_args(words)
-        _drop_repeated(config, given, read_configs(base))
+        _drop_repeated(parser, config, base, given)
         _check(parser, given, config, preset)
         config.pop("config")
         of_agent = config.get("agent.init_args")
@@ -284,21 +284,21 @@ def _fitting(preset: Path, given: Sequence[str]) -> Path | str:
     return others
 
 
-def _drop_repeated(config: Namespace, given: Sequence[str], of_run: Sequence[Any]) -> None:
+def _drop_repeated(parser: FlagParser, config: Namespace, base: Sequence[str], given: Sequence[str]) -> None:
     """Drop what flags such as `--callbacks+=` append to a list of a resumed run that already contains the same.
 
     Such a run is usually resumed by its own command with `--resume` at the end.
     """
-    for flag in flag_names(given) if "--resume" in flag_names(given) else ():
-        place: Any = config
-        there = [*of_run, {}][0]
-        for part in flag[2:-1].split(".") if flag.endswith("+") else ():
-            if part not in place and "init_args" in place:
-                place, there = place["init_args"], (there or {}).get("init_args")
-            parent, name, place, there = place, part, place[part], (there or {}).get(part)
-        if isinstance(there, list):
-            own = place[: len(there)]
-            parent[name] = own + [each for each in place[len(there) :] if each not in own]
+    names = flag_names(given)
+    appended = {name[2:-1].replace("init_args.", "") for name in names if name.endswith("+")}
+    if not (appended and base and "--resume" in names):
+        return
+    of_run = parser.parse_args(base)
+    for key in of_run.keys():  # noqa: SIM118 - of nested settings, too
+        own, found = of_run[key], config.get(key)
+        is_list = key.replace("init_args.", "") in appended and isinstance(own, list) and isinstance(found, list)
+        if is_list and found[: len(own)] == own:  # no flag has replaced the list
+            config[key] = own + [each for each in found[len(own) :] if each not in own]
 
 
 def _check(parser: FlagParser, given: Sequence[str], config: Namespace, preset: Path) -> None:

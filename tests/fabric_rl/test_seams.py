@@ -157,9 +157,11 @@ def test_steps_in_the_order_of_time_without_memory(trained, known_agent):
         (first,) = {int(number) // 1000 for number in minibatch.obs[:, 0, 0]}
         assert (
             minibatch.episode_start[:, 0].tolist()
-            == [[True, False, False, True, False], [True, False, True, False, True], [True, False, False, False, True]][
-                first
-            ]
+            == [
+                [True, False, False, True, False],
+                [True, False, True, False, True],
+                [True, False, False, False, True],
+            ][first]
         )
 
 

@@ -36,3 +36,5 @@ def test_what_a_list_has_is_not_appended_again(tmp_path, env):
     assert len(wrappers or ()) == (WRAPPER in env)
     longer = read_settings(main, [*flags, STOP, "--callbacks.minutes", "6"], "", DEFAULT_CONFIG).arguments
     assert [type(each).__name__ for each in longer["callbacks"]] == ["EarlyStopping", "StopAfter", "StopAfter"]
+    anew = read_settings(main, [*flags, "--callbacks=[]", STOP, "--callbacks.minutes=5"], "", DEFAULT_CONFIG).arguments
+    assert [type(each).__name__ for each in anew["callbacks"]] == ["StopAfter"]
