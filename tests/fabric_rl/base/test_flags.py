@@ -27,7 +27,7 @@ from fabric_rl.base.argv import (
     remove_flags,
     resolve_preset,
 )
-from fabric_rl.base.config_files import read_section
+from fabric_rl.base.config_files import read_sections
 from fabric_rl.base.foreign_names import foreign_names
 from fabric_rl.base.messages import one_line
 from fabric_rl.base.parser import FlagParser
@@ -349,7 +349,7 @@ def test_a_command_line_takes_its_name(words, tmp_path, monkeypatch):
     settings = read_settings(train_fabric.main, words, "", DEFAULT_CONFIG)
     assert settings.given == words  # as it was said, for what is printed
     assert settings.arguments["env"].keywords["env_id"] == "CartPole-v1"
-    assert read_section(resolve_preset("cartpole"), "env")["class_path"] == "envs.GymnasiumEnvs"
+    assert read_sections([resolve_preset("cartpole")], "env")[-1]["class_path"] == "envs.GymnasiumEnvs"
 
 
 def test_the_demonstrations_of_a_preset_are_found_from_any_folder(tmp_path, monkeypatch):
