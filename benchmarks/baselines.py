@@ -334,7 +334,7 @@ def table(runs: Sequence[dict[str, Any]]) -> list[str]:
         return iqm(mine, axis=axis) - iqm(theirs, axis=axis)
 
     lines = ["| task | steps | trainer | seeds | return at equal steps | minutes | return at equal minutes "]
-    lines[0] += "| fabric-rl minus it, steps | minutes | steps/s |"
+    lines[0] += "| fabric-rl's lead, equal steps | fabric-rl's lead, equal minutes | steps/s |"
     lines.append("|---|---|---|---|---|---|---|---|---|---|")
     for name, task in TASKS.items():
         found = {each: [r for r in runs if (r["task"], r["contender"]) == (name, each)] for each in CONTENDERS}
@@ -359,7 +359,10 @@ def table(runs: Sequence[dict[str, Any]]) -> list[str]:
 
 def rocket_table(runs: Sequence[dict[str, Any]]) -> list[str]:
     """Rows of the trainers on the pool: medians over the seeds, each seed's touches."""
-    lines = ["| trainer | minutes | seeds | steps/s | touches per minute |", "|---|---|---|---|---|"]
+    lines = [
+        "| trainer | minutes | seeds | steps/s | touches per minute, median (each seed) |",
+        "|---|---|---|---|---|",
+    ]
     for each in ROCKET_CONTENDERS:
         if own := [r for r in runs if (r["task"], r["contender"]) == (ROCKET, each)]:
             rate, touches = statistics.median(r["steps_per_second"] for r in own), [r.get("touches") for r in own]

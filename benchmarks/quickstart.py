@@ -1,6 +1,6 @@
 """Train the quickstart with several seeds and write a table and curves, `benchmarks/results/quickstart.md`.
 
-`python benchmarks/quickstart.py --seeds 0 1 2` takes about seven minutes a seed on two cores. A seed that is in
+`python benchmarks/quickstart.py --seeds 0 1 2` takes five to seven minutes a seed on two cores. A seed that is in
 `--runs_dir` is not trained again.
 """
 

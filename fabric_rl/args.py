@@ -40,7 +40,7 @@ class TrainArgs:
     update_epochs: Count = 10
     """Passes over each rollout."""
     minibatch_size: Count | None = None
-    """Steps per rank in one forward and backward pass. Default: a sixteenth of the rollout, or the largest part of
+    """Steps per rank in one forward and backward pass. Default: a sixteenth of the rollout, or the largest divisor of
     `batch_size` up to that. Steps that do not fill a whole batch are left out of that epoch; each epoch shuffles the
     steps again."""
     batch_size: Count | None = None
