@@ -67,7 +67,7 @@ class TrainArgs:
     """Maximum norm of the gradient; 0: no clipping."""
     clip_groups: bool = False
     """Clip the gradient of each parameter group of the optimizer (actor, critic) by its own norm, so that large
-    gradients of the critic do not shrink the actor's steps. Default: clip by the norm of all parameters."""
+    gradients of the critic do not shrink the actor's steps. Default: clip by the norm of all that learn at once."""
     lr_schedule: LRSchedule = "linear"
     """How the learning rates change: not at all (constant), to zero over the run (linear, cosine), or up and down by a
     factor of 1.5 after each epoch, to keep its KL divergence near `desired_kl` (kl_adaptive)."""
@@ -175,9 +175,9 @@ class SACArgs:
     train_interval: Count = 1
     """SAC: steps per sub-environment between two rounds of learning."""
     num_update: Count = 1
-    """SAC: optimizer steps per round of learning, multiplied by the number of ranks (which collect more data)."""
+    """SAC: updates per round of learning, multiplied by the number of ranks (which collect more data)."""
     tau: Annotated[float, Between(0, 1, above=True)] = 0.005
-    """SAC: fraction by which the target networks move toward the critics after each optimizer step, above 0 and at
+    """SAC: fraction by which the target networks move toward the critics after each update, above 0 and at
     most 1."""
     n_step: Count = 1
     """SAC: steps of reward in a target value before it bootstraps from the target networks (n-step returns)."""

@@ -2,20 +2,20 @@
 
 import copy
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
 import torch
 from gymnasium.vector import VectorEnv
 from lightning import Fabric, LightningModule
-from lightning.fabric.strategies.ddp import DDPStrategy
 from lightning.pytorch.utilities.seed import isolate_rng
 from torch import Tensor
 
-from fabric_rl.ranks.collectives import raised_on_all_ranks
+from fabric_rl.ranks.collectives import raised_on_all_ranks, waits_for_all_gradients
 from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.rollouts.step_checks import (
     BOOLS,
@@ -171,22 +171,38 @@ def _try_agent(
     advantage = torch.linspace(-1, 1, length * size, device=fabric.device).view(length, size)
     rollout.reward[:] = advantage if rollout.reward.dim() == 2 else advantage[..., None]
     batch: Any = make_batch(rollout.flat(rollout.reward), agent)
-    with error_context(f"{name}.training_step()"), fabric.autocast():
-        result = trial.training_step(batch)
-    loss, stats = check_tuple(f"{name}.training_step()", result, ("loss", "statistics"))
-    _tensor(f"{name}.training_step(): the loss", loss, ())
-    if not loss.requires_grad:
-        raise ValueError(
-            f"{name}.training_step(): the loss has no gradient; it is detached, or uses none of the agent's parameters"
-        )
-    if not isinstance(stats, dict) or not all(isinstance(key, str) for key in stats):
-        raise ValueError(f"{name}.training_step(): the statistics must be a dict of names and tensors, got {stats!r}")
-    for key, figure in stats.items():
-        each = replays and key == "td_error" and getattr(figure, "shape", ()) != ()
-        shape = batch[0].shape[:1] if each else ()
-        _tensor(f"{name}.training_step(): the statistic {key!r}", figure, shape, NUMBERS)
+    loss = _try_training_step(fabric, f"{name}.training_step()", trial, batch)
     _check_all_used(fabric, f"{name}.training_step()", trial, loss)
+    if isinstance(trial, OffPolicyAgent):
+        for part in _checked_parts(f"{name}.update_parts()", trial):
+            what = f"{name}.training_step() of minibatch.part {part!r}"
+            _try_training_step(fabric, what, trial, batch._replace(part=part))
     return action, batch
+
+
+def _try_training_step(fabric: Fabric, what: str, agent: ActorCritic, batch: Any) -> Tensor:  # noqa: ANN401 - two kinds
+    with error_context(what), fabric.autocast():
+        result = agent.training_step(batch)
+    loss, stats = check_tuple(what, result, ("loss", "statistics"))
+    _tensor(f"{what}: the loss", loss, ())
+    if not loss.requires_grad:
+        raise ValueError(f"{what}: the loss has no gradient; it is detached, or uses none of the agent's parameters")
+    if not isinstance(stats, dict) or not all(isinstance(key, str) for key in stats):
+        raise ValueError(f"{what}: the statistics must be a dict of names and tensors, got {stats!r}")
+    for key, figure in stats.items():
+        each = isinstance(agent, OffPolicyAgent) and key == "td_error" and getattr(figure, "shape", ()) != ()
+        _tensor(f"{what}: the statistic {key!r}", figure, batch[0].shape[:1] if each else (), NUMBERS)
+    return cast(Tensor, loss)
+
+
+def _checked_parts(what: str, agent: OffPolicyAgent) -> list[str]:
+    """Return the names of the parts that learn; raise a ValueError unless each parameter that learns is in one."""
+    parts = agent.update_parts()
+    named = Counter(id(p) for own in parts.values() for p in own)
+    for name, p in agent.named_parameters():
+        if parts and p.requires_grad and named[id(p)] != 1:
+            raise ValueError(f"{what}: the parameter {name} must be in one part, but is in {named[id(p)] or 'none'}")
+    return [name for name, own in parts.items() if any(p.requires_grad for p in own)]
 
 
 @contextmanager
@@ -201,8 +217,7 @@ def error_context(what: str) -> Iterator[None]:
 
 def _check_all_used(fabric: Fabric, what: str, agent: ActorCritic, loss: Tensor) -> None:
     """Raise ValueError if a parameter is not in the graph of the loss: DDP would wait for its gradient."""
-    settings = getattr(fabric.strategy, "_ddp_kwargs", {})
-    if type(fabric.strategy) is not DDPStrategy or settings.get("find_unused_parameters"):
+    if not waits_for_all_gradients(fabric):
         return
     used, seen, waiting = set(), set(), [loss.grad_fn]
     while waiting:

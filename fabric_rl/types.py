@@ -276,11 +276,14 @@ class OffPolicyAgent(ActorCritic):
         raise NotImplementedError
 
     def update_parts(self) -> dict[str, list[nn.Parameter]]:
-        """Return the parameters of parts that learn one after another from the same minibatch; {}: all at once."""
+        """Return the parameters of parts that learn one after another from the same minibatch; {}: all at once.
+
+        Each parameter that learns belongs to exactly one part; its gradients from the losses of the others are dropped.
+        """
         return {}
 
     def update_targets(self, tau: float) -> None:
-        """Update all target networks after an optimizer step: `target += tau (network - target)`."""
+        """Update all target networks after each update: `target += tau (network - target)`."""
         raise NotImplementedError
 
 

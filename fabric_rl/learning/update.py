@@ -158,7 +158,8 @@ def clip_gradients(fabric: Fabric, model: Any, optimizer: Any, args: TrainArgs) 
         )
     fabric.strategy.precision.unscale_gradients(getattr(optimizer, "optimizer", optimizer))  # Fabric's wrapper, or bare
     norms = [full_tensor(clip_grad_norm_(group["params"], args.max_grad_norm)) for group in optimizer.param_groups]
-    norm: Tensor = torch.linalg.vector_norm(torch.stack(norms))
+    # torch's norm of a group without gradients is on the CPU
+    norm: Tensor = torch.linalg.vector_norm(torch.stack([each.to(fabric.device) for each in norms]))
     return norm
 
 

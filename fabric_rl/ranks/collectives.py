@@ -7,6 +7,7 @@ from typing import Any, cast
 import torch
 import torch.distributed as dist
 from lightning import Fabric
+from lightning.fabric.strategies.ddp import DDPStrategy
 from torch import Tensor
 
 
@@ -29,6 +30,12 @@ def raised_on_all_ranks(fabric: Fabric) -> Iterator[None]:
         message = fabric.broadcast(text, src=rank)
         if message:
             raise ValueError(message) from problem
+
+
+def waits_for_all_gradients(fabric: Fabric) -> bool:
+    """Return True if each backward pass must reach all parameters, as DDP needs by default."""
+    settings = getattr(fabric.strategy, "_ddp_kwargs", {})
+    return type(fabric.strategy) is DDPStrategy and not settings.get("find_unused_parameters")
 
 
 def check_same_on_all_ranks(fabric: Fabric, numbers: dict[str, int]) -> None:

@@ -15,7 +15,7 @@ from fabric_rl.callback import TrainState
 from fabric_rl.learning.learner import FrozenLearner, check_generator_state
 from fabric_rl.learning.update import clip_gradients
 from fabric_rl.metrics.timers import Timers
-from fabric_rl.ranks.collectives import raised_on_all_ranks
+from fabric_rl.ranks.collectives import raised_on_all_ranks, waits_for_all_gradients
 from fabric_rl.ranks.devices import is_small, single_thread
 from fabric_rl.ranks.sharding import is_sharded
 from fabric_rl.rollouts.rollout import Rollout
@@ -66,7 +66,7 @@ class ReplayLearner(FrozenLearner):
         self._least = max(sac.buffer_init_steps, sequence * rollout.num_envs * fabric.world_size)
         self._return_settings = (sac.n_step, gamma, rollout.episodic, self._signals.rewards if self._signals else None)
         self._weights: list[Tensor] = list(agent.parameters())
-        parts = agent.update_parts()
+        parts = {name: own for name, own in agent.update_parts().items() if any(p.requires_grad for p in own)}
         self._others: dict[str | None, list[Tensor]] = {  # what learns in the other parts
             name: [p for other, theirs in parts.items() if other != name for p in theirs] for name in parts
         } or {None: []}
@@ -103,7 +103,7 @@ class ReplayLearner(FrozenLearner):
         return losses
 
     def _updates(self, minibatch_size: int) -> dict[str, float]:
-        """Make the optimizer steps of an iteration, in proportion to the number of ranks that collect."""
+        """Make the updates of an iteration, in proportion to the number of ranks that collect."""
         rows: list[Tensor] = []
         names: list[str] = []
         for _ in range(self._sac.num_update * self.fabric.world_size):
@@ -113,7 +113,7 @@ class ReplayLearner(FrozenLearner):
             for part, others in self._others.items():
                 with self._timers("forward"), self.fabric.autocast():
                     loss, told = self._model.training_step(minibatch._replace(part=part))
-                if others and self.fabric.world_size > 1:  # DDP waits for every gradient
+                if others and waits_for_all_gradients(self.fabric):
                     loss = loss + 0 * torch.stack([p.sum() for p in self._weights if p.requires_grad]).sum()
                 with self._timers("backward"):
                     self.fabric.backward(loss)

@@ -76,3 +76,8 @@ def test_players_on_the_processor_feed_a_trainer_on_the_gpu(run_python, tmp_path
     out = play(run_python, tmp_path, *ROCKET, *flags)
     assert "rank 0 trains, ranks 1 to 2 play" in out
     assert outcome(tmp_path)[0]["steps"] == 1024
+
+
+def test_sac_clips_each_group_though_one_part_learns_at_a_time(run_python, tmp_path):
+    flags = ["--config", "sac_pendulum", "--max_grad_norm", 1, "--clip_groups", "true", "--plain"]
+    play(run_python, tmp_path, *flags, "--total_timesteps", 240, "--buffer_init_steps", 200)

@@ -1,5 +1,6 @@
 """The loop of agents that learn from replayed steps, with known environments and whole runs."""
 
+import json
 from dataclasses import replace
 from functools import partial
 
@@ -470,28 +471,82 @@ def test_the_policy_learns_from_critics_that_have_learned_from_the_same_steps(fa
 
 
 class Extended(SACLightningAgent):
-    """Has a parameter that belongs to no part."""
+    """Has a parameter that belongs to the parts `owners`."""
+
+    owners = ()
 
     def __post_init__(self):
         super().__post_init__()
         self.extra = nn.Parameter(torch.zeros(1))
+
+    def update_parts(self):
+        return {name: [*own, *[self.extra] * (name in self.owners)] for name, own in super().update_parts().items()}
 
     def training_step(self, minibatch):
         loss, stats = super().training_step(minibatch)
         return loss + (self.extra - 1).square().sum(), stats
 
 
-def test_parameters_of_no_part_learn_too(fabric):
+def extended(fabric, **attributes):
+    """Train briefly; return the agent, whose class has these attributes."""
     made = []
 
     def build(*spaces):
-        made.append(Extended(*spaces, **SMALL))
+        made.append(type("Own", (Extended,), attributes)(*spaces, **SMALL))
         made[0].configure_optimizers = lambda: torch.optim.SGD(made[0].parameters(), lr=0.1)
         return made[0]
 
     env, sac = partial(GymnasiumEnvs, "CartPole-v1", 1), SACArgs(buffer_init_steps=16)
-    train_off_policy(fabric, env, build, TrainArgs(total_timesteps=64, batch_size=8), plain=True, sac=sac)
-    assert made[0].extra.item() > 0.5
+    args = TrainArgs(total_timesteps=64, batch_size=8, max_grad_norm=0, lr_schedule="constant")
+    train_off_policy(fabric, env, build, args, plain=True, sac=sac)
+    return made[0]
+
+
+@pytest.mark.parametrize("part", ["critics", "policy"])
+def test_a_parameter_learns_from_the_loss_of_its_part_only(fabric, part):
+    agent = extended(fabric, owners=(part,))
+    assert agent.extra.item() == pytest.approx(1 - 0.8**49, abs=1e-6)  # one step of 0.1 x 2 (1 - extra) per update
+
+
+@pytest.mark.parametrize(("owners", "found"), [((), "none"), (("critics", "policy"), "2")])
+def test_a_parameter_in_no_part_or_in_two_is_an_error_at_the_start(fabric, owners, found):
+    with pytest.raises(ValueError, match=rf"^--agent Own.update_parts\(\): the parameter extra must be .* {found}$"):
+        extended(fabric, owners=owners)
+
+
+def test_every_part_is_tried_before_training(fabric):
+    def training_step(self, minibatch):
+        if minibatch.part == "policy":
+            raise ValueError("unknown part")
+        return Extended.training_step(self, minibatch)
+
+    with pytest.raises(ValueError, match=r"^--agent Own.training_step\(\) of minibatch.part 'policy': unknown part"):
+        extended(fabric, owners=("policy",), training_step=training_step)
+
+
+@pytest.mark.parametrize("part", ["critics", "policy"])
+def test_a_frozen_part_is_left_out(fabric, part):
+    def __post_init__(self):
+        Extended.__post_init__(self)
+        for parameter in SACLightningAgent.update_parts(self)[part]:
+            parameter.requires_grad_(False)
+
+    def training_step(self, minibatch):  # nothing in the loss of the frozen part has a gradient
+        kind = SACLightningAgent if minibatch.part == part else Extended
+        return kind.training_step(self, minibatch)
+
+    (other,) = {"critics", "policy"} - {part}
+    agent = extended(fabric, owners=(other,), __post_init__=__post_init__, training_step=training_step)
+    assert agent.extra.item() == pytest.approx(1 - 0.8**49, abs=1e-6)
+
+
+@pytest.mark.parametrize(("ranks", "strategy"), [(1, "ddp"), (2, "ddp_find_unused_parameters_true")])
+def test_parts_learn_with_every_kind_of_ddp(forks, tmp_path, ranks, strategy):
+    flags = ["--config", "sac_pendulum", "--total_timesteps", 240, "--buffer_init_steps", 200, "--accelerator", "cpu"]
+    flags += ["--devices", ranks, "--strategy", strategy, "--runs_dir", tmp_path, "--run_id", "r", "--plain"]
+    statuses, _, err = forks.wait(forks.ranks(ranks, *flags))
+    assert set(statuses) == {0}, err
+    assert json.loads((tmp_path / "r/summary.json").read_text())["total_steps"] == 240
 
 
 @pytest.mark.parametrize("space", [Discrete(2), Box(-2, 2, (1,))])
