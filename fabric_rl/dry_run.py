@@ -101,12 +101,14 @@ def check_agent(agent: LightningModule) -> None:
         raise TypeError(f"--agent {name} is not a fabric_rl.ActorCritic")
     if "progress" not in vars(agent):
         raise TypeError(f"--agent {name}: its __init__ must call super().__init__(observation_space, action_space)")
-    methods = ("act", "value", "training_step", "configure_optimizers")  # those of the base class only raise
+    base = OffPolicyAgent if isinstance(agent, OffPolicyAgent) else ActorCritic
+    methods = ["act", "value", "training_step", "configure_optimizers"]  # those of the base class only raise
+    methods += ["update_targets"] if base is OffPolicyAgent else []
     own = {method: getattr(getattr(agent, method), "__func__", None) for method in methods}
-    missing = [f"{method}()" for method in methods if own[method] is getattr(ActorCritic, method)]
+    missing = [f"{method}()" for method in methods if own[method] is getattr(base, method)]
     if missing:
         raise TypeError(
-            f"--agent {name} lacks {', '.join(missing)}; see fabric_rl.ActorCritic for what an agent must implement"
+            f"--agent {name} lacks {', '.join(missing)}; see fabric_rl.{base.__name__} for what an agent must implement"
         )
 
 
@@ -201,7 +203,8 @@ def _checked_parts(what: str, agent: OffPolicyAgent) -> list[str]:
     named = Counter(id(p) for own in parts.values() for p in own)
     for name, p in agent.named_parameters():
         if parts and p.requires_grad and named[id(p)] != 1:
-            raise ValueError(f"{what}: the parameter {name} must be in one part, but is in {named[id(p)] or 'none'}")
+            found = named[id(p)] or "none; add it to one, or freeze it with requires_grad_(False)"
+            raise ValueError(f"{what}: the parameter {name} must be in one part, but is in {found}")
     return [name for name, own in parts.items() if any(p.requires_grad for p in own)]
 
 

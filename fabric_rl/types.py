@@ -258,7 +258,7 @@ class Transitions(NamedTuple):
 class OffPolicyAgent(ActorCritic):
     """Base class of agents that learn from replayed steps, see `fabric_rl.train_off_policy`.
 
-    `training_step` gets `Transitions` and returns one loss for all networks. `value` is only used to display values.
+    `training_step` gets `Transitions` and returns a loss and statistics. `value` is only used to display values.
     If `update_parts` names parts, the trainer calls it once for each, with its name in `minibatch.part`.
 
     Attributes:
@@ -278,7 +278,9 @@ class OffPolicyAgent(ActorCritic):
     def update_parts(self) -> dict[str, list[nn.Parameter]]:
         """Return the parameters of parts that learn one after another from the same minibatch; {}: all at once.
 
-        Each parameter that learns belongs to exactly one part; its gradients from the losses of the others are dropped.
+        It is called once, before training. Each parameter that learns belongs to exactly one part; its gradients from
+        the losses of the others are dropped. A part rests in an update if `training_step` returns a loss without a
+        gradient, but not in the first one.
         """
         return {}
 

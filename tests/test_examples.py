@@ -1,4 +1,4 @@
-"""The algorithm in one file: own loop, metrics and settings, exact resume, several seeds."""
+"""The algorithms in one file: own loop, metrics and settings, exact resume, several seeds; parts that rest."""
 
 import json
 import shutil
@@ -116,3 +116,40 @@ def test_it_learns_cartpole(tmp_path, capsys):
     big = ["--num_envs", "16", "--num_steps", "32", "--minibatch_size", "128", "--agent.hidden", "128"]
     cli([*PQN, *big, "--runs_dir", str(tmp_path), "--run_id", "run", "--total_timesteps", "100_000"])
     assert json.loads((tmp_path / "run" / "summary.json").read_text())["mean_return"] > 300
+
+
+TD3 = ["--agent", "examples.td3.TD3Agent", "--env_id", "Pendulum-v1", "--num_envs", "1", "--agent.hidden", "64"]
+TD3 += ["--agent.lr", "1e-3", "--max_grad_norm", "0", "--accelerator", "cpu", "--plain"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_the_policy_of_td3_rests_in_every_second_update(trained, tmp_path, ranks):
+    more = ["--buffer_init_steps", 500, "--batch_size", 32, "--train_interval", 4, "--num_update", 3]
+    status, err = trained(*TD3, *more, "--devices", ranks, "--run_id", "run")
+    assert status == 0, err
+    checkpoint = load_checkpoint(tmp_path / "runs/run")[1]
+    updates = int(checkpoint["agent"]["updates"])
+    assert updates >= 12
+    steps = [int(each["step"]) for each in checkpoint["optimizer"]["state"].values()]
+    assert sorted(set(steps)) == [-(-updates // 2), updates]
+    metrics = read_metrics(tmp_path / "runs/run/metrics.csv")
+    assert {"td3/critic_loss", "td3/policy_loss", "td3/td_error", "td3/q"} <= metrics.keys()
+
+
+def test_td3_resumes_bit_for_bit(tmp_path, capsys):
+    """The number of updates, which decides who rests, is part of the checkpoint."""
+    flags = ["--runs_dir", str(tmp_path), "--exact_resume", "--save_replay_buffer", "true"]
+    flags += ["--buffer_init_steps", "32", "--batch_size", "16", "--checkpoint_every_timesteps", "45"]
+    cli([*TD3, *flags, "--run_id", "run", "--keep_checkpoints", "9", "--total_timesteps", "90"])
+    whole = weights_of(tmp_path / "run")
+    middle = sorted((tmp_path / "run/checkpoints").glob("step_*"))[0]
+    cli(["--resume", str(middle), "--runs_dir", str(tmp_path), "--plain"])
+    resumed = weights_of(tmp_path / "run")
+    assert int(whole["updates"]) == 59 and all(torch.equal(whole[name], resumed[name]) for name in whole)
+
+
+@pytest.mark.learning
+def test_td3_learns_pendulum(tmp_path, capsys):
+    cli([*TD3, "--runs_dir", str(tmp_path), "--run_id", "run", "--total_timesteps", "10_000"])
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["mean_return"] > -400

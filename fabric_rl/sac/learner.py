@@ -104,8 +104,7 @@ class ReplayLearner(FrozenLearner):
 
     def _updates(self, minibatch_size: int) -> dict[str, float]:
         """Make the updates of an iteration, in proportion to the number of ranks that collect."""
-        rows: list[Tensor] = []
-        names: list[str] = []
+        rows: list[dict[str, Tensor]] = []
         for _ in range(self._sac.num_update * self.fabric.world_size):
             with self._timers("draw"):
                 drawn, minibatch = self._minibatch(minibatch_size)
@@ -113,13 +112,15 @@ class ReplayLearner(FrozenLearner):
             for part, others in self._others.items():
                 with self._timers("forward"), self.fabric.autocast():
                     loss, told = self._model.training_step(minibatch._replace(part=part))
+                stats |= told | {"loss": stats["loss"] + loss.detach()}
+                if not loss.requires_grad:  # the part rests
+                    continue
                 if others and waits_for_all_gradients(self.fabric):
                     loss = loss + 0 * torch.stack([p.sum() for p in self._weights if p.requires_grad]).sum()
                 with self._timers("backward"):
                     self.fabric.backward(loss)
                 for parameter in others:
                     parameter.grad = None
-                stats |= told | {"loss": stats["loss"] + loss.detach()}
                 if self.args.max_grad_norm:
                     norm = clip_gradients(self.fabric, self._model, self.optimizer, self.args)
                     stats["grad_norm"] = torch.hypot(norm, stats.get("grad_norm", torch.zeros_like(norm)))
@@ -133,9 +134,10 @@ class ReplayLearner(FrozenLearner):
                     name = type(self.agent).__name__
                     raise SettingError(f"--per_alpha: --agent {name} does not report a statistic td_error [B]")
                 self.replay.update_priorities(drawn, stats["td_error"][: len(drawn)])
-            names = list(stats)
-            rows.append(torch.stack([x.float().mean() if x.dim() else x.float() for x in stats.values()]))
-        losses = dict(zip(names, torch.stack(rows).mean(dim=0).tolist(), strict=True))
+            rows.append({name: x.float().mean() if x.dim() else x.float() for name, x in stats.items()})
+        names = dict.fromkeys(name for row in rows for name in row)  # a part that rests may report nothing
+        means = [torch.stack([row[name] for row in rows if name in row]).mean() for name in names]
+        losses = dict(zip(names, torch.stack(means).tolist(), strict=True))
         bad = next((name for name, figure in losses.items() if not math.isfinite(figure)), None)
         if bad is not None and getattr(self._precision, "scaler", None) is None:
             raise NonFiniteError(f"the training step's {bad} became {losses[bad]}")
