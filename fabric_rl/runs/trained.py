@@ -192,8 +192,7 @@ def _section(weights: Path, name: str) -> Any:  # noqa: ANN401 - a class path, o
     section = read_sections([config], name)[-1]
     if section is None:
         raise ValueError(
-            f"{config} does not say which {name} the training used; pass it to "
-            f"fabric_rl.load_trained(..., {name}=...)"
+            f"{config} does not say which {name} the training used; pass it to fabric_rl.load_trained(..., {name}=...)"
         )
     return section
 

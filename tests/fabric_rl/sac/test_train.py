@@ -508,7 +508,7 @@ def test_a_parameter_learns_from_the_loss_of_its_part_only(fabric, part):
     assert agent.extra.item() == pytest.approx(1 - 0.8**49, abs=1e-6)  # one step of 0.1 x 2 (1 - extra) per update
 
 
-@pytest.mark.parametrize(("owners", "found"), [((), "none"), (("critics", "policy"), "2")])
+@pytest.mark.parametrize(("owners", "found"), [((), "none; add it .*"), (("critics", "policy"), "2")])
 def test_a_parameter_in_no_part_or_in_two_is_an_error_at_the_start(fabric, owners, found):
     with pytest.raises(ValueError, match=rf"^--agent Own.update_parts\(\): the parameter extra must be .* {found}$"):
         extended(fabric, owners=owners)
