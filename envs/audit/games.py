@@ -11,11 +11,10 @@ from rlgym.rocket_league.common_values import BALL_RESTING_HEIGHT, BIG_PAD_RECHA
 from envs.actions import ContinuousAction
 from envs.audit.replay import compute_rewards, merge_steps, relative_difference, reorder_cars, swap_sides
 from envs.audit.report import FARMING_BOTS, PLAYING_BOTS, PartReport
-from envs.bots import BallChaser, IdleBot, KickoffThenShoot, RandomBot, TeamBots
+from envs.bots import BallChaser, Bot, IdleBot, KickoffThenShoot, RandomBot, TeamBots
 from envs.dones import DoneCondition, GoalCondition, NoTouchCondition, TimeoutCondition
 from envs.matches.matches import MatchTrace, PoolFactory, record_trace, record_traces
 from envs.matches.real_time import SlowBot
-from envs.pool.players import Bot, SplitBot
 from envs.resets import Kickoff, MixedStates, RandomState, StateSetter
 from envs.resets.base import CAR_REST_HEIGHT
 from envs.resets.simple import Scramble
@@ -44,7 +43,7 @@ class AuditGames:
     @cached_property
     def acting(self) -> dict[str, MatchTrace]:
         """Games in which one car shows one behaviour: name of the behaviour -> game."""
-        bots = {name: ActorBot(bot()) for name, bot in (FARMING_BOTS | PLAYING_BOTS).items()}
+        bots = {name: ActorBot(bot(), IdleBot()) for name, bot in (FARMING_BOTS | PLAYING_BOTS).items()}
         return record_traces(self._recipe, bots, self._seconds, self._seed, state_setter=OneActor())
 
     @cached_property
@@ -168,14 +167,11 @@ def acting_cars(state: GameState) -> Bool:
     return acting
 
 
-class ActorBot(SplitBot):
-    """Bot for the acting car; all other cars are idle."""
-
-    def __init__(self, actor: Bot) -> None:
-        self.actor, self.others = actor, IdleBot()
+class ActorBot(TeamBots):
+    """Bot that lets one bot play the acting car, and another bot the rest."""
 
     def split(self, state: GameState) -> tuple[Bool, Bot, Bot]:
-        return acting_cars(state), self.actor, self.others
+        return acting_cars(state), self.blue, self.orange
 
 
 class OneActor(StateSetter):

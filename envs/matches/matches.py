@@ -16,7 +16,7 @@ from envs.component import Phased
 from envs.dones import GoalCondition, PastGoal
 from envs.factories import unwrap_partial
 from envs.matches.statistics import CELLS, MAPS, Counts, GameStatistics, MatchKickoffs, get_count, pair_totals
-from envs.pool.players import Bot, SplitBot, TeamBots, play
+from envs.pool.players import Bot, TeamBots, play
 from envs.pool.recorder import ReplayRecorder
 from envs.pool.replay_format import CHUNK_FRAMES, Sink
 from envs.pool.rocket_pool import RocketSimPool, bot_pool
@@ -173,16 +173,12 @@ def play_matches(
     return Matches(goals, touches, minutes, team_size, pair_totals(counts), every_map)
 
 
-@dataclass(eq=False, repr=False)
-class _BothSides(SplitBot):
+class _BothSides(TeamBots):
     """Bot that plays the player as blue in the first half of the arenas, and as orange in the others."""
-
-    player: Bot
-    opponent: Bot
 
     def split(self, state: GameState) -> tuple[Bool, Bot, Bot]:
         as_blue = np.arange(state.num_arenas) < PAIRS_AT_ONCE
-        return (state.team == BLUE) == as_blue[:, None], self.player, self.opponent
+        return (state.team == BLUE) == as_blue[:, None], self.blue, self.orange
 
 
 class RecordedMatch:

@@ -76,25 +76,8 @@ def compute_controls(bot: Bot, state: GameState, name: str = "") -> Float:
     return wanted
 
 
-class SplitBot(Bot):
-    """Base class of bots that let one bot play some of the cars, and another bot the rest."""
-
-    @abstractmethod
-    def split(self, state: GameState) -> tuple[Bool, Bot, Bot]:
-        """Return the cars `[A, C]` of the first bot, that bot, and the bot of all other cars."""
-
-    def act(self, state: GameState) -> Float:
-        cars, first, second = self.split(state)
-        return np.where(cars[..., None], first.act(state), second.act(state))
-
-    def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
-        cars, first, second = self.split(state)
-        ours, theirs = first.actions(state, parser), second.actions(state, parser)
-        return np.where(cars[state.present].reshape(-1, *[1] * (ours.ndim - 1)), ours, theirs)
-
-
 @dataclass(eq=False, repr=False)
-class TeamBots(SplitBot):
+class TeamBots(Bot):
     """Bot that lets one bot play blue, and another bot orange."""
 
     _in_state_dict: ClassVar[dict[str, str]] = {"blue": "blue", "orange": "orange"}
@@ -105,7 +88,17 @@ class TeamBots(SplitBot):
     """Plays the orange cars."""
 
     def split(self, state: GameState) -> tuple[Bool, Bot, Bot]:
+        """Return the cars `[A, C]` of the first bot, that bot, and the bot of all other cars."""
         return np.broadcast_to(state.team == BLUE, state.present.shape), self.blue, self.orange
+
+    def act(self, state: GameState) -> Float:
+        cars, first, second = self.split(state)
+        return np.where(cars[..., None], first.act(state), second.act(state))
+
+    def actions(self, state: GameState, parser: ActionParser) -> NDArray[Any]:
+        cars, first, second = self.split(state)
+        ours, theirs = first.actions(state, parser), second.actions(state, parser)
+        return np.where(cars[state.present].reshape(-1, *[1] * (ours.ndim - 1)), ours, theirs)
 
 
 PolicyFn = Callable[[Float, Bool, Bool | None], NDArray[Any]]

@@ -3,8 +3,6 @@
 import copy
 from dataclasses import dataclass
 
-import numpy as np
-
 from envs.component import unique_names
 from envs.rewards.base import Reward
 from envs.rewards.combinators import (
@@ -18,8 +16,6 @@ from envs.rewards.combinators import (
 )
 from envs.rewards.events import EventReward
 from envs.rewards.potential import GoalViewReward, PotentialReward
-from envs.state.game_state import GameState
-from envs.state.layout import Float
 
 _LINEAR = (AnnealedReward, PerSecondReward, PotentialReward, TeamSpiritReward)
 """Linear wrappers: applied to a sum they equal the sum over its terms."""
@@ -45,29 +41,16 @@ class RewardTerm:
 
     def copy_weighted(self) -> Reward:
         """Return an independent copy of the weighted term."""
-        return _Weighted(copy.deepcopy(self.reward), self.weight)
-
-
-class _Weighted(WrappedReward):
-    """A reward times a number."""
-
-    def __init__(self, reward: Reward, weight: float) -> None:
-        super().__init__(reward)
-        self.weight = weight
-
-    def compute(self, state: GameState) -> Float:
-        return (self.reward(state) * np.float32(self.weight)).astype(np.float32)
+        weighted = AnnealedReward(copy.deepcopy(self.reward))
+        weighted.hold(self.weight)
+        return weighted
 
 
 class _Event(EventReward):
     """One event of an `EventReward`, without its weight."""
 
-    def __init__(self, event: str) -> None:
-        super().__init__(**{event: 1.0})
-        self.event = event
-
     def label(self) -> str:
-        return f"EventReward/{self.event}"
+        return f"EventReward/{self._parts.names[0]}"
 
 
 def reward_terms(reward: Reward) -> list[RewardTerm]:
@@ -100,7 +83,7 @@ def _terms(reward: Reward) -> list[tuple[str, Reward, float]]:
         found = zip(reward.rewards, reward.factors, strict=True)
         return [(prefix, term, w * weight) for inner, weight in found for prefix, term, w in _terms(inner)]
     if type(reward) is EventReward and sum(map(bool, reward.weights.values())) > 1:
-        return [("", _Event(event), weight) for event, weight in reward.weights.items() if weight]
+        return [("", _Event(**{event: 1.0}), weight) for event, weight in reward.weights.items() if weight]
     if isinstance(reward, PhasedReward):
         return _terms(reward.rewards[reward.phase])
     if type(reward) is RewardSignals:
