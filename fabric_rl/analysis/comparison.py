@@ -45,31 +45,23 @@ _OWN = {"seed", "num_threads", "group", "run_id", "runs_dir", "resume", "force",
 """Settings that may differ between runs of a group."""
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(RunRecord):
     """A run in a group."""
-
-    record: RunRecord
-
-    @property
-    def name(self) -> str:
-        """Run id."""
-        return self.record.name
 
     @cached_property
     def curves(self) -> dict[str, Curve]:
         """Metrics of the run, by name."""
-        return read_metrics(self.record.folder / "metrics.csv")
+        return read_metrics(self.folder / "metrics.csv")
 
     @cached_property
     def settings(self) -> dict[str, Any]:
         """Settings by their dotted names; empty if they cannot be read."""
         with suppress(OSError, ValueError):
-            used = modules_of(self.record.folder).items()
+            used = modules_of(self.folder).items()
             found = {f"{_CODE}{name}": " then ".join(each[:8] for each in versions) for name, (_, versions) in used}
-            if origin := Provenance(self.record.folder).begun_with:  # instead of the run's own copy
+            if origin := Provenance(self.folder).begun_with:  # instead of the run's own copy
                 found["initialize_from"] = origin
-            return DEFAULTS | flat_settings(read_yaml(self.record.folder / CONFIG) or {}) | found
+            return DEFAULTS | flat_settings(read_yaml(self.folder / CONFIG) or {}) | found
         return {}
 
     @property
@@ -112,7 +104,7 @@ def find_groups(
         if len({run.name for run in records}) < len(records):
             raise ValueError(f"group {label} contains a run twice, or two runs of the same name")
         found[label] = {}
-        for member in map(Member, records):
+        for member in (Member(**vars(record)) for record in records):
             found[label].setdefault(member.task, []).append(member)
         for task, members in found[label].items():
             if len(members) < 2:
@@ -320,7 +312,7 @@ def compare(
     for task in set(ranges or {}).difference(tasks):
         raise ValueError(f"ranges: no run was trained on {task}, only on {', '.join(tasks)}")
     members = [run for group in found.values() for runs in group.values() for run in runs]
-    metric = chosen_metric(metric, {str(run.record.folder): run.curves for run in members})
+    metric = chosen_metric(metric, {str(run.folder): run.curves for run in members})
     if threshold is not None and len(tasks) > 1:
         raise ValueError("--threshold is for one task, but these groups were trained on several")
     sign = -1 if minimize else 1
@@ -390,7 +382,7 @@ def _notes(groups: Mapping[str, Group], metric: str) -> list[str]:
         for task, runs in group.items():
             notes += _notes_on_task(label, task, runs)
             for run in runs:
-                owners.setdefault(run.record.folder.resolve(), []).append(label)
+                owners.setdefault(run.folder.resolve(), []).append(label)
                 ends.setdefault(task, []).append(run.curves[metric][0][-1])
     for folder, labels in owners.items():
         if len(labels) > 1:
@@ -402,7 +394,7 @@ def _notes(groups: Mapping[str, Group], metric: str) -> list[str]:
 
 
 def _notes_on_task(label: str, task: str, runs: Sequence[Member]) -> list[str]:
-    notes = [f"run {run.name} is unfinished" for run in runs if run.record.status == "unfinished"]
+    notes = [f"run {run.name} is unfinished" for run in runs if run.status == "unfinished"]
     notes += [f"the settings of run {run.name} cannot be read" for run in runs if not run.settings]
     if len({run.settings.get("seed", run.name) for run in runs}) < len(runs):
         notes.append(f"group {label} has runs with the same seed on {task}, so they are not independent")
