@@ -30,7 +30,7 @@ from fabric_rl.rollouts.step_checks import (
     describe_type,
     find_non_finite,
 )
-from fabric_rl.types import ActorCritic, ActOutput, HasMetrics, Minibatch, OffPolicyAgent, Transitions
+from fabric_rl.types import ActorCritic, ActOutput, HasMetrics, Minibatch, OffPolicyAgent, Transitions, learning_parts
 
 MakeBatch = Callable[[Minibatch, ActorCritic], Minibatch | Transitions]
 """Function that makes a minibatch from a flat rollout."""
@@ -205,7 +205,7 @@ def _checked_parts(what: str, agent: OffPolicyAgent) -> list[str]:
         if parts and p.requires_grad and named[id(p)] != 1:
             found = named[id(p)] or "none; add it to one, or freeze it with requires_grad_(False)"
             raise ValueError(f"{what}: the parameter {name} must be in one part, but is in {found}")
-    return [name for name, own in parts.items() if any(p.requires_grad for p in own)]
+    return list(learning_parts(agent))
 
 
 @contextmanager

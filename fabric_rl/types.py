@@ -278,7 +278,7 @@ class OffPolicyAgent(ActorCritic):
     def update_parts(self) -> dict[str, list[nn.Parameter]]:
         """Return the parameters of parts that learn one after another from the same minibatch; {}: all at once.
 
-        It is called once, before training. Each parameter that learns belongs to exactly one part; its gradients from
+        It is called before training only. Each parameter that learns belongs to exactly one part; its gradients from
         the losses of the others are dropped. A part rests in an update if `training_step` returns a loss without a
         gradient, but not in the first one.
         """
@@ -287,6 +287,11 @@ class OffPolicyAgent(ActorCritic):
     def update_targets(self, tau: float) -> None:
         """Update all target networks after each update: `target += tau (network - target)`."""
         raise NotImplementedError
+
+
+def learning_parts(agent: OffPolicyAgent) -> dict[str, list[nn.Parameter]]:
+    """Return the parts of an agent that have parameters to learn; a frozen part is left out."""
+    return {name: own for name, own in agent.update_parts().items() if any(p.requires_grad for p in own)}
 
 
 @runtime_checkable

@@ -22,7 +22,7 @@ from fabric_rl.rollouts.rollout import Rollout
 from fabric_rl.sac.replay import ReplayBuffer, concat_sequences, demonstration_buffer
 from fabric_rl.signals.base import Steps
 from fabric_rl.signals.signals import IntrinsicRewards
-from fabric_rl.types import Minibatch, NonFiniteError, OffPolicyAgent, SettingError, Transitions
+from fabric_rl.types import Minibatch, NonFiniteError, OffPolicyAgent, SettingError, Transitions, learning_parts
 
 
 class ReplayLearner(FrozenLearner):
@@ -66,7 +66,7 @@ class ReplayLearner(FrozenLearner):
         self._least = max(sac.buffer_init_steps, sequence * rollout.num_envs * fabric.world_size)
         self._return_settings = (sac.n_step, gamma, rollout.episodic, self._signals.rewards if self._signals else None)
         self._weights: list[Tensor] = list(agent.parameters())
-        parts = {name: own for name, own in agent.update_parts().items() if any(p.requires_grad for p in own)}
+        parts = learning_parts(agent)
         self._others: dict[str | None, list[Tensor]] = {  # what learns in the other parts
             name: [p for other, theirs in parts.items() if other != name for p in theirs] for name in parts
         } or {None: []}
