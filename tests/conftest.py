@@ -1,5 +1,6 @@
 """Shared by all tests."""
 
+import gc
 import os
 
 import hypothesis
@@ -10,6 +11,7 @@ from tests.forks import Forks
 
 if "PYTEST_XDIST_WORKER_COUNT" in os.environ:  # the processes of the tests share the cores, as ranks do
     os.environ["LOCAL_WORLD_SIZE"] = os.environ["PYTEST_XDIST_WORKER_COUNT"]
+gc.set_threshold(100_000, 50, 100)  # all tests and modules are in one process: to look through them takes a sixth of it
 hypothesis.settings.register_profile("tests", max_examples=30, derandomize=True, deadline=None)
 hypothesis.settings.load_profile("tests")
 
@@ -38,6 +40,12 @@ def pytest_collection_modifyitems(items):
     """The longest files first, then the other integration tests: no process shall be left alone at the end."""
     order = {name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: (order.get(item.path.stem, len(order)), "integration" not in item.path.parts))
+
+
+def pytest_collection_finish():
+    """What is there before the first test stays until the last one."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -6,6 +6,7 @@ process with its output in `folder/out` and `folder/err`, and answers with its i
 or `null` as long as it runs.
 """
 
+import gc
 import io
 import json
 import os
@@ -302,6 +303,8 @@ def _warm_up():
     for flags in (["--env_id", "CartPole-v1"], ["--env", "envs.RocketSimPool", "--agent", "agents.RecurrentPPOAgent"]):
         with redirect_stdout(io.StringIO()):
             _run(["train_fabric.py", *flags, "--print_config"])
+    gc.collect()
+    gc.freeze()  # a fork that looks through what it has from here copies it
 
 
 def _serve():

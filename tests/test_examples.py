@@ -137,6 +137,7 @@ def test_the_policy_of_td3_rests_in_every_second_update(trained, tmp_path, ranks
     assert {"td3/critic_loss", "td3/policy_loss", "td3/td_error", "td3/q"} <= metrics.keys()
 
 
+@pytest.mark.slow
 def test_td3_resumes_bit_for_bit(tmp_path, capsys):
     """The number of updates, which decides who rests, is part of the checkpoint."""
     flags = ["--runs_dir", str(tmp_path), "--exact_resume", "--save_replay_buffer", "true"]

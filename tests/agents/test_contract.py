@@ -291,9 +291,8 @@ def test_float32_results_under_bf16_autocast(case, space):
     assert stats["approx_kl"].abs() < 1e-4
 
 
-@pytest.mark.parametrize(
-    "case", [AGENTS[0], *(pytest.param(case, marks=pytest.mark.slow) for case in AGENTS[1:])], ids=str
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("case", AGENTS, ids=str)
 def test_training_step_compiles_once(case):
     agent = build(case, "Discrete", entropy_coef=0.01)
     batch = rollout(agent)

@@ -115,6 +115,7 @@ def test_saved_in_the_middle_it_goes_on():
     assert whole.drain_metrics() == fresh.drain_metrics()
 
 
+@pytest.mark.slow
 def test_processes_report_the_same():
     alone, pool = factory(), ProcessPool(factory, num_workers=2, seed=0)
     try:

@@ -115,6 +115,7 @@ def test_a_snapshot_goes_back_to_its_phase(phases):
     np.testing.assert_array_equal([step(fresh) for _ in range(9)], expected)
 
 
+@pytest.mark.slow
 def test_process_pool_tells_every_worker():
     pool, alone = ProcessPool(partial(phased_pool, 4, lanes=0.5), 2), phased_pool(4, lanes=0.5)
     try:

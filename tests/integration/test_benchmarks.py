@@ -105,6 +105,7 @@ def test_the_curve_takes_a_row_for_the_steps_that_it_tells_of(tmp_path: Path) ->
         school.training_of(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "of_size"), [(1, ""), (2, "_2v2")])
 def test_a_line_of_trainings_is_one_curve(tmp_path: Path, size: int, of_size: str) -> None:
     """Steps and minutes go on; the matches are those that have been played."""

@@ -312,6 +312,7 @@ def test_videos_of_rocketsim_and_a_viewer_change_no_weight(forks, tmp_path):
     assert images and all((image.width, image.height) == (320, 180) for image in images)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 2])
 def test_ctrl_c_ends_cleanly_with_a_checkpoint(forks, tmp_path, devices):
     """The signal reaches one process only, as `kill -INT` sends it; all ranks end after the same iteration."""
@@ -415,6 +416,7 @@ def test_flags_of_the_environment_keep_the_default_config(forks):
     assert settings["agent"]["init_args"]["actor_hidden_sizes"] == [256, 256, 256]  # configs/rocket_1v1.yaml
 
 
+@pytest.mark.slow
 def test_an_environment_id_wins_over_a_config_files_environment(forks, root, tmp_path):
     flags = ["--config", root / "configs/rocket_1v1.yaml", "--env_id", "CartPole-v1", *TINY, "--total_timesteps", 1]
     flags += ["--agent.teacher_coef", 0]  # CartPole has no teacher

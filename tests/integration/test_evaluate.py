@@ -137,6 +137,7 @@ def test_matches_of_runs_that_see_and_act_differently(runs, tmp_path, capsys):
     assert first["wins"] + first["draws"] + first["losses"] == first["matches"] == 2
 
 
+@pytest.mark.slow
 def test_the_milestones_of_a_run_are_a_league(runs, tmp_path, capsys):
     shutil.copytree(runs / "stacked", tmp_path / "two")
     first = next((tmp_path / "two" / "milestones").glob("*/*"))
@@ -152,6 +153,7 @@ def test_the_milestones_of_a_run_are_a_league(runs, tmp_path, capsys):
     assert "two has 1 milestone, but a league needs two; train with --milestone_interval" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_sampled_actions_come_from_a_generator_of_the_players_own(runs, tmp_path, capsys):
     agent = load_trained("plain", runs).agent(spaces.Box(-1, 1, (92,)), spaces.Discrete(90))
     obs, begins = np.zeros((50, 92), np.float32), np.zeros(50, bool)
@@ -266,6 +268,7 @@ def test_a_role_of_a_run_is_no_bot_of_a_module(tmp_path, monkeypatch, capsys):
     assert f"{Path('runs/exp.2')} contains no checkpoints" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_page_about_exports_lets_it_play(runs, tmp_path, monkeypatch):
     page = (Path(__file__).resolve().parents[2] / "docs/export.md").read_text(encoding="utf-8")
     code = next(text for text in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "load_trained(" in text)
@@ -276,6 +279,7 @@ def test_the_page_about_exports_lets_it_play(runs, tmp_path, monkeypatch):
     assert names["pool"].drain_metrics()["game/goals_per_minute"][1] == pytest.approx(2.0)  # a minute in each arena
 
 
+@pytest.mark.slow
 def test_an_agent_of_a_gymnasium_environment_plays_episodes(tmp_path, capsys):
     flags = ["--total_timesteps", "32", "--num_steps", "16", "--accelerator", "cpu", "--plain", "--num_envs", "2"]
     cli(["--env_id", "CartPole-v1", *flags, "--runs_dir", str(tmp_path), "--run_id", "cart"])
@@ -303,6 +307,7 @@ def test_an_agent_of_a_gymnasium_environment_plays_episodes(tmp_path, capsys):
         assert said == ""  # no address before
 
 
+@pytest.mark.slow
 def test_runs_of_before_whose_configuration_names_both_play_what_they_played(tmp_path):
     flags = ["--total_timesteps", "32", "--num_steps", "16", "--accelerator", "cpu", "--plain"]
     cli(["--env_id", "CartPole-v1", *flags, "--runs_dir", str(tmp_path), "--run_id", "cart"])

@@ -166,6 +166,7 @@ def test_players_leave_the_size_of_minibatches_to_the_trainers(forks, tmp_path):
     assert [row["ppo/minibatch_size"] for row in outcome(tmp_path)[1]] == ["16.0", "32.0", "64.0", "64.0"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("callback", "told"),
     [

@@ -40,6 +40,7 @@ def runs(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_partials_are_written_as_the_command_line_would(runs, capsys):
     flags = ["--env", "envs.RocketSimPool", "--env.num_arenas", "2", "--env.tick_skip", "4"]
     flags += ["--env.reward", "envs.CombinedReward", "--env.reward.weights", "[1.0, 10.0]"]
@@ -53,6 +54,7 @@ def test_partials_are_written_as_the_command_line_would(runs, capsys):
     assert settings_of(runs / "py") == settings_of(runs / "words")
 
 
+@pytest.mark.slow
 def test_the_command_line_goes_on_with_it(runs, capsys):
     cli(["--resume", "py", "--total_timesteps", "128", "--runs_dir", str(runs)])
     out = capsys.readouterr().out
@@ -80,6 +82,7 @@ def own(tmp_path_factory):
     return tmp_path_factory.mktemp("own"), lambda seed: GymnasiumEnvs("CartPole-v1", 2, seed), Own
 
 
+@pytest.mark.slow
 def test_what_cannot_be_written_is_said_once_and_can_be_given_later(own, capsys):
     runs, env, agent = own
     main(env, agent, ARGS, StartArgs(run_id="own", runs_dir=str(runs)), hardware=CPU)
@@ -136,6 +139,7 @@ class TwoHeads(PPOLightningAgent):
         super().__init__(observation_space, action_space, [8], [8], actor_lr=actor_lr, value_heads=2)
 
 
+@pytest.mark.slow
 def test_callbacks_in_a_composite_play_in_the_environment_and_agents_may_have_their_own_heads(tmp_path):
     start = StartArgs(run_id="both", runs_dir=str(tmp_path))
     history = History()
@@ -160,6 +164,7 @@ class Kept(Logger):
         pass
 
 
+@pytest.mark.slow
 def test_a_logger_of_ones_own_gets_the_settings_once(tmp_path):
     """From `train()` with its own Fabric, and from `main()`, which also knows all other settings."""
     kept = Kept()

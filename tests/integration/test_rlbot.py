@@ -67,6 +67,7 @@ def test_a_folder_has_what_rlbot_reads_and_needs_nothing_of_this_framework(bots,
     assert shown.returncode == 0 and "observations [172]" in shown.stdout, shown.stderr
 
 
+@pytest.mark.slow
 def test_a_name_with_control_characters_is_toml(bots, tmp_path):
     assert command("export", "own", tmp_path / 'a"\x7f\tb', "--format", "rlbot", "--runs_dir", bots) == 0
     player = load_player_config(tmp_path / 'a"\x7f\tb' / "bot.toml", 1)
@@ -221,6 +222,7 @@ def test_mistakes_with_bots_are_one_line(bots, tmp_path, capsys, monkeypatch):
     assert "does not play Rocket League" in error("export", "pole", tmp_path / "new", "--format", "rlbot")
 
 
+@pytest.mark.slow
 def test_a_bot_flies_as_it_plays_in_a_pool(bots, capsys):
     assert command("flight", bots / "Überflieger", "--minutes", 0.02) == 0
     shown = capsys.readouterr().out

@@ -96,6 +96,7 @@ def test_resumed_with_its_own_settings_and_changes(copy_of_first, call):
     assert (status, err) == (0, []) and "nothing to do: all 768 steps are done" in out
 
 
+@pytest.mark.slow
 def test_going_back_to_a_milestone_leaves_the_later_time_behind(copy_of_first, call):
     """What was saved after the milestone must not be what the next --resume finds."""
     run = copy_of_first("back")
@@ -135,6 +136,7 @@ def test_a_run_that_was_killed_before_its_summary_gets_it(copy_of_first, call, s
     assert again == written
 
 
+@pytest.mark.slow
 def test_a_run_killed_before_its_first_checkpoint_begins_again(first, begin, call, end, runs):
     flags = [*CARTPOLE, "--run_id", "early", "--total_timesteps", 640, "--checkpoint_every_timesteps", 128]
     flags += ["--milestone_interval", 256]
@@ -151,6 +153,7 @@ def test_a_run_killed_before_its_first_checkpoint_begins_again(first, begin, cal
     assert steps_in(runs / "early") == list(range(64, 641, 64))
 
 
+@pytest.mark.slow
 def test_the_newest_run_that_fits_goes_on(trained, call, tmp_path):
     shutil.copytree(trained, tmp_path / "fits")
     time.sleep(0.01)
@@ -162,6 +165,7 @@ def test_the_newest_run_that_fits_goes_on(trained, call, tmp_path):
     assert "resuming run fits after 640 steps" in out
 
 
+@pytest.mark.slow
 def test_force_starts_again_unless_there_is_another_mistake(first, copy_of_first, call, refused, runs):
     run = copy_of_first("forced")
     again = [*CARTPOLE, "--run_id", "forced", "--force", "--total_timesteps", 64]
@@ -183,6 +187,7 @@ def test_playing_changes_nothing(first, call, runs):
     assert json.loads((played / "summary.json").read_text())["total_steps"] == 128
 
 
+@pytest.mark.slow
 def test_checkpoints_by_minutes_say_that_they_are_inexact(call, runs):
     flags = ["--checkpoint_every_minutes", 0.001, "--total_timesteps", 1280, "--keep_checkpoints", 100]
     assert call(*CARTPOLE, "--run_id", "minutes", *flags)[0] == 0
@@ -210,6 +215,7 @@ def test_callbacks_find_their_own_memory_and_a_logger_that_fails_is_left_out(cal
     assert [row["game/every"] for row in rows_of(runs / "memory")] == ["7.0", "7.0", "1.0", "1.0"]
 
 
+@pytest.mark.slow
 def test_any_logger_by_its_class(call, runs):
     flags = ["--logger", f"{PARTS}.Mine", "--logger.x", 3, "--total_timesteps", 128, "--run_id", "logged"]
     status, out, err = call(*CARTPOLE, *flags)
@@ -219,6 +225,7 @@ def test_any_logger_by_its_class(call, runs):
     assert steps_in(runs / "logged") == [64, 128]
 
 
+@pytest.mark.slow
 def test_profile_writes_a_trace(call, runs):
     status, _, err = call(*CARTPOLE, "--profile", "--total_timesteps", 320, "--run_id", "profiled")
     assert (status, err) == (0, [])  # torch's own lines about it are silenced

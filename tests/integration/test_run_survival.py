@@ -38,6 +38,7 @@ def test_damaged_checkpoints(copy_of_first, call):
     assert status == 2 and "none of the 3 checkpoints" in err[-1]
 
 
+@pytest.mark.slow
 def test_foreign_files_among_the_checkpoints(copy_of_first, call, refused):
     """One that fabric-rl wrote but no run, one that was renamed, an empty one, a folder, noise."""
     run = copy_of_first("foreign")
@@ -84,6 +85,7 @@ def limit_files(process, size):
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_at_the_end(begin, end, runs):
     """Output can be written, but no checkpoint."""
     run = runs / "lost"
@@ -100,6 +102,7 @@ def test_a_disk_that_is_full_at_the_end(begin, end, runs):
     assert err[-1].startswith("train_fabric.py: error: the last ") and str(kept) in err[-1]
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_for_a_while(begin, end, runs):
     """Nothing can be written. Then it can again."""
     run = runs / "full"
@@ -118,6 +121,7 @@ def test_a_disk_that_is_full_for_a_while(begin, end, runs):
     assert steps_in(run) == list(range(64, load_checkpoint(run)[1]["steps"] + 1, 64))  # what was missing came later
 
 
+@pytest.mark.slow
 def test_output_that_nobody_reads_any_more(call, runs):
     status, _, err = call(*CARTPOLE, "--run_id", "unread", "--total_timesteps", 640, BROKEN_PIPE=0)
     assert (status, err) == (0, [])

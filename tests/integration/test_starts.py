@@ -125,6 +125,7 @@ def test_a_new_run_begins_as_its_configuration_says_where_none_fits(child, call,
     assert equal(weights_of(run), weights_of(child))
 
 
+@pytest.mark.slow
 def test_a_run_that_plays(first, call, refused, runs):
     play = ["--run_id", "player", "--inference", "--total_timesteps", 128]
     assert call(*CARTPOLE, "--initialize_from", "first", *play)[0] == 0
@@ -162,6 +163,7 @@ def test_a_run_that_fails_in_its_first_iteration_stays(begin, forks, runs):
     assert not (runs / "fails2").exists()
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_lost_comes_back_with_its_settings(child, begin, end, runs):
     run, names = runs / "lost", ("config.yaml", "environment.json", "weights.json")
     forever = ["--total_timesteps", 100_000_000, "--checkpoint_every_timesteps", 640]
@@ -182,6 +184,7 @@ def test_a_folder_that_is_lost_comes_back_with_its_settings(child, begin, end, r
     assert json.loads((run / "summary.json").read_text())["total_steps"] == steps_in(run)[-1] == steps
 
 
+@pytest.mark.slow
 def test_a_run_without_settings_says_so(copy_of_first, call, refused, runs):
     (copy_of_first("nothing") / "config.yaml").unlink()
     small = ["--env.num_arenas", 1, "--num_steps", 8, "--minibatch_size", 16]
@@ -192,6 +195,7 @@ def test_a_run_without_settings_says_so(copy_of_first, call, refused, runs):
     assert settings_of(runs / "nothing")["total_timesteps"] == 704
 
 
+@pytest.mark.slow
 def test_a_run_killed_before_its_parts_were_built_goes_on_with_its_own_task(call, runs):
     task = ["--env", f"{PARTS}.Dying", "--env.num_envs", 3, "--num_steps", 32, "--total_timesteps", 96]
     assert call("--run_id", "died", *task, DIES=1)[0] == -signal.SIGKILL

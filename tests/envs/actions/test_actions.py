@@ -193,6 +193,7 @@ def test_command_says_in_one_line_what_is_wrong(path, why, monkeypatch, capsys, 
     assert out == "" and err.count("\n") == 1 and why in err
 
 
+@pytest.mark.slow
 def test_command_runs():
     root = Path(__file__).resolve().parents[3]
     command = [sys.executable, "-m", "envs.actions"]

@@ -468,6 +468,7 @@ def test_an_environment_may_use_one_dict_for_all_infos():
     envs.close()
 
 
+@pytest.mark.slow
 def test_a_run_keeps_the_success_rate(tmp_path):
     """In metrics.csv, and as a headline in the summary."""
     command = f"--env_id=tests.envs.adapters.tasks.Reported --num_steps=16 --minibatch_size=32 --runs_dir={tmp_path}"

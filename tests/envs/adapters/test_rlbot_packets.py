@@ -51,7 +51,8 @@ def shuffled(packet, order):
     return flat.GamePacket(players, packet.boost_pads[::-1], packet.balls, packet.match_info)
 
 
-@pytest.mark.parametrize(("seed", "every"), [(2, 6), pytest.param(1, 8, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "every"), [(2, 6), (1, 8)])
 def test_a_state_comes_back_as_it_was(seed, every):
     """Also with the players in any order; `every` ticks the bot looks, and what happened in between is in it.
 
@@ -169,6 +170,7 @@ def test_observations_of_a_whole_match_are_those_of_the_pool(record_property):
     assert not any(far[key] for key in far.keys() - guessed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts_up", [False, True])
 def test_pad_timers_count_down_whichever_way_the_game_counts(counts_up):
     """RLBot's server says seconds until a pad is back, its schema seconds since it was taken."""

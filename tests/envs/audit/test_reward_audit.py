@@ -203,6 +203,7 @@ def test_terms_are_named_as_the_metrics_of_a_pool():
     assert {f"reward/{name}" for name in names[:2]} <= set(pool.drain_metrics())
 
 
+@pytest.mark.slow
 def test_annealed_weights_stay_at_their_first_value():
     annealed = envs.AnnealedReward(envs.SaveBoostReward(), steps=[0, 10], weights=[1.0, 0.0])
     pool = partial(POOL, num_arenas=2)
@@ -287,6 +288,7 @@ def test_settings_are_read_from_what_builds_the_pool():
             audit_rewards(POOL, **wrong)
 
 
+@pytest.mark.slow
 def test_traces_are_what_the_pool_pays_and_end_with_their_episode(shot):
     rows = reward_trace(POOL, envs.KickoffThenShoot(), envs.BallChaser(), seconds=6, seed=4)
     pool, bots = (

@@ -52,6 +52,7 @@ def goals(trace):
     return [int((scored == team).sum()) for team in (0, 1)]
 
 
+@pytest.mark.slow
 def test_idle_cars_stay_where_they_are_and_chasers_touch_the_ball():
     trace = trace_of(IdleBot(), 4, team_size=2)
     first, last = trace.steps[15], trace.steps[-1]
@@ -62,6 +63,7 @@ def test_idle_cars_stay_where_they_are_and_chasers_touch_the_ball():
     assert touches_a_minute(trace_of(RandomBot(), 15, team_size=(1, 0), **mixed)) < 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("colour", [0, 1])
 def test_shooters_score_in_an_empty_net_and_never_in_their_own(colour):
     trace = trace_of(KickoffThenShoot(), 30, team_size=[(1, 0), (0, 1)][colour])
@@ -109,6 +111,7 @@ def test_cars_in_the_air_stop_spinning_and_level_out(spin):
     assert np.linalg.norm(last.car_ang_vel[0, 0]) < 0.5
 
 
+@pytest.mark.slow
 def test_circles_and_hops_go_on_where_they_began():
     trace = trace_of(CircleBot(), 10, arenas=2)
     spots = np.array([state.world.car_pos[0, 0, :2] for state in trace.steps[60:]])

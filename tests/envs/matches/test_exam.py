@@ -34,6 +34,7 @@ GOES_IN, MISSES, RESTS = (
 OWN_GOAL = mirrored([GOES_IN])[0]
 
 
+@pytest.mark.slow
 def test_shots_that_pass_or_fail_by_themselves():
     packs = [
         pack("Striker", GOES_IN, MISSES, RESTS, OWN_GOAL),

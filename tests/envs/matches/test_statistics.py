@@ -339,6 +339,7 @@ def test_real_play_beside_other_sums():
     assert found["boost_used"] == pytest.approx((other.used / (other.steps * 8 / 7200), 0), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_matches_bring_them_for_player_and_opponent():
     matches = play_matches(lambda seed: IdleBot(), lambda seed: KickoffThenShoot(), num_pairs=2, minutes=0.25)
     assert all(values.shape == (2, 2, 2) for values in matches.statistics.values())

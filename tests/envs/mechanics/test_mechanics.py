@@ -67,6 +67,7 @@ def test_an_idle_car_fails(name):
 # ---------------------------------------------------------------- the situations
 
 
+@pytest.mark.slow
 def test_driving_on_the_wall_and_below_the_ball():
     pool, contacts = pool_of(WallToAerialLane()), []
     drive(pool, drivers.idle, 30, lambda car, tick: contacts.append((car.on_ground, car.pos)))
@@ -226,6 +227,7 @@ def test_the_share_of_lanes_and_their_weights():
     assert (off.state_setter.episodes.lane == NO_LANE).all()
 
 
+@pytest.mark.slow
 def test_metrics_count_ended_episodes_and_time_limits_end_lanes_only():
     lane = KickoffLane(0.0, time_limit_seconds=5.0)
     pool = pool_of(lane, 4)
@@ -247,6 +249,7 @@ def test_metrics_count_ended_episodes_and_time_limits_end_lanes_only():
     assert pool.drain_metrics()["lane/half_flip_episodes"] == (np.sum(lane == 0), 20)
 
 
+@pytest.mark.slow
 def test_episodes_end_their_notes_and_count_once():
     pool = pool_of(DribbleLane(), 4)
     drive(pool, drivers.balance_ball, 300)
@@ -278,6 +281,7 @@ def test_snapshots_remember_success_and_refuse_other_lanes():
         other.load_state_dict(pool.state_dict())
 
 
+@pytest.mark.slow
 def test_lanes_inside_a_mixture_still_know_their_arenas():
     lanes = MechanicsLanes(Kickoff(), [HalfFlipLane()], mechanics_weight=1.0)
     pool = RocketSimPool(40, 1, state_setter=MixedStates([lanes, RandomState()], [1, 1]), done=TimeoutCondition(0.2))

@@ -135,6 +135,7 @@ def test_no_touch_clock_starts_anew_with_a_touch(dropped):
     assert lengths[1] > 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("team_size", [1, 3])
 def test_trajectories_do_not_depend_on_threads_or_neighbours(team_size):
     def build(num_arenas, num_threads, seed):
@@ -302,6 +303,7 @@ def jumps(obs, begins, mask):
     return np.full(len(obs), JUMPING if jumps.calls % 2 else IDLE)
 
 
+@pytest.mark.slow
 def test_who_jumps_gets_up_and_who_idles_does_not():
     pool = RocketSimPool(2, [(1, 1), (2, 1)], num_threads=1)
     pool.reset(seed=0)

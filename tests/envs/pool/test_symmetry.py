@@ -124,6 +124,7 @@ def test_the_map_is_its_own_inverse():
         assert (found.actions[0][found.actions[0]] == np.arange(90)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
@@ -181,6 +182,7 @@ class Rare(ObsBuilder):
         out[..., 4:] = np.linalg.norm(away, axis=-1) < 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("team_size", [1, 3])
 def test_columns_that_seldom_change(team_size):
     found = RocketSimPool(1, team_size, obs=Rare(), num_threads=1).find_symmetry()

@@ -183,6 +183,7 @@ def test_annealed_rewards_go_on_in_a_worker_that_is_started_again(close):
         assert pool.drain_metrics()["reward_weight/SaveBoostReward"] == pytest.approx((2 * weight, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", [2, 5], ids=["crashed", "SystemExit"])
 def test_a_worker_that_is_started_again_is_told_what_the_others_were(action):
     pool = ProcessPool(partial(Told, 4), 2, restart=True)
@@ -196,6 +197,7 @@ def test_a_worker_that_is_started_again_is_told_what_the_others_were(action):
     pool.close()
 
 
+@pytest.mark.slow
 def test_workers_do_not_load_torch_and_errors_come_with_tracebacks():
     pool = ProcessPool(partial(Trouble, 2), 1)
     pool.reset()
@@ -302,6 +304,7 @@ def test_the_arenas_of_a_group_do_not_depend_on_the_number_of_workers():
     assert divide_arenas(7, 7, 2) == (list(range(8)), [range(3), range(3, 7)])
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_started_again_cuts_off_its_own_group_only():
     pool = ProcessPool(partial(Trouble, 5), 3, groups=2, restart=True)
     pool.reset(seed=0)
@@ -336,6 +339,7 @@ def close():
 # ---------------------------------------------------------------- errors keep their kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "error", "message"),
     [
@@ -484,6 +488,7 @@ def test_layout_signals_and_timers_are_the_parts(close):
     assert other.layout == {} and other.drain_timers() == {}
 
 
+@pytest.mark.slow
 def test_a_state_that_cannot_be_had_or_does_not_fit_does_not_close_the_pool(close):
     pool = close(ProcessPool(rlgym_envs, 1))
     pool.reset(seed=0)

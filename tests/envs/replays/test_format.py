@@ -102,6 +102,7 @@ def test_every_damaged_byte_is_noticed(tmp_path_factory, data):
     assert str(error.value).startswith(str(path)) and "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=200), st.booleans())
 def test_whatever_lies_in_a_file_is_read_or_refused_in_one_line(tmp_path_factory, junk, begins_well):

@@ -186,6 +186,7 @@ def rlgym_tools_packs():
     return {kind: TrainingPack([kind]) for kind in ("Striker", "Goalie")}
 
 
+@pytest.mark.slow
 def test_the_shipped_packs(rlgym_tools_packs):
     striker, goalie = rlgym_tools_packs["Striker"], rlgym_tools_packs["Goalie"]
     assert len(striker) > 4000 and len(goalie) > 700

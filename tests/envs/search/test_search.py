@@ -37,6 +37,7 @@ def ends(solution, start, goal, opponent=None):
     return reached == [False] * len(solution.controls) + [True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("which", "goal", "guide"), [(AHEAD, Score, BallChaser), (SHOT, Save, IdleBot)])
 def test_what_the_guide_cannot_do_is_found(which, goal, guide):
     starts = [shot(which, goal is Save), shot(which + ASIDE, goal is Save)]
@@ -49,6 +50,7 @@ def test_what_the_guide_cannot_do_is_found(which, goal, guide):
     assert all(ends(each, starts[each.start], goal()) for each in found)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_result():
     def controls(seed, threads):
         found = search([shot(AHEAD)], Score(), [BallChaser()], IdleBot(), RULES, (1, 1), seed, threads)
@@ -201,6 +203,7 @@ def test_both_ways_to_repeat_are_counted_only_where_they_differ():
     assert hand.work.replays.sum() == 0
 
 
+@pytest.mark.slow
 def test_without_a_solution_the_budget_ends_the_search():
     far = AHEAD * [[1], [1], [0], [1]] + [[0], [0], [0], [0]]
     far[2] = (0, -4500, 17)  # cannot even reach the ball

@@ -225,6 +225,7 @@ def test_random_play_reads_as_in_rlgym(rlgym_reader, shot, dropped, head_on, tea
     assert not missing, met
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("team_size", [(1, 0), (0, 1), (2, 1)])
 def test_uneven_teams_read_as_in_rlgym(rlgym_reader, shot, team_size):
     setters = [Kickoff(), RandomState(), shot()]

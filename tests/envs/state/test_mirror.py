@@ -89,6 +89,7 @@ def test_blue_and_orange_see_the_same(builder, frames):
     np.testing.assert_array_equal(build(builder, other), seen[:, order])
 
 
+@pytest.mark.slow
 @given(plays())
 def test_blue_and_orange_are_paid_the_same(frames):
     swapped, order = turned(frames)

@@ -26,6 +26,7 @@ def test_the_documentation_has_the_table():
     assert fields_table() in PAGE.read_text(encoding="utf-8"), "run python -m envs.state"
 
 
+@pytest.mark.slow
 def test_every_array_has_its_shape_and_says_what_it_is():
     found = {field.name: field for field in fields()}
     assert found["world.car_vel"][1:4] == ("[A, C, 3]", "float32", "uu/s")
@@ -97,6 +98,7 @@ def numbers_of(state):
     return cars | ball | own | {"car_rotation": world.car_pitch_yaw_roll, "num_blue": state.num_blue}
 
 
+@pytest.mark.slow
 def test_it_is_what_the_pool_reads_of_the_same_numbers():
     pool = RocketSimPool(40, (2, 1), state_setter=RandomState(), num_threads=1)
     pool.reset(seed=3)

@@ -87,6 +87,7 @@ def test_help_without_a_class_explains_the_chosen_one(output, arguments, flag):
     assert flag in entries(output(*arguments).out)
 
 
+@pytest.mark.slow
 def test_an_env_that_has_no_effect_is_noted(output, tmp_path):
     file = tmp_path / "own.yaml"
     file.write_text("env: {class_path: envs.RocketSimPool, init_args: {num_arenas: 2}}\n")

@@ -743,6 +743,7 @@ def test_notifications_that_cannot_work(settings, message):
 # ---------------------------------------------------------------- command line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flags",
     [

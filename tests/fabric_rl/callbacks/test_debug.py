@@ -119,6 +119,7 @@ def test_dead_units_and_logits(fabric):
     assert "debug/tanh_saturated_share" not in row
 
 
+@pytest.mark.slow
 def test_looking_changes_nothing(fabric, tmp_path):
     debug = Debug(everything=True, folder=str(tmp_path))
     for name, callbacks in (("with", [debug]), ("without", [])):

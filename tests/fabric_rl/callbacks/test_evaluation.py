@@ -75,6 +75,7 @@ def test_the_figures_are_those_of_the_weights(fabric, capsys):
     assert [each["eval/best_return"] for _, each in found] == best.tolist()
 
 
+@pytest.mark.slow
 def test_the_best_weights_stay_and_play_as_they_did(fabric, tmp_path):
     run, history = Run.create(tmp_path, "run", config=CONFIG), History()
     trained(fabric, [evaluation(), history], run, iterations=12)

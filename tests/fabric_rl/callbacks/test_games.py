@@ -70,6 +70,7 @@ def test_a_game_is_played_as_in_training(fabric, tmp_path, often):
     assert not (columns["ball_pos"][0] == read_replay(last).games[0].columns["ball_pos"][0]).all()
 
 
+@pytest.mark.slow
 def test_the_phase_of_the_run(fabric, tmp_path, often):
     class Second(Callback):
         def on_train_start(self, state):

@@ -252,6 +252,7 @@ def test_too_few_matches_to_decide_are_a_warning(fabric, tmp_path):
         MilestoneMatches(matches=34).on_train_start(state)
 
 
+@pytest.mark.slow
 def test_matches_find_the_modules_of_the_run(tmp_path, monkeypatch):
     (tmp_path / "beside").mkdir()
     (tmp_path / "beside/only_here.py").write_text("HERE = 1")

@@ -1,5 +1,6 @@
 """--initialize_from takes networks, observations and actions from the run that it names."""
 
+import pytest
 import yaml
 
 from fabric_rl.base.argv import DEFAULT_CONFIG
@@ -14,6 +15,7 @@ def settings(*words):
     return config["env"]["init_args"], config["agent"]["init_args"]
 
 
+@pytest.mark.slow
 def test_the_run_comes_after_a_preset_and_before_flags(capsys):
     env, agent = settings("--config", "rocket_1v1_quickstart")
     assert agent["actor_hidden_sizes"] == agent["critic_hidden_sizes"] == [256, 256, 256]  # the preset has 256, 256

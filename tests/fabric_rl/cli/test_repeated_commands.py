@@ -14,6 +14,7 @@ WRAPPER = "--env.wrappers+=gymnasium.wrappers.RecordEpisodeStatistics"
 ENV = ["--env", "envs.GymnasiumEnvs", "--env.env_id", "CartPole-v1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env", [ENV, [*ENV, WRAPPER]])
 def test_what_a_list_has_is_not_appended_again(tmp_path, env):
     first = [

@@ -194,6 +194,7 @@ def test_statistics_have_the_confidence_that_is_asked_for(evaluate):
     assert low < 0 < high and "mean of 10 pairs of matches, and half its 90 % interval" in errors
 
 
+@pytest.mark.slow
 def test_until_the_interval_is_narrow(evaluate, tmp_path):
     out = tmp_path / "a.json"
     assert evaluate("idle", "idle", "--until-width", 0.25, "--minutes", 0.01, "--json", out)[0] == 0

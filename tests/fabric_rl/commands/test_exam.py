@@ -62,6 +62,7 @@ def exam(call):
     return partial(call, "exam")
 
 
+@pytest.mark.slow
 def test_a_bot_takes_one_pack_and_the_same_again(exam, tmp_path):
     pytest.importorskip("rlgym_tools")
     found = []
@@ -74,6 +75,7 @@ def test_a_bot_takes_one_pack_and_the_same_again(exam, tmp_path):
     assert len(found[0]["packs"][0]["marks"]) == 12
 
 
+@pytest.mark.slow
 def test_an_agent_sees_as_many_cars_as_in_its_training(exam, tmp_path):
     pytest.importorskip("rlgym_tools")
     files = ("--json", tmp_path / "a.json", "--record", tmp_path / "a.frl")
@@ -83,12 +85,14 @@ def test_an_agent_sees_as_many_cars_as_in_its_training(exam, tmp_path):
     assert len(read_replay(tmp_path / "a.frl").games) == 1
 
 
+@pytest.mark.slow
 def test_json_goes_to_standard_output_where_no_file_is_named(exam):
     pytest.importorskip("rlgym_tools")
     status, output, errors = exam("idle", "--packs", SHORT, "--json")
     assert status == 0 and json.loads(output)["player"] == "idle" and "idle" in errors
 
 
+@pytest.mark.slow
 def test_shots_are_recorded(exam, tmp_path):
     pytest.importorskip("rlgym_tools")
     plain, recorded = (tmp_path / f"{name}.json" for name in ("plain", "recorded"))

@@ -34,6 +34,7 @@ def trained(folder, steps=256, **settings):
     return train_fabric.main(args=args, start=start, **settings)
 
 
+@pytest.mark.slow
 def test_it_plays_like_the_last_checkpoint_and_anywhere(tmp_path, capsys):
     trained(tmp_path)
     final = tmp_path / "run" / "final"
@@ -51,6 +52,7 @@ def test_it_plays_like_the_last_checkpoint_and_anywhere(tmp_path, capsys):
     assert "all outputs match" in check.stdout
 
 
+@pytest.mark.slow
 def test_a_run_that_ctrl_c_stops_has_one_until_it_goes_on(tmp_path):
     trained(tmp_path / "a", steps=512, callbacks=CtrlC())
     card = (tmp_path / "a" / "run" / "final" / "README.md").read_text(encoding="utf-8")
@@ -88,6 +90,7 @@ def test_weights_alone_if_onnx_cannot_have_it_or_nobody_wants_it(tmp_path):
     assert "trained in envs.RocketSimPool" in text
 
 
+@pytest.mark.slow
 def test_a_run_that_only_plays_has_none_and_says_how_it_acts(tmp_path, capsys):
     trained(tmp_path)
     for deterministic, words in ((False, "with sampled actions"), (True, "with the most probable actions")):

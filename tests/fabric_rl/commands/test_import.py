@@ -49,6 +49,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("file", "behavior"), CASES)
 def test_every_setting_is_in_one_of_the_lists(file, behavior, capsys, tmp_path):
     same, other, impossible, _ = convert(capsys, tmp_path, FILES / file, "--behavior", behavior, *TASK)
@@ -99,6 +100,7 @@ def test_an_imported_run_learns(file, tmp_path):
     assert read_json(tmp_path / "run" / "summary.json")["mean_return"] >= least
 
 
+@pytest.mark.slow
 def test_sizes_follow_from_buffer_and_horizon(capsys, tmp_path):
     *_, config = convert(capsys, tmp_path, FILES / "trainer_config.yaml", "--behavior", "3DBall", *TASK)
     assert (config["num_steps"], config["env"]["init_args"]["num_envs"], config["minibatch_size"]) == (1000, 12, 64)
@@ -123,6 +125,7 @@ def test_a_metacurriculum_is_divided_among_the_behaviors(capsys, tmp_path):
     assert "curriculum SmallWallJump: it belongs to SmallWallJump" in impossible
 
 
+@pytest.mark.slow
 def test_samplers_and_lessons_become_parameters(capsys, tmp_path):
     words = [FILES / "trainer_config.yaml", FILES / "randomize.yaml", FILES / "custom_sampler.yaml", *TASK]
     _, other, impossible, config = convert(capsys, tmp_path, *words[:2], *TASK)
@@ -170,6 +173,7 @@ def test_images_get_convolutions(capsys, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_demonstrations_replace_those_of_unity(capsys, tmp_path):
     demo = "configs/demonstrations/cartpole.frd"
     words = [FILES / "all_of_ppo.yaml", "--env_id", "CartPole-v1"]
@@ -376,6 +380,7 @@ def test_a_setting_that_is_rounded_is_listed_once(capsys, tmp_path):
     assert "gravity > min_lesson_length, signal_smoothing" in other
 
 
+@pytest.mark.slow
 def test_updates_for_each_agent_step_stay_the_same(capsys, tmp_path):
     """ML-Agents counts the steps of all agents, and one for each update if the file does not say it."""
     for given, envs, expected in (
@@ -409,6 +414,7 @@ def test_a_curriculum_without_measure_has_the_defaults_of_ml_agents(capsys, tmp_
     assert (curriculum["measure"], curriculum["min_lesson_length"]) == ("reward", 1)
 
 
+@pytest.mark.slow
 def test_a_named_behavior_trains_alone(capsys, tmp_path):
     words = [FILES / "strikers_vs_goalie.yaml", *TWO_ROLES, "--behavior", "Striker"]
     *_, impossible, config = convert(capsys, tmp_path, *words)

@@ -107,6 +107,7 @@ def test_consoles_show_escapes(runs, tmp_path, capsys, monkeypatch, words, wante
     assert status == (2 if "q" in words[-1][:1] else 0), err
 
 
+@pytest.mark.slow
 def test_pages_show_escapes(runs, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     assert command("report", f"x{EVIL}0", "--runs_dir", runs) == 0

@@ -81,6 +81,7 @@ def test_where_nothing_was_played_there_is_no_file(tmp_path, monkeypatch, capsys
     assert list(tmp_path.iterdir()) == [] and "error: no more ideas" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_game_of_an_evaluation(tmp_path, capsys):
     file = tmp_path / "game.frl"
     words = ["--matches", "2", "--minutes", "0.05", "--team_size", "2", "--tick_skip", "4", "--record", file]

@@ -40,6 +40,7 @@ def test_a_run_comes_out_the_same(runs):
     assert streams == {name: [stream_seed(0, name)] for name in ("environments", "actions", "minibatches")}
 
 
+@pytest.mark.slow
 def test_what_differs_is_told(runs):
     """Another version, another commit, another machine; a seed that was edited; the first row that is not the same."""
     about, config = runs.dir / "a/environment.json", runs.dir / "a/config.yaml"

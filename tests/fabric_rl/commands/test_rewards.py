@@ -92,6 +92,7 @@ def test_later_files_override_earlier_ones(tmp_path):
     assert json.loads(env.removeprefix("--env="))["init_args"] == {"env_id": "CartPole-v1", "num_envs": 3}
 
 
+@pytest.mark.slow
 def test_audit_command_fails_one_that_pays_own_goals(command, tmp_path):
     wrong = "tests.envs.audit.wrong_rewards.AnyGoal"
     status, output, _ = command(
@@ -154,6 +155,7 @@ def test_mistakes_are_one_line(command, args, said):
     assert errors.count("\n") == 1 and errors.startswith("fabric-rl") and said in errors
 
 
+@pytest.mark.slow
 def test_an_audit_fits_80_columns():
     """Each part has its whole name in both tables, on one line or two."""
     audit = audit_rewards(partial(RocketSimPool, num_threads=1), seconds=1, num_arenas=2)

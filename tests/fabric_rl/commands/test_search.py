@@ -15,6 +15,7 @@ WORDS = ("search", "random", "--goal", "save", "--player", "chaser", "--number",
 SHORT = ("--seconds", "2", "--robust", "0")
 
 
+@pytest.mark.slow
 def test_a_demonstration_and_the_states_before_its_end(call, tmp_path):
     files = ("--out", tmp_path / "found.frd", "--states", tmp_path / "found.npz", "--json", tmp_path / "found.json")
     record = ("--record", tmp_path / "found.frl")
@@ -37,6 +38,7 @@ def test_a_demonstration_and_the_states_before_its_end(call, tmp_path):
         assert np.allclose(game.columns["ball_pos"][-1], each.columns["ball"][-1][:3], atol=1)
 
 
+@pytest.mark.slow
 def test_several_guides(call, tmp_path):
     words = ("search", "kickoff", "--goal", "touch_in_air", "--player", "chaser", "advanced_1v1", "--number", "2")
     status, out, _ = call(*words, "--budget", "300", *SHORT, "--json", tmp_path / "found.json")

@@ -28,6 +28,7 @@ def space_file(tmp_path, text):
     return path
 
 
+@pytest.mark.slow
 def test_a_space_of_choices_ranges_and_conditions(tmp_path):
     text = """
 agent.actor_lr: {low: 1e-4, high: 0.01, log: true}

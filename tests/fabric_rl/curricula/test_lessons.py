@@ -271,6 +271,7 @@ def pool(seed):
     return RocketSimPool(2, done=[TimeoutCondition(0.4)], parameters=parameters, num_threads=1, seed=seed)
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_ends_as_without_the_break(fabric, tmp_path):
     def lessons():
         curricula = {

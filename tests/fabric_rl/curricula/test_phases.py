@@ -296,6 +296,7 @@ def test_an_environment_with_other_phases_is_refused_before_training(fabric, tmp
         run_school(fabric, tmp_path, 1, [Phases([Phase("touch"), Phase("fly")])])
 
 
+@pytest.mark.slow
 def test_each_phase_weighs_the_teacher(fabric, tmp_path):
     """As an agent with that weight would, in the first phase and in a later one."""
 

@@ -53,6 +53,7 @@ MEMORY = {"memory_size": 16, "sequence_length": 16}
 SMALL_SAC = partial(SACLightningAgent, actor_hidden_sizes=[32], critic_hidden_sizes=[8])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", [PPOLightningAgent, partial(RecurrentPPOAgent, **MEMORY), SMALL_SAC, partial(SMALL_SAC, **MEMORY)]
 )
@@ -137,6 +138,7 @@ def test_masked_actions_are_not_asked_for():
     assert agent.policy_head.layer.bias.grad[2] == 0 and agent.policy_head.layer.bias.grad[:2].abs().min() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [PPOLightningAgent, SMALL_SAC])
 def test_continuous_actions_are_likely_afterwards(kind):
     torch.manual_seed(0)

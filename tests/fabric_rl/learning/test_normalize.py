@@ -45,6 +45,7 @@ def test_moments_are_those_of_numpy_however_the_stream_is_cut(shape, sizes):
     assert_moments(moments, data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 def test_a_large_mean_costs_no_digits(size):
     """The sum of squares would be 1e16 times the variance: all digits lost."""

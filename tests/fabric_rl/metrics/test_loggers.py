@@ -186,6 +186,7 @@ def rows(fabric, tmp_path):
     return call
 
 
+@pytest.mark.slow
 def test_a_row_holds_weighted_means_of_the_iterations_since_the_last_one(rows):
     each, few = rows("each", 5), rows("few", 5, summary_freq=2 * EACH)
     assert list(each) == [32, 64, 96, 128, 160]

@@ -136,6 +136,7 @@ def test_a_program_that_its_name_does_not_find_is_called_by_its_path(monkeypatch
     assert launched_by.program_command("python") == str(Path(sys.executable).with_name("python"))
 
 
+@pytest.mark.slow
 def test_a_program_that_executes_notebooks_is_none_itself():
     code = (
         "import sys; from jupyter_client.kernelspec import get_kernel_spec; get_kernel_spec('python3'); "

@@ -118,6 +118,7 @@ def test_one_role_alone_can_have_reward_signals():
     assert watch.metrics[3]["striker/curiosity/reward"] > 0 and "keeper/curiosity/reward" not in watch.metrics[3]
 
 
+@pytest.mark.slow
 def test_a_role_that_gets_a_reward_signal_keeps_the_value_head_that_it_had():
     before, start = Weights(), Weights()
     run(48, callbacks=[before])
@@ -242,6 +243,7 @@ def test_unknown_roles_and_the_wrong_loop_are_one_line():
         train(fabric, POOL, AGENT, args)
 
 
+@pytest.mark.slow
 def test_a_resumed_run_keeps_the_order_of_its_roles_and_fills_its_rollouts(tmp_path):
     """The striker has 8 of 24 steps."""
     striker = RoleTrainer({**OF_STRIKER.settings, "num_steps": 24})
@@ -281,6 +283,7 @@ class NotSaved(envs.RocketSimPool):
         raise CannotBeSavedError("not saved")
 
 
+@pytest.mark.slow
 def test_a_rollout_begins_again_with_new_episodes(tmp_path):
     """The striker had 8 of 24 steps; the environment cannot be saved."""
     striker, watch = RoleTrainer({**OF_STRIKER.settings, "num_steps": 24}), Watch()

@@ -92,6 +92,7 @@ def test_the_weight_follows_its_schedule():
     assert losses == pytest.approx([1.0, 0.75, 0.0], abs=1e-5)
 
 
+@pytest.mark.slow
 def test_it_resumes_exactly(fabric, tmp_path):
     def run(name, steps, resume=None):
         args, saving = TrainArgs(total_timesteps=steps, **ARGS), Saving(checkpoint_every_timesteps=256)
@@ -141,6 +142,7 @@ def test_a_schedule_may_be_zero_at_both_ends(in_between):
     assert ("teacher_action" in agent.minibatch_fields) == in_between
 
 
+@pytest.mark.slow
 def test_a_restarted_worker_says_what_its_teacher_would_do():
     env = ProcessPool(partial(POOL, reward=RewardSignals({"a": TouchReward(), "b": GoalReward()})), 2, restart=True)
     try:
@@ -155,6 +157,7 @@ def test_a_restarted_worker_says_what_its_teacher_would_do():
         env.close()
 
 
+@pytest.mark.slow
 def test_processes_and_self_play_hand_it_on(fabric):
     args, batches = TrainArgs(total_timesteps=128, **ARGS), Batches()
     train(fabric, partial(ProcessPool, POOL, num_workers=2), AGENT, args, callbacks=[batches], plain=True)
@@ -186,6 +189,7 @@ def test_nobody_asks_a_teacher_that_the_agent_does_not_imitate(fabric):
     assert Counted.asked[0] > 16
 
 
+@pytest.mark.slow
 def test_processes_can_disable_their_teachers():
     env = ProcessPool(POOL, num_workers=2)
     try:

@@ -296,6 +296,7 @@ def test_bad_input_is_one_line(runs, capsys, words, line):
     assert capsys.readouterr().err == f"fabric-rl compare: error: {line.replace('RUNS', str(runs))}\n"
 
 
+@pytest.mark.slow
 def test_the_command_says_and_writes_it(runs, capsys, tmp_path):
     assert command("compare", "a", "b", "--runs_dir", runs, "--out", tmp_path / "out" / "ab") == 0
     out = capsys.readouterr().out

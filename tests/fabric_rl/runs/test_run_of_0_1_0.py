@@ -34,6 +34,7 @@ def rows_of(path):
         return [{name: float(cell) for name, cell in row.items() if cell} for row in csv.DictReader(file)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "steps"), [("tiny", 2048), ("school_1v1", None)])
 def test_its_agent_plays(runs, name, steps):
     trained = load_trained(name, runs)

@@ -320,6 +320,7 @@ def test_compare_draws_png_and_terminal(command, runs):
     assert "\x1b" not in out
 
 
+@pytest.mark.slow
 def test_the_png_shows_the_curves(tmp_path):
     pytest.importorskip("matplotlib")
     from PIL import Image

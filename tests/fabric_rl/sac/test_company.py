@@ -107,6 +107,7 @@ def test_self_play_from_the_command_line(tmp_path):
     assert "selfplay/rating" in (tmp_path / "r" / "metrics.csv").read_text().splitlines()[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("both", [("PPO", "SAC"), ("SAC", "PPO")])
 def test_an_agent_of_another_kind_goes_on_with_no_run(tmp_path, capsys, both):
     begun, other = (f"agents.{name}LightningAgent" for name in both)
@@ -252,6 +253,7 @@ def test_masked_pools_learn_from_states(fabric):
     assert summary["total_steps"] == 40
 
 
+@pytest.mark.slow
 def test_from_the_command_line_with_a_signal_that_imitates(tmp_path, capsys):
     signal = ["--signals+=fabric_rl.signals.GAIL", f"--signals.demos=[{CARTPOLE}]", "--extrinsic_strength=0"]
     flags = ["--config", "configs/sac_cartpole.yaml", "--total_timesteps", "200", "--buffer_init_steps", "160"]
@@ -461,6 +463,7 @@ def run(fabric, folder, name, env, stop_after=None, resume=None, signals=SIGNALS
     return load_checkpoint(folder.dir)[1], seen.metrics
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "env",
     [

@@ -276,6 +276,7 @@ def test_learning_waits_for_a_sequence(fabric):
     assert learned == [False] * 5 + [True] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "Pendulum-v1"])
 def test_signals_pay_for_sequences(fabric, env_id):
     """RND's returns do not end with an episode: those that go on are asked for in the next one."""

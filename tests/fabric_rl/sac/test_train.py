@@ -133,6 +133,7 @@ def test_random_actions_may_last_for_a_round(fabric, held):
     assert taken[0][0, 0] != taken[0][0, 1] and not torch.equal(taken[0], taken[1])
 
 
+@pytest.mark.slow
 def test_every_group_of_sub_environments_holds_random_actions_of_its_own(fabric):
     taken = []
 
@@ -540,6 +541,7 @@ def test_a_frozen_part_is_left_out(fabric, part):
     assert agent.extra.item() == pytest.approx(1 - 0.8**49, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ranks", "strategy"), [(1, "ddp"), (2, "ddp_find_unused_parameters_true")])
 def test_parts_learn_with_every_kind_of_ddp(forks, tmp_path, ranks, strategy):
     flags = ["--config", "sac_pendulum", "--total_timesteps", 240, "--buffer_init_steps", 200, "--accelerator", "cpu"]

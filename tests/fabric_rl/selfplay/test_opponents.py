@@ -173,6 +173,7 @@ def test_an_opponent_with_memory_forgets_at_the_end_of_an_episode():
         assert not remembers[env.assignment.learners].any()
 
 
+@pytest.mark.slow
 def test_opponents_of_every_group_forget_at_the_end_of_an_episode():
     env = opponents(partial(ProcessPool, pool(RocketSimPool), num_workers=2, groups=2), agent=RECURRENT)
     try:
@@ -276,6 +277,7 @@ def test_guests_that_want_what_is_no_controls_are_named_at_once(spoil, words):
         Broken(spoil).actions(env.pool.state, env.pool.action_parser)
 
 
+@pytest.mark.slow
 def test_process_pool_with_groups_plays_as_one_pool():
     whole = opponents(pool(RocketSimPool, arenas=4), share=0.5)
     env = opponents(partial(ProcessPool, pool(RocketSimPool, arenas=4), num_workers=2, groups=2), share=0.5)

@@ -88,6 +88,7 @@ def test_learners_change_sides_together_every_team_change(fabric):
     assert not any(seen[0][1][1])  # from the first episode on
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", [LookupTable(), ContinuousAction()])
 def test_a_snapshot_that_acts_like_one_of_the_pool_does_not_join(fabric, action):
     env = partial(ENV, action=action)
@@ -113,6 +114,7 @@ class Incomparable(PPOLightningAgent):
         return [MixtureSameFamily(Categorical(logits=logits[..., 0]), Categorical(logits=logits))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Silent, Incomparable])
 def test_min_kl_of_an_agent_that_cannot_be_compared_is_one_line_at_once(fabric, kind):
     with pytest.raises(ValueError, match=rf"self_play\.min_kl: policies of --agent {kind.__name__} cannot be compared"):
@@ -122,6 +124,7 @@ def test_min_kl_of_an_agent_that_cannot_be_compared_is_one_line_at_once(fabric, 
     assert len(self_play.roster.active) == 3
 
 
+@pytest.mark.slow
 def test_behind_the_gate_opponents_are_the_agent_as_it_is(fabric, caplog):
     skill = Promotion("game/episodes_per_minute", 1.0, for_iterations=2)
     self_play = settings(gate=[skill])
@@ -217,6 +220,7 @@ def test_a_corrupt_pool_of_a_resumed_run_is_one_line(fabric, tmp_path, spoil, wo
     assert len(str(error.value).splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_smaller_window_of_a_resumed_run_holds_from_its_beginning(fabric, tmp_path):
     state = saved_after(fabric, tmp_path, settings())
     state["callbacks"][0]["saved_at"] = 2**53  # would never come
@@ -243,12 +247,14 @@ def test_milestones_keep_the_rating(fabric, tmp_path):
     assert [each.rating for each in load_run(kept.dir).milestones] == [m["selfplay/rating"] for m, _ in seen]
 
 
+@pytest.mark.slow
 def test_another_number_of_tables_is_one_line(fabric, tmp_path):
     state = saved_after(fabric, tmp_path, settings())
     with pytest.raises(ValueError, match=r"self_play\.at_once is 7, but the saved state has 4"):
         run(fabric, settings(at_once=7), 6, resume=state)
 
 
+@pytest.mark.slow
 def test_guests_by_name(fabric, tmp_path):
     saved_after(fabric, tmp_path, settings(), 1)
     (tmp_path / "r/config.yaml").write_text(
@@ -315,6 +321,7 @@ def test_what_only_training_shows_to_be_wrong_is_one_line_on_the_command_line(ca
     assert said.startswith("train_fabric.py: error: --self_play.gate: nothing measures game/foo")
 
 
+@pytest.mark.slow
 def test_the_win_rate_counts_games_against_a_snapshot_that_leaves(fabric, monkeypatch):
     self_play, played, left = settings(window=1), [], 0
     record, drain = self_play.roster.record_results, self_play.drain_metrics

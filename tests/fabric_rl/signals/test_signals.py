@@ -432,6 +432,7 @@ class Last(Callback):
         self.metrics = dict(state.metrics)
 
 
+@pytest.mark.slow
 def test_it_tells_who_plays_and_pays_for_what_was_shown():
     """What is shown lies to the right: after some updates the right is worth more than the left."""
     obs = np.full((65, 4), 0.5, np.float32) + np.random.default_rng(0).normal(size=(65, 4)).astype(np.float32) * 0.01

@@ -167,6 +167,7 @@ def played(kind, rollouts=4):
             yield owner, rollout, Steps(*(x.flatten(0, 1).clone() for x in flat))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ACTIONS)
 def test_rewards_and_losses_are_those_of_the_papers(kind, record_property):
     """Over rollouts between which everything learns: also the statistics of observations and of discounted rewards."""

@@ -325,6 +325,7 @@ def test_open_connections_are_counted_before_they_say_anything(served):
     assert get(server)[0] == 200
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of open files")
 def test_without_open_files_a_server_goes_on_when_there_are_some_again(tmp_path):
     """In a process of its own, which has hardly any; the files of its own come back."""
@@ -362,6 +363,7 @@ with server.running():
     assert (ran.stdout, ran.stderr) == ("200\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS")
 def test_without_threads_a_server_goes_on_when_there_are_some_again(tmp_path):
     """In a process of its own, where there is no memory for the stack of another one."""
