@@ -66,11 +66,11 @@ def record_demos(
     out: Path,
     /,
     opponent: str | None = None,
-    minutes: Annotated[float, Between(0, 6000, above=True)] = 10.0,
-    episodes: UpTo = 10,
+    minutes: Annotated[float, Between(0, 6000, above=True)] | None = None,
+    episodes: UpTo | None = None,
     play: PlaySettings = DEFAULT_PLAY,
-    random_starts: Share = 0.5,
-    noise: Annotated[float, Between(0, 1, below=True)] = 0.0,
+    random_starts: Share | None = None,
+    noise: Annotated[float, Between(0, 1, below=True)] | None = None,
 ) -> int:
     """Record what a player sees and does as a demonstration (.frd).
 
@@ -83,25 +83,27 @@ def record_demos(
         out: Output file, .frd; it appears when the recording is complete.
         opponent: Player of the orange team, not recorded as a demonstrator. Default: the player plays both teams, and
             both are recorded.
-        minutes: Game time in minutes (Rocket League), above 0 and at most 6000.
-        episodes: Number of episodes (other environments).
+        minutes: Game time in minutes (Rocket League), above 0 and at most 6000. Default: 10.
+        episodes: Number of episodes (other environments). Default: 10.
         play: How the player acts; its seed also determines the initial states, or is passed to the environment.
         random_starts: Share of the episodes that start in a random state, 0 to 1 (Rocket League). Bots are
-            deterministic: from the five kickoffs alone, they play the same few games again and again.
+            deterministic: from the five kickoffs alone, they play the same few games again and again. Default: 0.5.
         noise: Share of the decisions that a random action replaces, from 0 to below 1 (Rocket League). The file records
-            what the player would have done, so it shows how to recover from mistakes.
+            what the player would have done, so it shows how to recover from mistakes. Default: 0.
     """
     trained = load_if_not_rocket_league(player, play)
+    if trained is None and episodes is not None:
+        raise ValueError(f"--episodes {episodes} does not apply to Rocket League; use --minutes")
+    settings = {"minutes": minutes, "random_starts": random_starts, "noise": noise}
+    given = {flag: value for flag, value in settings.items() if value is not None}
     with single_thread():
         if trained is None:
-            duel = Duel.of(player, opponent or player, play)
-            return _written(record_matches(duel, out, minutes, random_starts, noise, both=opponent is None))
-        for flag, value in (("opponent", opponent), ("noise", noise or None)):
-            if value is not None:
-                raise ValueError(
-                    f"--{flag} {value} only applies to Rocket League, but {player} was not trained in it; omit --{flag}"
-                )
-        return _written(record_episodes(trained, out, episodes, play))
+            return _written(record_matches(Duel.of(player, opponent or player, play), out, opponent is None, **given))
+        for flag, value in ({"opponent": opponent} if opponent else given).items():
+            raise ValueError(
+                f"--{flag} {value} only applies to Rocket League, but {player} was not trained in it; omit --{flag}"
+            )
+        return _written(record_episodes(trained, out, episodes or 10, play))
 
 
 def _written(found: DemonstrationWriter) -> int:

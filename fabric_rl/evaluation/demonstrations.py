@@ -130,7 +130,7 @@ def _of_env(demonstration: Demonstration, env: EnvFactory) -> Iterator[Trajector
 
 
 def record_matches(
-    duel: Duel, out: Path, minutes: float, random_starts: float, noise: float, both: bool
+    duel: Duel, out: Path, both: bool, minutes: float = 10.0, random_starts: float = 0.5, noise: float = 0.0
 ) -> DemonstrationWriter:
     """Record matches of two players, with the first one or `both` as demonstrators; see `fabric-rl demos record`."""
     rules = duel.rules

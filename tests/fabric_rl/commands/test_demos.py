@@ -168,6 +168,16 @@ def test_episodes_of_gymnasium_are_recorded(cartpole, tmp_path, capsys):
     assert command("demos", "record", cartpole, file, "--opponent", "chaser") == 2
 
 
+def test_flags_of_the_other_kind_of_environment_are_one_line(cartpole, tmp_path, capsys):
+    file = tmp_path / "pole.frd"
+    for flag, value in (("opponent", "chaser"), ("minutes", "3.0"), ("random_starts", "0.5"), ("noise", "0.0")):
+        assert command("demos", "record", cartpole, file, f"--{flag}", value) == 2
+        assert f"--{flag} {value} only applies to Rocket League, but " in capsys.readouterr().err
+    assert command("demos", "record", "chaser", file, "--episodes", "5") == 2
+    assert "--episodes 5 does not apply to Rocket League; use --minutes" in capsys.readouterr().err
+    assert not file.exists()
+
+
 @pytest.fixture(scope="module")
 def poled(cartpole, tmp_path_factory):
     file = tmp_path_factory.mktemp("demos") / "pole.frd"
