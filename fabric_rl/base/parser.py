@@ -70,7 +70,11 @@ class FlagParser(ArgumentParser):
         """Add the settings of a class; see `jsonargparse.ArgumentParser.add_class_arguments`."""
         self._owner, self._class = getattr(theclass, "__name__", str(theclass)), theclass
         names: list[str] = super().add_class_arguments(theclass, *args, **kwargs)
+        declared = inspect.signature(theclass.__init__).parameters
         for action in self._actions:
+            parameter = declared.get(action.dest)
+            if parameter and parameter.annotation is parameter.default is parameter.empty:
+                action.required = True  # jsonargparse passes None for a parameter without a type
             default = action.default  # an object without settings, which jsonargparse cannot serialize
             if hasattr(action, "_typehint") and type(default).__module__.startswith("fabric_rl."):
                 kind, package = type(default), type(default).__module__.rpartition(".")[0]

@@ -125,7 +125,7 @@ class Divides(Callback):
 
 
 class NeedsSettings(Callback):
-    def __init__(self, path: str, size: int):
+    def __init__(self, path: str, size):
         pass
 
 
