@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -131,6 +132,44 @@ def _pairs(node: yaml.Node | None) -> Iterator[tuple[yaml.Node, yaml.Node]]:
             yield key, value
             if key.value == "init_args" and isinstance(value, yaml.MappingNode):
                 yield from value.value
+
+
+def refuse_code_beside(config: Path, settings: Any) -> None:  # noqa: ANN401 - any YAML
+    """Check that settings of a run or an export name no module in the folder that holds it: both may be a stranger's.
+
+    The current folder is on `sys.path`, so a run in `downloads/their_bot` could name `downloads.their_bot.agent`.
+
+    Raises:
+        ValueError: They do.
+    """
+    texts = set(_texts(settings))
+    for entry in {*sys.path, os.getcwd()}:
+        for root, file in ((Path(entry).absolute(), config.absolute()), (Path(entry).resolve(), config.resolve())):
+            if not file.is_relative_to(root) or root / "fabric_rl" in file.parents:  # shipped agents are ours
+                continue
+            top, *deeper = file.relative_to(root).parts
+            names = [re.escape(each.name.partition(".")[0]) for each in (root / top).iterdir()] if deeper else []
+            module = rf"(?:(?<![\w.])|(?<=fabric_rl\.)){re.escape(top)}\.(?:{'|'.join(names)})[.:][\w.]*"
+            for found in filter(None, (re.search(module, text) for text in texts if names)):
+                raise ValueError(
+                    f"{config}: {found[0]} is code in {root / top}, the folder that holds this run or export; it may "
+                    f"be a stranger's, so it is not imported. If it is yours, move one of the two out of {top}"
+                )
+
+
+def _texts(settings: Any) -> Iterator[str]:  # noqa: ANN401 - any YAML
+    """Yield all names and values that are texts, also of YAML within a text."""
+    waiting, seen = [settings], set[int]()
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            yield each
+            with suppress(yaml.YAMLError, ValueError, RecursionError):
+                inner = yaml.safe_load(each)
+                waiting += [inner] if inner != each else []
+        elif isinstance(each, (dict, list)) and id(each) not in seen:
+            seen.add(id(each))
+            waiting += [*each, *each.values()] if isinstance(each, dict) else each
 
 
 def read_sections(configs: Sequence[str], name: str) -> list[Any]:

@@ -28,7 +28,7 @@ from fabric_rl.base.argv import (
     preset_names,
     resolve_preset,
 )
-from fabric_rl.base.config_files import locate_config_errors, read_configs, read_yaml
+from fabric_rl.base.config_files import locate_config_errors, read_configs, read_yaml, refuse_code_beside
 from fabric_rl.base.errors import NAMES_A_FLAG, user_code_location
 from fabric_rl.base.files import read_text
 from fabric_rl.base.messages import USER_ERRORS, one_line
@@ -90,8 +90,11 @@ def read_settings(
     }
     argv = sys.argv[1:] if argv is None else argv
     given = complete_help_flags(normalize_flags(argv, boolean_flags(main, *groups.values())), classes)
-    files = [Path(resolve_preset(value)) for value in flag_values(given, "--config") if value and own_files]
-    beside = [str(file.resolve().parent) for file in files if file.is_file() and file.parent != PRESETS]
+    files = [Path(resolve_preset(value)) for value in flag_values(given, "--config") if value]
+    for file in files if not own_files else ():
+        refuse_code_beside(file, read_yaml(file))
+    files = [file for file in files if own_files and file.is_file() and file.parent != PRESETS]
+    beside = [str(file.resolve().parent) for file in files]
     here = os.getcwd()
     sys.path[:] = [each or here for each in sys.path]  # "" would follow jsonargparse into the folder of a configuration
     sys.path += [each for each in dict.fromkeys([here, *beside]) if each not in sys.path]
@@ -217,9 +220,11 @@ def _with_settings_of_origin(base: Sequence[str], given: Sequence[str]) -> list[
         return words
     try:
         path = resolve_checkpoint_path("", last_flag_value(words, "--runs_dir") or "runs", origin)
-        theirs = read_yaml(find_config(path / "weights"))
+        config = find_config(path / "weights")
+        theirs = read_yaml(config)
     except (CheckpointError, OSError, ValueError):
-        theirs = {}  # reported later, if it is an error
+        config, theirs = Path(), {}  # reported later, if it is an error
+    refuse_code_beside(config, theirs)
     agent, chosen = theirs.get("agent"), last_flag_value(words, "--agent")
     taken: dict[str, Any] = {}
     if isinstance(agent, dict) and chosen in (None, agent.get("class_path")):
@@ -355,6 +360,7 @@ def _config_of_run(given: Sequence[str]) -> Path | None:
             f"--resume: run {run.name} has no config.yaml, so its settings are unknown; pass them with --config, "
             "--env or --env_id"
         )
+    refuse_code_beside(run.provenance.config, read_yaml(run.provenance.config))
     return run.provenance.config
 
 

@@ -20,7 +20,7 @@ from lightning import LightningModule
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fabric_rl.base.config_files import read_sections, to_flag
+from fabric_rl.base.config_files import read_sections, refuse_code_beside, to_flag
 from fabric_rl.base.files import read_error_context, read_json, write_text
 from fabric_rl.base.messages import one_line
 from fabric_rl.base.parser import FlagParser
@@ -188,8 +188,9 @@ def inference_config(weights: Path) -> str:
 
 def _section(weights: Path, name: str) -> Any:  # noqa: ANN401 - a class path, or a class with its settings
     """Return the section `env` or `agent` of a run's configuration; raise a one-line ValueError if it is missing."""
-    config = str(find_config(weights))
-    section = read_sections([config], name)[-1]
+    config = find_config(weights)
+    section = read_sections([str(config)], name)[-1]
+    refuse_code_beside(config, section)
     if section is None:
         raise ValueError(
             f"{config} does not say which {name} the training used; pass it to fabric_rl.load_trained(..., {name}=...)"

@@ -1,6 +1,7 @@
 """Modules of users: found in the working folder and beside a typed configuration, never in a stranger's run."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -177,16 +178,20 @@ def test_a_strangers_run_brings_no_code(run, mine, tmp_path):
     shutil.copytree(mine / "runs" / "run", stranger)
     shutil.copy(mine / "agent_of_mine.py", stranger)
     shutil.copy(mine / "task_of_mine.py", stranger)
-    here = tmp_path / "here"
-    for words in (
-        ["evaluate", stranger, "--episodes", 1],
-        ["export", "stranger", here / "exported"],
-        ["rerun", "stranger"],
-        ["train", "--run_id", "stranger", "--resume", "--total_timesteps", 64],
-        ["train", "--initialize_from", "stranger", "--run_id", "mine", "--env_id", "CartPole-v1"],
-    ):
-        run(here, *words)
-        assert not (stranger / "imported").exists(), words
+    here, config = tmp_path / "here", (stranger / "config.yaml").read_text()
+    for inside in ("", "runs.stranger."):  # the working folder is one where Python looks, so the second is a module
+        renamed = re.sub("(?=agent_of_mine|task_of_mine)", inside, config)
+        (stranger / "config.yaml").write_text(renamed)
+        for words in (
+            ["evaluate", stranger, "--episodes", 1],
+            ["export", "stranger", here / f"exported{inside}"],
+            ["rerun", "stranger"],
+            ["train", "--run_id", "stranger", "--resume", "--total_timesteps", 64],
+            ["train", "--initialize_from", "stranger", "--run_id", "mine", "--env_id", "CartPole-v1"],
+        ):
+            ended = run(here, *words)
+            assert not (stranger / "imported").exists(), words
+            assert not inside or (ended.returncode == 2 and "is not imported" in ended.stderr), words
 
 
 MISTAKEN = AGENT.replace(
