@@ -13,7 +13,7 @@ import torch
 from gymnasium.vector import VectorEnv
 from lightning import Fabric, LightningModule
 from lightning.pytorch.utilities.seed import isolate_rng
-from torch import Tensor
+from torch import Tensor, nn
 
 from fabric_rl.ranks.collectives import raised_on_all_ranks, waits_for_all_gradients
 from fabric_rl.rollouts.rollout import Rollout
@@ -176,9 +176,13 @@ def _try_agent(
     loss = _try_training_step(fabric, f"{name}.training_step()", trial, batch)
     _check_all_used(fabric, f"{name}.training_step()", trial, loss)
     if isinstance(trial, OffPolicyAgent):
-        for part in _checked_parts(f"{name}.update_parts()", trial):
+        for part, own in _checked_parts(f"{name}.update_parts()", trial).items():
             what = f"{name}.training_step() of minibatch.part {part!r}"
-            _try_training_step(fabric, what, trial, batch._replace(part=part))
+            loss = _try_training_step(fabric, what, trial, batch._replace(part=part))
+            if _used_by(loss).isdisjoint(map(id, own)):
+                raise ValueError(f"{what}: the loss does not depend on the parameters of this part")
+        with error_context(f"{name}.update_targets()"), torch.no_grad():
+            trial.update_targets(0.005)
     return action, batch
 
 
@@ -197,15 +201,40 @@ def _try_training_step(fabric: Fabric, what: str, agent: ActorCritic, batch: Any
     return cast(Tensor, loss)
 
 
-def _checked_parts(what: str, agent: OffPolicyAgent) -> list[str]:
-    """Return the names of the parts that learn; raise a ValueError unless each parameter that learns is in one."""
-    parts = agent.update_parts()
+def check_optimizer(agent: LightningModule, optimizer: torch.optim.Optimizer) -> None:
+    """Raise a ValueError if an optimizer and the parameters of an agent do not belong together.
+
+    Agents that learn from rollouts may leave parameters out.
+    """
+    what = f"--agent {type(agent).__name__}.configure_optimizers()"
+    own = {id(p): p for group in optimizer.param_groups for p in group["params"]}
+    for foreign in own.keys() - {id(p) for p in agent.parameters()}:
+        raise ValueError(
+            f"{what}: a parameter of shape {[*own[foreign].shape]} is not one of the agent's, so it is not saved; "
+            "make its module an attribute of the agent, and lists of modules a torch.nn.ModuleList"
+        )
+    lost = [name for name, p in agent.named_parameters() if p.requires_grad and id(p) not in own]
+    if lost and isinstance(agent, OffPolicyAgent):
+        raise ValueError(f"{what}: {lost[0]} would never learn; add it, or freeze it with requires_grad_(False)")
+
+
+def _checked_parts(what: str, agent: OffPolicyAgent) -> dict[str, list[nn.Parameter]]:
+    """Return the parts that learn; raise a ValueError unless each parameter that learns is in one."""
+    parts: Any = agent.update_parts()
+    if not isinstance(parts, dict):
+        raise ValueError(f"{what} must return a dict of lists of parameters, got {describe_type(parts)}")
+    with error_context(what):
+        parts = {name: list(own) for name, own in parts.items()}
+    for name, own in parts.items():
+        for each in own:
+            if not isinstance(each, nn.Parameter):
+                raise ValueError(f"{what}: {name!r} must be a list of parameters, but contains {describe_type(each)}")
     named = Counter(id(p) for own in parts.values() for p in own)
     for name, p in agent.named_parameters():
         if parts and p.requires_grad and named[id(p)] != 1:
             found = named[id(p)] or "none; add it to one, or freeze it with requires_grad_(False)"
             raise ValueError(f"{what}: the parameter {name} must be in one part, but is in {found}")
-    return list(learning_parts(agent))
+    return learning_parts(agent)
 
 
 @contextmanager
@@ -222,6 +251,18 @@ def _check_all_used(fabric: Fabric, what: str, agent: ActorCritic, loss: Tensor)
     """Raise ValueError if a parameter is not in the graph of the loss: DDP would wait for its gradient."""
     if not waits_for_all_gradients(fabric):
         return
+    used = _used_by(loss)
+    unused = [key for key, p in agent.named_parameters() if p.requires_grad and id(p) not in used]
+    if unused:
+        more = f" and {len(unused) - 3} more" if len(unused) > 3 else ""
+        raise ValueError(
+            f"{what}: the loss does not depend on the parameters {', '.join(unused[:3])}{more}, but with DDP "
+            "it must depend on all of them; remove these, or freeze them with requires_grad_(False)"
+        )
+
+
+def _used_by(loss: Tensor) -> set[int]:
+    """Return the ids of the tensors whose gradients a loss has, such as parameters."""
     used, seen, waiting = set(), set(), [loss.grad_fn]
     while waiting:
         node = waiting.pop()
@@ -230,13 +271,7 @@ def _check_all_used(fabric: Fabric, what: str, agent: ActorCritic, loss: Tensor)
         seen.add(node)
         used.add(id(getattr(node, "variable", None)))  # only nodes that accumulate a gradient have one
         waiting.extend(following for following, _ in node.next_functions)
-    unused = [key for key, p in agent.named_parameters() if p.requires_grad and id(p) not in used]
-    if unused:
-        more = f" and {len(unused) - 3} more" if len(unused) > 3 else ""
-        raise ValueError(
-            f"{what}: the loss does not depend on the parameters {', '.join(unused[:3])}{more}, but with DDP "
-            "it must depend on all of them; remove these, or freeze them with requires_grad_(False)"
-        )
+    return used
 
 
 def _tensor(what: str, value: Any, shape: tuple[int, ...], kind: str = FLOATS) -> Array:  # noqa: ANN401 - checked here

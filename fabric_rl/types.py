@@ -280,18 +280,19 @@ class OffPolicyAgent(ActorCritic):
 
         It is called before training only. Each parameter that learns belongs to exactly one part; its gradients from
         the losses of the others are dropped. A part rests in an update if `training_step` returns a loss without a
-        gradient, but not in the first one.
+        gradient, but not in the first one, and on all ranks at once: decide by a count, not by the minibatch.
         """
         return {}
 
     def update_targets(self, tau: float) -> None:
-        """Update all target networks after each update: `target += tau (network - target)`."""
+        """Update all target networks after each update, in `no_grad`: `target += tau (network - target)`."""
         raise NotImplementedError
 
 
 def learning_parts(agent: OffPolicyAgent) -> dict[str, list[nn.Parameter]]:
     """Return the parts of an agent that have parameters to learn; a frozen part is left out."""
-    return {name: own for name, own in agent.update_parts().items() if any(p.requires_grad for p in own)}
+    parts = {name: list(own) for name, own in agent.update_parts().items()}
+    return {name: own for name, own in parts.items() if any(p.requires_grad for p in own)}
 
 
 @runtime_checkable

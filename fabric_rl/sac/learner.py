@@ -127,7 +127,7 @@ class ReplayLearner(FrozenLearner):
                 with self._timers("optimizer"):
                     self.optimizer.step()
                     self.optimizer.zero_grad()
-            with self._timers("optimizer"):
+            with self._timers("optimizer"), torch.no_grad():
                 self.agent.update_targets(self._sac.tau)
             if self._sac.per_alpha:
                 if stats.get("td_error", loss).dim() != 1:

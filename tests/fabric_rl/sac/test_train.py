@@ -488,13 +488,14 @@ class Extended(SACLightningAgent):
         return loss + (self.extra - 1).square().sum(), stats
 
 
-def extended(fabric, **attributes):
+def extended(fabric, base=Extended, **attributes):
     """Train briefly; return the agent, whose class has these attributes."""
     made = []
 
     def build(*spaces):
-        made.append(type("Own", (Extended,), attributes)(*spaces, **SMALL))
-        made[0].configure_optimizers = lambda: torch.optim.SGD(made[0].parameters(), lr=0.1)
+        made.append(type("Own", (base,), attributes)(*spaces, **SMALL))
+        if "configure_optimizers" not in attributes:
+            made[0].configure_optimizers = lambda: torch.optim.SGD(made[0].parameters(), lr=0.1)
         return made[0]
 
     env, sac = partial(GymnasiumEnvs, "CartPole-v1", 1), SACArgs(buffer_init_steps=16)
@@ -523,6 +524,63 @@ def test_every_part_is_tried_before_training(fabric):
 
     with pytest.raises(ValueError, match=r"^--agent Own.training_step\(\) of minibatch.part 'policy': unknown part"):
         extended(fabric, owners=("policy",), training_step=training_step)
+
+
+def parts_of(agent):
+    return SACLightningAgent.update_parts(agent)
+
+
+def without_policy(agent):
+    return torch.optim.SGD(agent.critics.parameters(), lr=0.1)
+
+
+def with_a_stranger(agent):
+    return torch.optim.SGD([*agent.parameters(), nn.Parameter(torch.zeros(3, 2))], lr=0.1)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        ({"update_parts": lambda agent: None}, r"update_parts\(\) must return a dict of lists of parameters, got None"),
+        (
+            {"update_parts": lambda agent: {"all": [nn.Linear(1, 1)]}},
+            r"update_parts\(\): 'all' must be a list of parameters, but contains Linear",
+        ),
+        (
+            {"update_parts": lambda agent: dict(zip(("policy", "critics"), parts_of(agent).values(), strict=True))},
+            r"training_step\(\) of minibatch.part 'policy': the loss does not depend on the parameters of this part",
+        ),
+        ({"update_targets": lambda agent: None}, r"update_targets\(\): .* takes 1 positional argument"),
+        (
+            {"configure_optimizers": without_policy},
+            r"configure_optimizers\(\): log_temperature would never learn; add it, or",
+        ),
+        (
+            {"configure_optimizers": with_a_stranger},
+            r"configure_optimizers\(\): a parameter of shape \[3, 2\] is not one",
+        ),
+    ],
+)
+def test_a_mistake_in_the_parts_or_the_optimizer_is_an_error_at_the_start(fabric, attributes, said):
+    with pytest.raises(ValueError, match=rf"^--agent Own\.{said}"):
+        extended(fabric, SACLightningAgent, **attributes)
+
+
+def test_parts_may_be_generators(fabric):
+    def update_parts(self):
+        return {name: (p for p in [*[self.extra] * (name == "policy"), *own]) for name, own in parts_of(self).items()}
+
+    agent = extended(fabric, update_parts=update_parts)
+    assert agent.extra.item() == pytest.approx(1 - 0.8**49, abs=1e-6)
+
+
+def test_targets_move_without_gradients(fabric):
+    def update_targets(self, tau):
+        for old, new in zip(self.target_critics.parameters(), self.critics.parameters(), strict=True):
+            old.mul_(1 - tau).add_(tau * new)
+
+    agent = extended(fabric, owners=("policy",), update_targets=update_targets)
+    assert not any(p.requires_grad for p in agent.target_critics.parameters())
 
 
 @pytest.mark.parametrize("part", ["critics", "policy"])
