@@ -113,9 +113,13 @@ class ReplayLearner(FrozenLearner):
                 with self._timers("forward"), self.fabric.autocast():
                     loss, told = self._model.training_step(minibatch._replace(part=part))
                 stats |= told | {"loss": stats["loss"] + loss.detach()}
-                if not loss.requires_grad:  # the part rests
-                    continue
-                if others and waits_for_all_gradients(self.fabric):
+                if not loss.requires_grad:
+                    if part is None:
+                        raise SettingError(
+                            f"--agent {type(self.agent).__name__}.training_step(): the loss has no gradient any more"
+                        )
+                    continue  # the part rests
+                if part is not None and waits_for_all_gradients(self.fabric):
                     loss = loss + 0 * torch.stack([p.sum() for p in self._weights if p.requires_grad]).sum()
                 with self._timers("backward"):
                     self.fabric.backward(loss)

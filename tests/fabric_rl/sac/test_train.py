@@ -583,6 +583,16 @@ def test_targets_move_without_gradients(fabric):
     assert not any(p.requires_grad for p in agent.target_critics.parameters())
 
 
+def test_without_parts_a_loss_that_loses_its_gradient_ends_the_training(fabric):
+    def training_step(self, minibatch):
+        loss, stats = SACLightningAgent.training_step(self, minibatch)
+        self.updates = getattr(self, "updates", 0) + 1
+        return (loss if self.updates < 5 else loss.detach()), stats
+
+    with pytest.raises(ValueError, match=r"^--agent Own.training_step\(\): the loss has no gradient any more$"):
+        extended(fabric, SACLightningAgent, update_parts=lambda agent: {}, training_step=training_step)
+
+
 @pytest.mark.parametrize("part", ["critics", "policy"])
 def test_a_frozen_part_is_left_out(fabric, part):
     def __post_init__(self):
