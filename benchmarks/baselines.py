@@ -88,7 +88,7 @@ TASKS = {
     "halfcheetah": Task("HalfCheetah-v5", 1_000_000, "hopper", HALFCHEETAH),
     "bipedalwalker": Task("BipedalWalker-v3", 1_000_000, "hopper", ("--env.env_id", "BipedalWalker-v3")),
     "sac_hopper": Task("Hopper-v5", 300_000, "sac_hopper", sac=True),
-    "sac_halfcheetah": Task("HalfCheetah-v5", 50_000, "sac_hopper", (*HALFCHEETAH, "--lr_schedule", "constant"), True),
+    "sac_halfcheetah": Task("HalfCheetah-v5", 300_000, "sac_hopper", (*HALFCHEETAH, "--lr_schedule", "constant"), True),
 }
 ROCKET = "rocket"
 ROCKET_CONTENDERS = (*CONTENDERS, "teacher", "sb3_rlgym", "cleanrl_rlgym")
