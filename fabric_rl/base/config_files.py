@@ -142,7 +142,7 @@ def refuse_code_beside(config: Path, settings: Any) -> None:  # noqa: ANN401 - a
     Raises:
         ValueError: They do.
     """
-    texts = set(_texts(settings))
+    texts = [*_texts(settings)]
     for entry in {*sys.path, os.getcwd()}:
         for root, file in ((Path(entry).absolute(), config.absolute()), (Path(entry).resolve(), config.resolve())):
             if not file.is_relative_to(root) or root / "fabric_rl" in file.parents:  # shipped agents are ours
@@ -158,18 +158,24 @@ def refuse_code_beside(config: Path, settings: Any) -> None:  # noqa: ANN401 - a
 
 
 def _texts(settings: Any) -> Iterator[str]:  # noqa: ANN401 - any YAML
-    """Yield all names and values that are texts, also of YAML within a text."""
-    waiting, seen = [settings], set[int]()
+    """Yield all names and values that are texts, also of YAML within a text, each once."""
+    waiting, seen = [settings], dict[Any, Any]()  # it keeps what it has seen, or another one could get its id
     while waiting:
         each = waiting.pop()
+        key = each if isinstance(each, str) else id(each)
+        if key in seen:
+            continue
+        seen[key] = each
         if isinstance(each, str):
             yield each
             with suppress(yaml.YAMLError, ValueError, RecursionError):
-                inner = yaml.safe_load(each)
-                waiting += [inner] if inner != each else []
-        elif isinstance(each, (dict, list)) and id(each) not in seen:
-            seen.add(id(each))
-            waiting += [*each, *each.values()] if isinstance(each, dict) else each
+                waiting.append(yaml.compose(each, yaml.SafeLoader))
+        elif isinstance(each, yaml.Node):
+            waiting += [each.value] if isinstance(each, yaml.ScalarNode) else each.value
+        elif isinstance(each, dict):
+            waiting += [*each, *each.values()]
+        elif isinstance(each, (list, tuple)):  # a tuple: name and value of a node
+            waiting += each
 
 
 def read_sections(configs: Sequence[str], name: str) -> list[Any]:

@@ -1,6 +1,7 @@
 """Configurations of runs, which may be a stranger's."""
 
 import json
+from itertools import pairwise
 
 import pytest
 
@@ -45,4 +46,9 @@ def test_other_texts_are_left_alone(config):
     ]
     loop.append(loop)
     refuse_code_beside(config, {"a": loop, "b": "downloads.beside", "c": "{not: [yaml", "d": 3})
+    bomb = "\n".join(
+        f"{name}: &{name} {{<<: [{', '.join(['*' + before] * 9)}], b: {before}}}"
+        for before, name in pairwise("abcdefghi")
+    )
+    refuse_code_beside(config, f"a: &a {{x: 1}}\n{bomb}")
     refuse_code_beside(config.parents[1] / "config.yaml", "their-bot.evil.Agent")
