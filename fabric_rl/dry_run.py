@@ -201,7 +201,7 @@ def _try_training_step(fabric: Fabric, what: str, agent: ActorCritic, batch: Any
     return cast(Tensor, loss)
 
 
-def check_optimizer(agent: LightningModule, optimizer: torch.optim.Optimizer) -> None:
+def check_trained_parameters(agent: LightningModule, optimizer: torch.optim.Optimizer) -> None:
     """Raise a ValueError if an optimizer and the parameters of an agent do not belong together.
 
     Agents that learn from rollouts may leave parameters out.

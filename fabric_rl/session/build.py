@@ -17,7 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 from fabric_rl.args import TrainArgs
 from fabric_rl.base.seeding import stream_seed
 from fabric_rl.callback import Callback, TrainState
-from fabric_rl.dry_run import check_agent, check_optimizer, dry_run_parts, error_context
+from fabric_rl.dry_run import check_agent, check_trained_parameters, dry_run_parts, error_context
 from fabric_rl.hooks import Hooks
 from fabric_rl.learning.gae import GAE, CounterfactualAdvantage, Estimator
 from fabric_rl.learning.learner import FrozenLearner, Learner
@@ -147,7 +147,7 @@ def build(
     bare_optimizer: Any = module.configure_optimizers()
     if not isinstance(bare_optimizer, torch.optim.Optimizer):
         raise TypeError(f"--agent {type(module).__name__}.configure_optimizers() must return one torch optimizer")
-    check_optimizer(module, bare_optimizer)
+    check_trained_parameters(module, bare_optimizer)
     if getattr(fabric.strategy.precision, "scaler", None) is not None:  # 16-mixed
         # Fabric clips no gradients that a fused optimizer unscales in its own step: it unscales them before.
         bare_optimizer._step_supports_amp_scaling = False  # type: ignore[attr-defined]
