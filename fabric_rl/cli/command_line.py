@@ -223,8 +223,9 @@ def _with_settings_of_origin(base: Sequence[str], given: Sequence[str]) -> list[
         config = find_config(path / "weights")
         theirs = read_yaml(config)
     except (CheckpointError, OSError, ValueError):
-        config, theirs = Path(), {}  # reported later, if it is an error
-    refuse_code_beside(config, theirs)
+        theirs = {}  # reported later, if it is an error
+    else:
+        refuse_code_beside(config, theirs)
     agent, chosen = theirs.get("agent"), last_flag_value(words, "--agent")
     taken: dict[str, Any] = {}
     if isinstance(agent, dict) and chosen in (None, agent.get("class_path")):
