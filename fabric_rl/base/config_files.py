@@ -148,12 +148,12 @@ def refuse_code_beside(config: Path, settings: Any) -> None:  # noqa: ANN401 - a
             if not file.is_relative_to(root) or root / "fabric_rl" in file.parents:  # shipped agents are ours
                 continue
             top, *deeper = file.relative_to(root).parts
-            names = [re.escape(each.name.partition(".")[0]) for each in (root / top).iterdir()] if deeper else []
+            names = [re.escape(each.name.partition(".")[0]) for each in (root / top).glob("*")] if deeper else []
             module = rf"(?:(?<![\w.])|(?<=fabric_rl\.)){re.escape(top)}\.(?:{'|'.join(names)})[.:][\w.]*"
             for found in filter(None, (re.search(module, text) for text in texts if names)):
                 raise ValueError(
-                    f"{config}: {found[0]} is code in {root / top}, the folder that holds this run or export; it may "
-                    f"be a stranger's, so it is not imported. If it is yours, move one of the two out of {top}"
+                    f"{config}: {found[0]} is code in {root / top}, the folder that also holds this run or export; as "
+                    "it could be a stranger's, it is not imported. If it is yours, move it, or use another --runs_dir"
                 )
 
 

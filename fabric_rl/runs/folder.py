@@ -12,6 +12,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from fabric_rl.args import check_run_id
+from fabric_rl.base.config_files import refuse_code_beside
 from fabric_rl.base.files import read_json, write_json
 from fabric_rl.base.tables import finite_or_none
 from fabric_rl.metrics.log import logger
@@ -66,7 +67,7 @@ class Run:
 
         Raises:
             FileExistsError: A run of that name already exists.
-            ValueError: The name is empty or a path.
+            ValueError: The name is empty or a path, or the settings name code that the run could not be resumed with.
             CheckpointError: The weights cannot be written.
             BlockingIOError: Another process is using or creating that run.
             OSError: The folder is not writable.
@@ -74,6 +75,7 @@ class Run:
         base = Path(runs_dir)
         name = datetime.now().strftime("%Y%m%d-%H%M%S") if run_id is None else run_id
         check_run_id(name)
+        refuse_code_beside(base / name / CONFIG, config)
         made: Run | None = None
         try:
             if force and (base / name).is_dir():

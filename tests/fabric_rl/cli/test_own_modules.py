@@ -100,6 +100,14 @@ def test_modules_in_the_working_folder(run, mine, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_code_in_the_folder_of_the_runs_is_refused_before_it_trains(run, mine):
+    """A run there could not be resumed: its code could be a stranger's."""
+    words = ["train", "--env_id", "CartPole-v1", "--agent", "mine.agent_of_mine.Mine", "--runs_dir", "mine/runs"]
+    refused = run(mine.parent, *words, "--total_timesteps", 32)
+    assert refused.returncode == 2 and "config.yaml: mine.agent_of_mine.Mine is code in" in refused.stderr
+    assert not (mine / "runs").exists()
+
+
 @pytest.mark.slow
 def test_the_command_that_is_printed_needs_the_folder(run, mine, tmp_path):
     """Without `--config`, no command looks beside the file."""
