@@ -207,13 +207,15 @@ def check_trained_parameters(agent: LightningModule, optimizer: torch.optim.Opti
     Agents that learn from rollouts may leave parameters out.
     """
     what = f"--agent {type(agent).__name__}.configure_optimizers()"
-    own = {id(p): p for group in optimizer.param_groups for p in group["params"]}
-    for foreign in own.keys() - {id(p) for p in agent.parameters()}:
+    learn = [p for group in optimizer.param_groups for p in group["params"]]
+    known, learning = {id(p) for p in agent.parameters()}, {id(p) for p in learn}
+    foreign = [p for p in learn if id(p) not in known]
+    lost = [name for name, p in agent.named_parameters() if p.requires_grad and id(p) not in learning]
+    if foreign:
         raise ValueError(
-            f"{what}: a parameter of shape {[*own[foreign].shape]} is not one of the agent's, so it is not saved; "
+            f"{what}: a parameter of shape {[*foreign[0].shape]} is not one of the agent's, so it is not saved; "
             "make its module an attribute of the agent, and lists of modules a torch.nn.ModuleList"
         )
-    lost = [name for name, p in agent.named_parameters() if p.requires_grad and id(p) not in own]
     if lost and isinstance(agent, OffPolicyAgent):
         raise ValueError(f"{what}: {lost[0]} would never learn; add it, or freeze it with requires_grad_(False)")
 

@@ -11,7 +11,7 @@ from tests.forks import Forks
 
 if "PYTEST_XDIST_WORKER_COUNT" in os.environ:  # the processes of the tests share the cores, as ranks do
     os.environ["LOCAL_WORLD_SIZE"] = os.environ["PYTEST_XDIST_WORKER_COUNT"]
-gc.set_threshold(100_000, 50, 100)  # all tests and modules are in one process: to look through them takes a sixth of it
+gc.set_threshold(100_000, 50, 100)  # a process holds all tests and modules; searching them took a sixth of its time
 hypothesis.settings.register_profile("tests", max_examples=30, derandomize=True, deadline=None)
 hypothesis.settings.load_profile("tests")
 

@@ -90,17 +90,16 @@ def read_settings(
     }
     argv = sys.argv[1:] if argv is None else argv
     given = complete_help_flags(normalize_flags(argv, boolean_flags(main, *groups.values())), classes)
-    files = [Path(resolve_preset(value)) for value in flag_values(given, "--config") if value]
-    for file in files if not own_files else ():
-        refuse_code_beside(file, read_yaml(file))
-    files = [file for file in files if own_files and file.is_file() and file.parent != PRESETS]
-    beside = [str(file.resolve().parent) for file in files]
+    files = [Path(resolve_preset(value)) for value in flag_values(given, "--config") if value and own_files]
+    beside = [str(file.resolve().parent) for file in files if file.is_file() and file.parent != PRESETS]
     here = os.getcwd()
     sys.path[:] = [each or here for each in sys.path]  # "" would follow jsonargparse into the folder of a configuration
     sys.path += [each for each in dict.fromkeys([here, *beside]) if each not in sys.path]
     if "--env_id" in flag_names(given):
         _refuse_env_flags(flag_names(given), "--env_id")
     of_run, base = _base(given, preset)
+    for file in filter(None, flag_values(of_run if own_files else given, "--config")):
+        refuse_code_beside(Path(file), read_yaml(file))
     words = _with_settings_of_origin(base, given)
     agents = [file.get("agent") for file in read_configs(words)]
     named = (isinstance(each, str) or (isinstance(each, dict) and "class_path" in each) for each in agents)
@@ -361,7 +360,6 @@ def _config_of_run(given: Sequence[str]) -> Path | None:
             f"--resume: run {run.name} has no config.yaml, so its settings are unknown; pass them with --config, "
             "--env or --env_id"
         )
-    refuse_code_beside(run.provenance.config, read_yaml(run.provenance.config))
     return run.provenance.config
 
 
