@@ -619,6 +619,29 @@ def test_parts_learn_with_every_kind_of_ddp(forks, tmp_path, ranks, strategy):
     assert json.loads((tmp_path / "r/summary.json").read_text())["total_steps"] == 240
 
 
+ONE_PART = """
+from agents import SACLightningAgent
+
+class Agent(SACLightningAgent):
+    def update_parts(self):
+        return {"all": [parameter for own in super().update_parts().values() for parameter in own]}
+
+    def training_step(self, minibatch):  # nothing in the loss of the part depends on the policy
+        return super().training_step(minibatch._replace(part="critics" if minibatch.part else None))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["ddp", "ddp_find_unused_parameters_true"])
+def test_one_part_with_parameters_that_its_loss_leaves_out_learns_with_ddp(forks, tmp_path, strategy):
+    flags = ["--config", "sac_pendulum", "--total_timesteps", 240, "--buffer_init_steps", 200, "--accelerator", "cpu"]
+    flags += ["--agent", "own.Agent", "--devices", 2, "--strategy", strategy]
+    flags += ["--runs_dir", tmp_path, "--run_id", "r", "--plain"]
+    statuses, _, err = forks.wait(forks.ranks(2, *flags, files={"own.py": ONE_PART}))
+    assert set(statuses) == {0}, err
+    assert json.loads((tmp_path / "r/summary.json").read_text())["total_steps"] == 240
+
+
 @pytest.mark.parametrize("space", [Discrete(2), Box(-2, 2, (1,))])
 def test_both_kinds_of_actions_train(fabric, space):
     env = partial(GymnasiumEnvs, "CartPole-v1" if isinstance(space, Discrete) else "Pendulum-v1", 2)
