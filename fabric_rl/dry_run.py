@@ -32,6 +32,9 @@ from fabric_rl.rollouts.step_checks import (
 )
 from fabric_rl.types import ActorCritic, ActOutput, HasMetrics, Minibatch, OffPolicyAgent, Transitions, learning_parts
 
+OWN_STATISTICS = ("epochs", "grad_norm", "learning_rate", "replay_steps")
+"""Statistics that the training adds to those of `training_step`."""
+
 MakeBatch = Callable[[Minibatch, ActorCritic], Minibatch | Transitions]
 """Function that makes a minibatch from a flat rollout."""
 
@@ -196,6 +199,8 @@ def _try_training_step(fabric: Fabric, what: str, agent: ActorCritic, batch: Any
     if not isinstance(stats, dict) or not all(isinstance(key, str) for key in stats):
         raise ValueError(f"{what}: the statistics must be a dict of names and tensors, got {stats!r}")
     for key, figure in stats.items():
+        if key in OWN_STATISTICS:
+            raise ValueError(f"{what}: the training itself reports a statistic {key!r}; give this one another name")
         each = isinstance(agent, OffPolicyAgent) and key == "td_error" and getattr(figure, "shape", ()) != ()
         _tensor(f"{what}: the statistic {key!r}", figure, batch[0].shape[:1] if each else (), NUMBERS)
     return cast(Tensor, loss)

@@ -123,6 +123,10 @@ def field(name, change):
         ({"training_step": replace(0, torch.Tensor.detach)}, r"training_step\(\): the loss has no gradient"),
         ({"training_step": replace(0, lambda loss: loss[None])}, r"the loss must be floats of shape \[\]"),
         ({"training_step": replace(0, lambda loss: loss / 0)}, r"the loss must be finite, got nan$"),
+        (
+            {"training_step": replace(1, lambda stats: stats | {"grad_norm": stats["value_loss"]})},
+            r"the training itself reports a statistic 'grad_norm'; give this one another name$",
+        ),
         ({"training_step": replace(1, lambda stats: {"kl": 0.5})}, r"the statistic 'kl' must be a tensor, got float"),
     ],
 )
