@@ -145,11 +145,26 @@ def iterations(run):
         return []
 
 
+WAITS = """
+import time
+from pathlib import Path
+import fabric_rl
+
+class Waits(fabric_rl.Callback):
+    def on_iteration_end(self, state):
+        while state.iteration == 10 and not state.stop and not Path("go").exists():
+            time.sleep(0.05)
+"""
+"""A run that is in the middle until it is stopped, or the file `go` is there."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_children_end_with_the_command_and_the_next_call_goes_on(tmp_path, number):
     runs = tmp_path / "runs"
+    (tmp_path / "waits.py").write_text(WAITS)
     words = [*CARTPOLE, "--total_timesteps", 3_200, "--seeds", "0..2", "--parallel", 2, "--runs_dir", runs]
+    words += ["--callbacks+=waits.Waits"]
     code = "from fabric_rl.commands.main import main; main()"
     start = [sys.executable, "-c", code, "seeds", *map(str, words)]
     first = subprocess.Popen(start, env=environment(), cwd=tmp_path, stdout=subprocess.PIPE, text=True)
@@ -168,6 +183,7 @@ def test_children_end_with_the_command_and_the_next_call_goes_on(tmp_path, numbe
     assert not (runs / "cartpole_seed2").exists()
     stopped = [json.loads((run / "summary.json").read_text()) for run in two]
     assert [each["stopped_by"] for each in stopped] == ["SIGTERM", "SIGTERM"]
+    (tmp_path / "go").touch()
     again = subprocess.run(start, env=environment(), cwd=tmp_path, capture_output=True, text=True, timeout=3 * SECONDS)
     assert (again.returncode, again.stderr) == (0, "") and "3 of 3 runs of group cartpole" in again.stdout
     assert [run.status for run in list_runs(runs)] == ["finished"] * 3
