@@ -19,7 +19,12 @@ DOCS = ROOT / "docs"
 OUTSIDE = (
     "benchmarks/results/*",
     "configs/*.yaml",
+    "examples/*.py",
+    "fabric_rl/loop.py",
+    "fabric_rl/types.py",
+    "fabric_rl/sac/train.py",
     "notebooks/*.ipynb",
+    "CITATION.cff",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "LICENSE",

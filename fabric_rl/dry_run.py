@@ -32,7 +32,7 @@ from fabric_rl.rollouts.step_checks import (
 )
 from fabric_rl.types import ActorCritic, ActOutput, HasMetrics, Minibatch, OffPolicyAgent, Transitions, learning_parts
 
-OWN_STATISTICS = ("epochs", "grad_norm", "learning_rate", "replay_steps")
+OWN_STATISTICS = {"epochs", "explained_variance", "grad_norm", "learning_rate", "replay_steps", "update_magnitude"}
 """Statistics that the training adds to those of `training_step`."""
 
 MakeBatch = Callable[[Minibatch, ActorCritic], Minibatch | Transitions]
