@@ -94,7 +94,7 @@ def shortened(words, number):
     if words[:2] in (["python", "train_fabric.py"], ["fabric-rl", "train"]):
         if {"--help", "--print_config"} & set(words) or any(word.endswith(".help") for word in words):
             return words
-        sac = any(re.search("sac_|SAC|TD3", word) for word in words)
+        sac = any(re.search("sac_|SAC|TD3|DQN", word) for word in words)
         total = (60 if sac else 1) if "--resume" not in words else 200 * number
         force = ["--force"] if "--run_id" in words and "--resume" not in words else []
         often = ["--milestone_interval", "64"] if "--milestone_interval" in words else []
