@@ -383,7 +383,7 @@ table; with SAC, only those of this project on Hopper do.
 Minutes are processor time on one core, without startup. The runs were made beside other work and at different times,
 and the same run can take up to twice as long: read the columns of minutes and of steps per second as an indication
 only. With PPO, this project steps 4 to 16 environments at once, Stable-Baselines3 one, CleanRL 4 (CartPole, Acrobot,
-LunarLander) or one, which is a part of the differences in steps per second.
+LunarLander) or one, which explains part of the differences in steps per second.
 """
 GYMNASIUM_TEXT = """\
 ## Gymnasium
@@ -394,20 +394,19 @@ narrow: the interval of a return contains the true value in about 89 % of cases 
 50 % with two; that of a difference in about 94 % (five seeds against five), 81 % (three against three), 74 % (two
 against three) and 67 % (two against two).
 
-"Equal minutes" is the median time that the fastest trainer needed for all its steps. Slower runs are read at that time,
-when their learning rate, if it falls, has not yet reached zero.
+"Equal minutes" is the median time that the fastest trainer needed for all its steps. For slower runs, the
+return at that time counts; their learning rate, if it falls, has not yet reached zero then.
 """
 ROCKET_TEXT = """\
 ## RocketSim
 
-Environment and rewards of the quickstart, 1v1 in 32 arenas. All trainers collect 64 steps per car and learn twice from
-minibatches of 512, with gamma 0.98, an entropy coefficient of 0.01 and networks of 256-256 (ReLU). All other settings
+Environment and rewards of the quickstart, 1v1 in 32 arenas. All trainers collect 64 steps per car and make two passes over
+them in minibatches of 512, with gamma 0.98, an entropy coefficient of 0.01 and networks of 256-256 (ReLU). All other settings
 are their own: the defaults of Stable-Baselines3 and CleanRL, and the preset with a constant learning rate. Touches per
 minute of game time and car are those of the last quarter of the training.
 
-"On RLGym" means 32 environments of RLGym's training guide (`rlgym_guide.py`), stepped one after another in the same
-process: what the trainer does without this project. Their observations (92 numbers) and rewards (four) are smaller, and
-what is learned there cannot be compared.
+"With its teacher at full weight" means that the agent also imitates a scripted bot throughout. Trainers without this
+project's pool, on RLGym's own environments, are compared [below](#reading).
 """
 
 
