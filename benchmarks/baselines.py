@@ -400,9 +400,9 @@ return at that time counts; their learning rate, if it falls, has not yet reache
 ROCKET_TEXT = """\
 ## RocketSim
 
-Environment and rewards of the quickstart, 1v1 in 32 arenas. All trainers collect 64 steps per car and make two passes over
-them in minibatches of 512, with gamma 0.98, an entropy coefficient of 0.01 and networks of 256-256 (ReLU). All other settings
-are their own: the defaults of Stable-Baselines3 and CleanRL, and the preset with a constant learning rate. Touches per
+Environment and rewards of the quickstart, 1v1 in 32 arenas. All trainers collect 64 steps per car and make two
+passes over them in minibatches of 512, with gamma 0.98, an entropy coefficient of 0.01 and networks of 256-256 (ReLU).
+All other settings are their own: the defaults of Stable-Baselines3 and CleanRL, and the preset with a constant learning rate. Touches per
 minute of game time and car are those of the last quarter of the training.
 
 "With its teacher at full weight" means that the agent also imitates a scripted bot throughout. Trainers without this
