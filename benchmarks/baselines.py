@@ -402,8 +402,8 @@ ROCKET_TEXT = """\
 
 Environment and rewards of the quickstart, 1v1 in 32 arenas. All trainers collect 64 steps per car and make two
 passes over them in minibatches of 512, with gamma 0.98, an entropy coefficient of 0.01 and networks of 256-256 (ReLU).
-All other settings are their own: the defaults of Stable-Baselines3 and CleanRL, and the preset with a constant learning rate. Touches per
-minute of game time and car are those of the last quarter of the training.
+All other settings are their own: the defaults of Stable-Baselines3 and CleanRL, and the preset with a constant learning
+rate. Touches per minute of game time and car are those of the last quarter of the training.
 
 "With its teacher at full weight" means that the agent also imitates a scripted bot throughout. Trainers without this
 project's pool, on RLGym's own environments, are compared [below](#reading).
