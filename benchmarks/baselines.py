@@ -219,7 +219,8 @@ def run(name: str, contender: str, seed: int, place: Path) -> dict[str, Any]:
         sys.exit(f"baselines.py: error: {name}, seed {seed}: the training was stopped; run the same command again")
     points = curve((folder / "episodes").read_text(encoding="utf-8").splitlines(), task.steps)
     shutil.rmtree(folder)
-    return {"task": name, "contender": contender, "seed": seed, "steps": task.steps, "curve": points} | settings
+    found = {"task": name, "contender": contender, "seed": seed, "steps": task.steps, "curve": points}
+    return found | settings | {"machine": describe_machine()}
 
 
 def settings_digest(task: Task) -> str:
@@ -308,6 +309,7 @@ def run_rocket(contender: str, seed: int, minutes: float) -> dict[str, Any]:
         else:
             start([sys.executable, __file__, "--child", ROCKET, contender, str(seed), str(minutes), text], folder)
             found = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    found |= {"machine": describe_machine()}
     return {"task": ROCKET, "contender": contender, "seed": seed, "minutes": minutes} | found
 
 
@@ -320,6 +322,16 @@ def read_rocket(folder: Path, minutes: float) -> dict[str, float]:
     return {"steps_per_second": float(steps[-1]) / (60 * minutes), "touches": float(np.mean(late))}
 
 
+def machines(runs: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """The machines of runs, each with a letter."""
+    return dict(zip(dict.fromkeys(run["machine"] for run in runs), "ABCDEFGH", strict=False))
+
+
+def letters(runs: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]]) -> str:
+    """The letters of the machines of its own among all runs."""
+    return ", ".join(sorted({machines(runs).get(run["machine"], "?") for run in own}))
+
+
 def table(runs: Sequence[dict[str, Any]]) -> list[str]:
     """Rows of the tasks of Gymnasium: interquartile means with 95 % intervals of the stratified bootstrap."""
     from fabric_rl.analysis.comparison import estimate, iqm
@@ -327,15 +339,15 @@ def table(runs: Sequence[dict[str, Any]]) -> list[str]:
     def text(statistic: Callable[..., Any], *scores: np.ndarray, sign: str = "") -> str:
         if min(map(len, scores)) < 2:
             return f"{statistic(*scores):{sign},.1f}"
-        found = estimate(statistic, scores)
+        found = estimate(statistic, scores, resamples=200_000)
         return f"{found.value:{sign},.1f} ({found.low:{sign},.1f} to {found.high:{sign},.1f})"
 
     def difference(mine: Any, theirs: Any, axis: int = -1) -> Any:  # noqa: ANN401
         return iqm(mine, axis=axis) - iqm(theirs, axis=axis)
 
     lines = ["| task | steps | trainer | seeds | return at equal steps | minutes | return at equal minutes "]
-    lines[0] += "| fabric-rl's lead, equal steps | fabric-rl's lead, equal minutes | steps/s |"
-    lines.append("|---|---|---|---|---|---|---|---|---|---|")
+    lines[0] += "| fabric-rl's lead, equal steps | fabric-rl's lead, equal minutes | steps/s | machine |"
+    lines.append("|---|---|---|---|---|---|---|---|---|---|---|")
     for name, task in TASKS.items():
         found = {each: [r for r in runs if (r["task"], r["contender"]) == (name, each)] for each in CONTENDERS}
         found = {each: own for each, own in found.items() if own}
@@ -344,8 +356,9 @@ def table(runs: Sequence[dict[str, Any]]) -> list[str]:
         seconds = {each: statistics.median(r["curve"][-1][1] for r in own) for each, own in found.items()}
         shortest, scores = min(seconds.values()), {}
         for each, own in found.items():
-            ends = [[p for p in r["curve"] if p[1] <= shortest * 1.01] or r["curve"][:1] for r in own]
-            scores[each] = [np.array([points[-1][2] for points in all_]) for all_ in ([r["curve"] for r in own], ends)]
+            curves = [np.array(r["curve"]) for r in own]  # [points, (steps, seconds, return)]
+            at_the_time = [np.interp(shortest, points[:, 1], points[:, 2]) for points in curves]
+            scores[each] = [np.array([points[-1, 2] for points in curves]), np.array(at_the_time)]
         for each, own in found.items():
             rate = statistics.median(r["curve"][-1][0] / r["curve"][-1][1] for r in own)
             few = "" if len(own) >= task.seeds else f" of {task.seeds}"
@@ -353,15 +366,15 @@ def table(runs: Sequence[dict[str, Any]]) -> list[str]:
             cells += [text(iqm, scores[each][0]), f"{shortest / 60:.1f}", text(iqm, scores[each][1])]
             pairs = zip(scores["ours"], scores[each], strict=True) if each != "ours" and "ours" in scores else ()
             cells += [text(difference, *pair, sign="+") for pair in pairs] or ["", ""]
-            lines.append(f"| {' | '.join([*cells, f'{rate:,.0f}'])} |")
+            lines.append(f"| {' | '.join([*cells, f'{rate:,.0f}', letters(runs, own)])} |")
     return lines
 
 
 def rocket_table(runs: Sequence[dict[str, Any]]) -> list[str]:
     """Rows of the trainers on the pool: medians over the seeds, each seed's touches."""
     lines = [
-        "| trainer | minutes | seeds | steps/s | touches per minute, median (each seed) |",
-        "|---|---|---|---|---|",
+        "| trainer | minutes | seeds | steps/s | touches per minute, median (each seed) | machine |",
+        "|---|---|---|---|---|---|",
     ]
     for each in ROCKET_CONTENDERS:
         if own := [r for r in runs if (r["task"], r["contender"]) == (ROCKET, each)]:
@@ -369,7 +382,8 @@ def rocket_table(runs: Sequence[dict[str, Any]]) -> list[str]:
             each_seed = ", ".join(f"{each:.1f}" for each in touches if each is not None)
             told = f"{statistics.median(touches):.1f}" if each_seed else ""
             told += f" ({each_seed})" if each_seed and len(own) > 1 else ""
-            lines.append(f"| {NAMES[each]} | {own[0]['minutes']:g} | {len(own)} | {rate:,.0f} | {told} |")
+            cells = [NAMES[each], f"{own[0]['minutes']:g}", f"{len(own)}", f"{rate:,.0f}", told, letters(runs, own)]
+            lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
@@ -380,22 +394,26 @@ BipedalWalker use Hopper's). The settings of the others are general defaults. Tu
 Baselines3 Zoo were not run. With PPO, the learning rates of CleanRL and this project fall to zero over the steps of the
 table; with SAC, only those of this project on Hopper do.
 
-Minutes are processor time on one core, without startup. The runs were made beside other work and at different times,
-and the same run can take up to twice as long: read the columns of minutes and of steps per second as an indication
-only. With PPO, this project steps 4 to 16 environments at once, Stable-Baselines3 one, CleanRL 4 (CartPole, Acrobot,
-LunarLander) or one, which explains part of the differences in steps per second.
+Minutes are processor time on one core, without startup. The runs were made beside other work, at different times and on
+different machines, and the same run can take two to three times as long: read the columns of minutes and of steps per
+second as an indication only. With PPO, this project steps 4 to 16 environments at once, Stable-Baselines3 one, CleanRL
+4 (CartPole, Acrobot, LunarLander) or one, which explains part of the differences in steps per second. With PPO on
+Hopper, HalfCheetah and BipedalWalker, this project's preset and CleanRL normalize observations and scale rewards, the
+defaults of Stable-Baselines3 do not.
+
+Machines:
 """
 GYMNASIUM_TEXT = """\
 ## Gymnasium
 
 Mean return of the last 20 episodes of each run while exploring: interquartile means over the seeds with 95 % intervals
-of the stratified bootstrap (Agarwal et al. 2021), not corrected for multiple comparisons. With few seeds they are too
-narrow: the interval of a return contains the true value in about 89 % of cases with five seeds, 75 % with three and
-50 % with two; that of a difference in about 94 % (five seeds against five), 81 % (three against three), 74 % (two
-against three) and 67 % (two against two).
+of the bootstrap (Agarwal et al. 2021), not corrected for multiple comparisons. With few seeds they are too narrow: the
+interval of a return contains the true value in about 89 % of cases with five seeds and 75 % with three; that of a
+difference in 93 to 94 % (five seeds against five) and 80 % (three against three). With three seeds, the interquartile
+mean is the mean, and the interval of a return is the range.
 
-"Equal minutes" is the median time that the fastest trainer needed for all its steps. For slower runs, the
-return at that time counts; their learning rate, if it falls, has not yet reached zero then.
+"Equal minutes" is the median time that the fastest trainer needed for all its steps. The return of
+slower runs is interpolated there; their learning rate, if it falls, has not yet reached zero then.
 """
 ROCKET_TEXT = """\
 ## RocketSim
@@ -413,7 +431,7 @@ project's pool, on RLGym's own environments, are compared [below](#reading).
 def report(runs: Sequence[dict[str, Any]]) -> str:
     """The results as Markdown."""
     lines = ["# Baselines", "", INTRODUCTION]
-    lines += [describe_machine()]
+    lines += [f"- {letter}: {machine}" for machine, letter in machines(runs).items()]
     if any(run["task"] in TASKS for run in runs):
         lines += ["", GYMNASIUM_TEXT, *table(runs)]
     if any(run["task"] == ROCKET for run in runs):
