@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 
 import hypothesis
 import pytest
@@ -11,6 +12,8 @@ from tests.forks import Forks
 
 if "PYTEST_XDIST_WORKER_COUNT" in os.environ:  # the processes of the tests share the cores, as ranks do
     os.environ["LOCAL_WORLD_SIZE"] = os.environ["PYTEST_XDIST_WORKER_COUNT"]
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts background jobs so, and children inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 gc.set_threshold(100_000, 50, 100)  # a process holds all tests and modules; searching them took a sixth of its time
 hypothesis.settings.register_profile("tests", max_examples=30, derandomize=True, deadline=None)
 hypothesis.settings.load_profile("tests")

@@ -159,15 +159,15 @@ class SimArena:
         for attempt in range(MAX_ATTEMPTS):
             for car in reversed(self.cars):  # last in, first out: every list and free list of the engine stays in order
                 self.arena.remove_car(car)
-            if attempt:
-                move_heap()
             config = self.arena.get_mutator_config()
             radius = config.ball_radius
             for config.ball_radius in (radius + 1, radius):  # a new radius creates a new body
                 self.arena.set_mutator_config(config)
-            self.cars = [
-                self.arena.add_car(RocketSim.Team.ORANGE if team else RocketSim.Team.BLUE) for team in self.teams
-            ]
+            self.cars = []
+            for number, team in enumerate(self.teams):
+                if attempt >> number % 6 & 1:  # otherwise, cars would keep the distances that make their hashes collide
+                    move_heap()
+                self.cars.append(self.arena.add_car(RocketSim.Team.ORANGE if team else RocketSim.Team.BLUE))
             if has_usual_car_order(self.arena, self.cars, self.pads):
                 break
         else:

@@ -24,6 +24,7 @@ from envs.obs import DefaultObs
 from envs.pool.rocket_pool import RocketSimPool
 from envs.resets import Kickoff, MixedStates, RandomState
 from envs.resets.simple import Scramble
+from envs.sim import arena as sim_arena
 from envs.state.layout import IS_DEMOED
 from envs.state.view import bases
 from tests.envs.fakes import assert_same
@@ -168,6 +169,29 @@ def test_rocketsim_goes_through_the_cars_in_an_order_that_the_heap_does_not_chan
             sim.arena.reset_kickoff(1)
             orders.add(tuple(get().pos.as_tuple() for get in sim.car_states))
     assert len(orders) == 1
+
+
+@pytest.mark.slow
+def test_few_attempts_find_that_order_in_a_fragmented_heap(monkeypatch):
+    """The addresses of all cars of an attempt differ from those of the one before, so their hashes do, too."""
+    usual, tried = sim_arena.has_usual_car_order, []
+
+    def counted(*args):
+        tried[-1] += 1
+        return usual(*args)
+
+    monkeypatch.setattr(sim_arena, "has_usual_car_order", counted)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        junk = [bytearray(size) for size in rng.integers(520, 5000, 60_000).tolist()]
+        junk = [junk[index] for index in np.flatnonzero(rng.random(len(junk)) < rng.uniform(0.2, 0.9))]
+        pool = RocketSimPool(1, 4, num_threads=1)
+        for _ in range(80):
+            for index in rng.integers(len(junk), size=300).tolist():
+                junk[index] = bytearray(int(rng.integers(520, 5000)))
+            tried.append(0)
+            pool.reset()
+    assert max(tried) <= 20
 
 
 # ---------------------------------------------------------------- what a snapshot must not forget
