@@ -220,7 +220,7 @@ def run(name: str, contender: str, seed: int, place: Path) -> dict[str, Any]:
     points = curve((folder / "episodes").read_text(encoding="utf-8").splitlines(), task.steps)
     shutil.rmtree(folder)
     found = {"task": name, "contender": contender, "seed": seed, "steps": task.steps, "curve": points}
-    return found | settings | {"machine": describe_machine()}
+    return found | settings | {"machine": this_machine()}
 
 
 def settings_digest(task: Task) -> str:
@@ -309,7 +309,7 @@ def run_rocket(contender: str, seed: int, minutes: float) -> dict[str, Any]:
         else:
             start([sys.executable, __file__, "--child", ROCKET, contender, str(seed), str(minutes), text], folder)
             found = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-    found |= {"machine": describe_machine()}
+    found |= {"machine": this_machine()}
     return {"task": ROCKET, "contender": contender, "seed": seed, "minutes": minutes} | found
 
 
@@ -320,6 +320,11 @@ def read_rocket(folder: Path, minutes: float) -> dict[str, float]:
     steps, touches = read_metrics(folder / "metrics.csv")["game/touches_per_minute"]
     late = touches[len(touches) * 3 // 4 :]
     return {"steps_per_second": float(steps[-1]) / (60 * minutes), "touches": float(np.mean(late))}
+
+
+def this_machine() -> str:
+    """The machine and its versions, as runs keep them."""
+    return describe_machine().removeprefix("Machine: ").removesuffix(".")
 
 
 def machines(runs: Sequence[dict[str, Any]]) -> dict[str, str]:
