@@ -26,6 +26,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
 import gymnasium
@@ -219,8 +220,8 @@ def run(name: str, contender: str, seed: int, place: Path) -> dict[str, Any]:
         sys.exit(f"baselines.py: error: {name}, seed {seed}: the training was stopped; run the same command again")
     points = curve((folder / "episodes").read_text(encoding="utf-8").splitlines(), task.steps)
     shutil.rmtree(folder)
-    found = {"task": name, "contender": contender, "seed": seed, "steps": task.steps, "curve": points}
-    return found | settings | {"machine": this_machine()}
+    found = {"task": name, "contender": contender, "seed": seed, "steps": task.steps, "machine": this_machine()}
+    return found | settings | {"curve": points}
 
 
 def settings_digest(task: Task) -> str:
@@ -309,8 +310,8 @@ def run_rocket(contender: str, seed: int, minutes: float) -> dict[str, Any]:
         else:
             start([sys.executable, __file__, "--child", ROCKET, contender, str(seed), str(minutes), text], folder)
             found = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-    found |= {"machine": this_machine()}
-    return {"task": ROCKET, "contender": contender, "seed": seed, "minutes": minutes} | found
+    known = {"task": ROCKET, "contender": contender, "seed": seed, "minutes": minutes, "machine": this_machine()}
+    return known | found
 
 
 def read_rocket(folder: Path, minutes: float) -> dict[str, float]:
@@ -327,18 +328,13 @@ def this_machine() -> str:
     return describe_machine().removeprefix("Machine: ").removesuffix(".")
 
 
-def machines(runs: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """The machines of runs, each with a letter."""
-    return dict(zip(dict.fromkeys(run["machine"] for run in runs), "ABCDEFGH", strict=False))
-
-
-def letters(runs: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]]) -> str:
-    """The letters of the machines of its own among all runs."""
-    return ", ".join(sorted({machines(runs).get(run["machine"], "?") for run in own}))
+def letters(runs: Sequence[dict[str, Any]]) -> str:
+    """The letters of the machines of some runs."""
+    return ", ".join(sorted({run["letter"] for run in runs}))
 
 
 def table(runs: Sequence[dict[str, Any]]) -> list[str]:
-    """Rows of the tasks of Gymnasium: interquartile means with 95 % intervals of the stratified bootstrap."""
+    """Rows of the tasks of Gymnasium: interquartile means with 95 % intervals of the bootstrap."""
     from fabric_rl.analysis.comparison import estimate, iqm
 
     def text(statistic: Callable[..., Any], *scores: np.ndarray, sign: str = "") -> str:
@@ -371,7 +367,7 @@ def table(runs: Sequence[dict[str, Any]]) -> list[str]:
             cells += [text(iqm, scores[each][0]), f"{shortest / 60:.1f}", text(iqm, scores[each][1])]
             pairs = zip(scores["ours"], scores[each], strict=True) if each != "ours" and "ours" in scores else ()
             cells += [text(difference, *pair, sign="+") for pair in pairs] or ["", ""]
-            lines.append(f"| {' | '.join([*cells, f'{rate:,.0f}', letters(runs, own)])} |")
+            lines.append(f"| {' | '.join([*cells, f'{rate:,.0f}', letters(own)])} |")
     return lines
 
 
@@ -387,7 +383,7 @@ def rocket_table(runs: Sequence[dict[str, Any]]) -> list[str]:
             each_seed = ", ".join(f"{each:.1f}" for each in touches if each is not None)
             told = f"{statistics.median(touches):.1f}" if each_seed else ""
             told += f" ({each_seed})" if each_seed and len(own) > 1 else ""
-            cells = [NAMES[each], f"{own[0]['minutes']:g}", f"{len(own)}", f"{rate:,.0f}", told, letters(runs, own)]
+            cells = [NAMES[each], f"{own[0]['minutes']:g}", f"{len(own)}", f"{rate:,.0f}", told, letters(own)]
             lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -417,8 +413,8 @@ interval of a return contains the true value in about 89 % of cases with five se
 difference in 93 to 94 % (five seeds against five) and 80 % (three against three). With three seeds, the interquartile
 mean is the mean, and the interval of a return is the range.
 
-"Equal minutes" is the median time that the fastest trainer needed for all its steps. The return of
-slower runs is interpolated there; their learning rate, if it falls, has not yet reached zero then.
+"Equal minutes" is the median time that the fastest trainer needed for all its steps. The return of slower runs is
+interpolated there; their learning rate, if it falls, has not yet reached zero then.
 """
 ROCKET_TEXT = """\
 ## RocketSim
@@ -435,8 +431,10 @@ project's pool, on RLGym's own environments, are compared [below](#reading).
 
 def report(runs: Sequence[dict[str, Any]]) -> str:
     """The results as Markdown."""
+    machines = dict(zip(dict.fromkeys(run["machine"] for run in runs), ascii_uppercase, strict=False))
+    runs = [run | {"letter": machines[run["machine"]]} for run in runs]
     lines = ["# Baselines", "", INTRODUCTION]
-    lines += [f"- {letter}: {machine}" for machine, letter in machines(runs).items()]
+    lines += [f"- {letter}: {machine}" for machine, letter in machines.items()]
     if any(run["task"] in TASKS for run in runs):
         lines += ["", GYMNASIUM_TEXT, *table(runs)]
     if any(run["task"] == ROCKET for run in runs):
@@ -468,7 +466,8 @@ def main() -> None:
     if options.steps:
         TASKS.update({name: replace(task, steps=options.steps) for name, task in TASKS.items()})
     kept = options.kept
-    runs = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()] if kept.exists() else []
+    lines = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
+    runs = [{"machine": "unknown"} | json.loads(line) for line in lines]
     wanted = {name: ("steps", task.steps) for name, task in TASKS.items()} | {ROCKET: ("minutes", options.minutes)}
     runs = [r for r in runs if r[wanted[r["task"]][0]] == wanted[r["task"]][1]]  # others stay in the file
     runs = [r for r in runs if "settings" not in r or r["settings"] == settings_digest(TASKS[r["task"]])]

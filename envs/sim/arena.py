@@ -165,7 +165,7 @@ class SimArena:
                 self.arena.set_mutator_config(config)
             self.cars = []
             for number, team in enumerate(self.teams):
-                if attempt >> number % 6 & 1:  # otherwise, cars would keep the distances that make their hashes collide
+                if (attempt >> (number % 6)) & 1:  # other distances: the same ones would make the hashes collide again
                     move_heap()
                 self.cars.append(self.arena.add_car(RocketSim.Team.ORANGE if team else RocketSim.Team.BLUE))
             if has_usual_car_order(self.arena, self.cars, self.pads):

@@ -609,14 +609,18 @@ def test_a_frozen_part_is_left_out(fabric, part):
     assert agent.extra.item() == pytest.approx(1 - 0.8**49, abs=1e-6)
 
 
+def assert_learns_with_ddp(forks, folder, ranks, strategy, *more, **files):
+    flags = ["--config", "sac_pendulum", "--total_timesteps", 240, "--buffer_init_steps", 200, "--accelerator", "cpu"]
+    flags += ["--devices", ranks, "--strategy", strategy, "--runs_dir", folder, "--run_id", "r", "--plain", *more]
+    statuses, _, err = forks.wait(forks.ranks(ranks, *flags, **files))
+    assert set(statuses) == {0}, err
+    assert json.loads((folder / "r/summary.json").read_text())["total_steps"] == 240
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("ranks", "strategy"), [(1, "ddp"), (2, "ddp_find_unused_parameters_true")])
 def test_parts_learn_with_every_kind_of_ddp(forks, tmp_path, ranks, strategy):
-    flags = ["--config", "sac_pendulum", "--total_timesteps", 240, "--buffer_init_steps", 200, "--accelerator", "cpu"]
-    flags += ["--devices", ranks, "--strategy", strategy, "--runs_dir", tmp_path, "--run_id", "r", "--plain"]
-    statuses, _, err = forks.wait(forks.ranks(ranks, *flags))
-    assert set(statuses) == {0}, err
-    assert json.loads((tmp_path / "r/summary.json").read_text())["total_steps"] == 240
+    assert_learns_with_ddp(forks, tmp_path, ranks, strategy)
 
 
 ONE_PART = """
@@ -634,12 +638,7 @@ class Agent(SACLightningAgent):
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["ddp", "ddp_find_unused_parameters_true"])
 def test_one_part_with_parameters_that_its_loss_leaves_out_learns_with_ddp(forks, tmp_path, strategy):
-    flags = ["--config", "sac_pendulum", "--total_timesteps", 240, "--buffer_init_steps", 200, "--accelerator", "cpu"]
-    flags += ["--agent", "own.Agent", "--devices", 2, "--strategy", strategy]
-    flags += ["--runs_dir", tmp_path, "--run_id", "r", "--plain"]
-    statuses, _, err = forks.wait(forks.ranks(2, *flags, files={"own.py": ONE_PART}))
-    assert set(statuses) == {0}, err
-    assert json.loads((tmp_path / "r/summary.json").read_text())["total_steps"] == 240
+    assert_learns_with_ddp(forks, tmp_path, 2, strategy, "--agent", "own.Agent", files={"own.py": ONE_PART})
 
 
 @pytest.mark.parametrize("space", [Discrete(2), Box(-2, 2, (1,))])
